@@ -1,0 +1,187 @@
+#pragma once
+
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/awaitable.hpp>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "semel/clock.h"
+#include "semel/outcome.h"
+#include "semel/policy.h"
+#include "semel/record.h"
+#include "semel/scope.h"
+#include "semel/store.h"
+
+namespace semel {
+
+// One delivery of a request with a key.
+struct Ask {
+  Scope scope;
+  std::string key;
+  Policy policy;
+  Recipe recipe;
+  Fingerprint fingerprint;  // under `recipe`
+  // The same request under the recipe of an existing record. Called at most once per look at the
+  // store, and only when that recipe is another one.
+  std::function<Fingerprint(const Recipe&)> fingerprint_under;
+  std::string trace;
+};
+
+// The right to execute. Exactly one finish() or abandon() must follow; if neither comes, the key
+// becomes unknown when its lease runs out. It is never silently run again.
+struct Claim {
+  Record record;  // as written
+  Policy policy;
+};
+
+namespace admission {
+struct Execute {
+  Claim claim;
+};
+struct Replay {
+  Record record;
+};
+struct Mismatch {
+  std::vector<std::string> differs;
+};
+struct Busy {
+  Record record;
+};
+struct OutcomeUnknown {
+  Record record;
+};
+struct Expired {};
+struct VersionChanged {};
+}  // namespace admission
+using Admission =
+    std::variant<admission::Execute, admission::Replay, admission::Mismatch, admission::Busy,
+                 admission::OutcomeUnknown, admission::Expired, admission::VersionChanged,
+                 StoreUnavailable>;
+
+namespace finish {
+// Durable. The record as it now is; nullopt if it was forgotten (on_retry: forget).
+struct Recorded {
+  std::optional<Record> record;
+};
+// Another claim holds the record; nothing was changed. Answer from the record, never from one's own
+// outcome.
+struct Stale {
+  std::optional<Record> record;
+};
+// Not durable yet: the engine goes on trying in the background and the claim stays alive. Nothing
+// may be answered as done.
+struct Pending {
+  std::string why;
+};
+}  // namespace finish
+using Finished = std::variant<finish::Recorded, finish::Stale, finish::Pending>;
+
+// How an execution that somebody waited for ended.
+struct Settled {
+  Outcome outcome;
+  std::optional<Record> record;  // as written, where it was
+};
+namespace waited {
+struct TimedOut {};
+struct LookAgain {};  // it does not run here (any more); ask the store
+}  // namespace waited
+using Waited =
+    std::variant<std::shared_ptr<const Settled>, waited::TimedOut, waited::LookAgain>;
+
+namespace resolve {
+struct Done {
+  Record record;
+};
+struct NotFound {};
+struct Refused {
+  std::string why;
+};
+}  // namespace resolve
+using Resolved = std::variant<resolve::Done, resolve::NotFound, resolve::Refused, StoreUnavailable>;
+
+struct Resolution {
+  std::optional<Answer> answer;  // nullopt: release
+  std::string who;
+  std::string why;
+  bool force = false;
+};
+
+// Told of every transition that was written, and of what happened to leases. Called on whichever
+// executor the change was made; must not block.
+class Observer {
+ public:
+  virtual ~Observer() = default;
+  // `after` is null when the record was removed.
+  virtual void transitioned(const std::optional<Record>& before, const Record* after, Time now) = 0;
+  virtual void lease_lost(const Record& claim) = 0;
+  virtual void store_failed(std::string_view what, std::string_view why) = 0;
+};
+
+struct EngineOptions {
+  Owner owner;
+  Duration skew{0};
+  // How long admit() and finish() try to reach the store before they say so.
+  Duration patience = std::chrono::seconds(2);
+  Duration backoff_min = std::chrono::milliseconds(5);
+  Duration backoff_max = std::chrono::seconds(1);
+  // How often leases, waiters' deadlines and expired records are looked at.
+  Duration tick = std::chrono::milliseconds(50);
+  Duration sweep_every = std::chrono::seconds(1);
+  std::size_t sweep_batch = 256;
+};
+
+// Admits each request once, over any store. All calls may be made from any executor and resume on
+// the caller's. The store, clock, token source and observer must outlive it; it must outlive every
+// call and be stopped (stop(), then the executors run dry) before it is destroyed.
+class Engine {
+ public:
+  Engine(Store& store, Clock& clock, TokenSource& tokens, Observer& observer,
+         EngineOptions options);
+  ~Engine();
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
+
+  // Decides what this delivery gets. After Execute the claim is durable.
+  boost::asio::awaitable<Admission> admit(Ask ask);
+
+  // Records how the execution ended and wakes those who wait for it.
+  boost::asio::awaitable<Finished> finish(Claim claim, Outcome outcome);
+
+  // The answer is a stream that now begins: writes its status before its first byte is sent. False:
+  // the claim is no longer ours, or the store cannot be reached.
+  boost::asio::awaitable<bool> begin_stream(const Claim& claim, int status);
+
+  // Gives the claim back: nothing was executed. The record is released.
+  boost::asio::awaitable<void> abandon(Claim claim, std::string reason);
+
+  // Holds the caller until the execution of `id` that runs in this process ends.
+  boost::asio::awaitable<Waited> wait(RecordId id, Duration timeout);
+
+  boost::asio::awaitable<Resolved> resolve(RecordId id, Resolution resolution);
+
+  // Renews leases and ends waits whose time is over. Runs until stop().
+  boost::asio::awaitable<void> keep();
+  // Expires records in small batches. Runs until stop().
+  boost::asio::awaitable<void> sweep_forever();
+  // One batch; the number of records it changed.
+  boost::asio::awaitable<std::size_t> sweep_once();
+
+  void stop();
+
+  // The number of executions in this process, and since when the oldest runs.
+  struct Running {
+    std::size_t executions = 0;
+    std::optional<Time> oldest;
+  };
+  Running running() const;
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace semel

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <string>
+
+#include "semel/time.h"
+
+namespace semel {
+
+enum class UnknownPolicy { hold, retry, fail };
+enum class OnRetry { keep, forget };
+enum class OnVersionChange { gone, fresh };
+
+// The rules of one operation that decide what happens to its records.
+struct Policy {
+  UnknownPolicy unknown = UnknownPolicy::hold;
+  OnRetry on_retry = OnRetry::keep;
+  Duration lease = std::chrono::seconds(30);
+  Duration max_execution = std::chrono::minutes(15);  // how long a lease is renewed
+  Duration ttl = std::chrono::hours(24);
+  Duration tombstone{0};
+  Duration hold_for = Duration::max();  // max: for good
+  bool ttl_from_creation = false;
+  std::string response_version = "1";
+  OnVersionChange on_version_change = OnVersionChange::gone;
+};
+
+// How long a record is kept that was released only by 401, 403 and 407 answers.
+inline constexpr Duration kAuthFailureTtl = std::chrono::seconds(60);
+
+}  // namespace semel

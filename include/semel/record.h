@@ -1,0 +1,141 @@
+#pragma once
+
+#include <array>
+#include <compare>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "semel/fingerprint.h"
+#include "semel/time.h"
+
+namespace semel {
+
+// SHA-256 over the length-prefixed namespace, tenant, operation and key. See make_id() in scope.h.
+struct RecordId {
+  std::array<std::uint8_t, 32> bytes{};
+  auto operator<=>(const RecordId&) const = default;
+  std::string hex() const;
+};
+
+// The fence: 128 random bits that name one claim. A writer is current exactly if its token is the
+// record's.
+struct Token {
+  std::array<std::uint8_t, 16> bytes{};
+  auto operator<=>(const Token&) const = default;
+  std::string hex() const;
+};
+
+// Changes at every write and is never used again for an id, also not after the record was removed.
+// 0 means "absent".
+using Version = std::uint64_t;
+
+// The numbers are part of the record format.
+enum class State : std::uint8_t {
+  queued = 1,
+  in_progress = 2,
+  completed = 3,
+  released = 4,
+  unknown = 5,
+  tombstone = 6,
+};
+std::string_view to_string(State state);
+
+struct Header {
+  std::string name;
+  std::string value;
+  bool operator==(const Header&) const = default;
+};
+
+enum class BodyNote : std::uint8_t {
+  kept = 0,     // `body` is the whole body
+  omitted = 1,  // the answer had a body too large to store
+};
+
+// What the executor answered, as far as it is kept.
+struct Answer {
+  int status = 0;
+  std::vector<Header> headers;
+  std::string body;
+  BodyNote body_note = BodyNote::kept;
+  bool operator==(const Answer&) const = default;
+};
+
+// Who holds the claim: the node, and one run (process lifetime) of it.
+struct Owner {
+  std::string node;
+  std::uint64_t run = 0;
+  bool operator==(const Owner&) const = default;
+};
+
+// One line of the record's short history: what happened to it, when, and why.
+struct HistoryEntry {
+  Time at{};
+  State to = State::in_progress;
+  std::uint32_t attempt = 0;
+  std::string note;
+  bool operator==(const HistoryEntry&) const = default;
+};
+inline constexpr std::size_t kHistoryEntriesMax = 16;
+
+enum class Result : std::uint8_t { none = 0, succeeded = 1, failed = 2 };
+
+// What the store keeps for a key in its scope. A plain value; the rules are in transition.h.
+struct Record {
+  RecordId id;
+  Version version = 0;  // assigned by the store, not part of the encoding
+  State state = State::in_progress;
+  std::uint32_t attempt = 0;
+  Token token;
+  Owner owner;
+  Recipe recipe;
+  Fingerprint fingerprint;
+
+  Time lease_until{};
+  Time created_at{};
+  Time updated_at{};
+  Time expires_at = kNever;       // completed, released: when it becomes a tombstone or goes
+  Time tombstone_until = kNever;  // tombstone: when it goes. kNever: stays for good
+  Time hold_until = kNever;       // unknown: when hold_for has passed
+
+  // The route's rules at the time of the claim, so that the sweeper needs no configuration.
+  Duration ttl{};
+  Duration tombstone{};
+  Duration hold_for = Duration::max();
+  bool ttl_from_creation = false;
+
+  Result result = Result::none;
+  std::string reason;
+  bool only_auth_failures = false;  // every attempt so far ended in 401, 403 or 407
+  int status_begun = 0;             // a streaming answer has begun with this status
+  Answer answer;
+  std::string response_version;
+  std::string resource_type;
+  std::string resource_id;
+  std::string trace;  // traceparent of the first execution
+  std::vector<HistoryEntry> history;
+
+  // For people; never used to decide anything.
+  std::string tenant;
+  std::string operation;
+  std::string key;
+
+  bool operator==(const Record&) const = default;
+};
+
+// When the sweeper should look at the record: the end of its lease, its ttl, its tombstone or its
+// hold. kNever: not by itself.
+Time due_at(const Record& record);
+
+}  // namespace semel
+
+template <>
+struct std::hash<semel::RecordId> {
+  std::size_t operator()(const semel::RecordId& id) const noexcept {
+    std::size_t value = 0;  // the id is itself a digest
+    std::memcpy(&value, id.bytes.data(), sizeof value);
+    return value;
+  }
+};

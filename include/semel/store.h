@@ -1,0 +1,92 @@
+#pragma once
+
+#include <boost/asio/awaitable.hpp>
+#include <cstddef>
+#include <cstdint>
+#include <expected>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "semel/record.h"
+
+namespace semel {
+
+// Nothing was written; trying again may help.
+struct StoreUnavailable {
+  std::string why;
+};
+
+// What became of a swap.
+namespace swap {
+struct Applied {
+  Version version = 0;  // the new version; 0 after a removal
+};
+// The record was not at the expected version; nothing was written. This is the truth.
+struct Conflict {
+  std::optional<Record> current;
+};
+// It may have been written or not, or may be written yet. Confirm by swapping again.
+struct Unknown {
+  std::string why;
+};
+// The record is larger than the store takes; nothing was written.
+struct TooLarge {
+  std::size_t record_bytes_max = 0;
+};
+}  // namespace swap
+using SwapResult =
+    std::variant<swap::Applied, swap::Conflict, StoreUnavailable, swap::Unknown, swap::TooLarge>;
+
+template <typename T>
+using StoreResult = std::expected<T, StoreUnavailable>;
+
+struct StoreFeatures {
+  // Only one process at a time has the store open: what another run owns is abandoned.
+  bool exclusive = false;
+  // What was applied survives the process being killed.
+  bool durable = false;
+  std::size_t record_bytes_max = 0;
+};
+
+// A page of records in id order.
+struct ScanPage {
+  std::vector<Record> records;
+  std::optional<RecordId> next;  // pass it as `after` to go on; nullopt: that was the last page
+};
+
+struct StoreStats {
+  std::uint64_t unknown_records = 0;
+  std::optional<Time> oldest_unknown;  // when it became unknown
+};
+
+// A compare-and-swap map from record id to record. It knows nothing of states, leases or tokens
+// beyond due_at(). All calls may be made from any executor and resume on the caller's.
+class Store {
+ public:
+  virtual ~Store() = default;
+
+  // The record, or nullopt if absent. What is returned is as durable as the store makes anything.
+  virtual boost::asio::awaitable<StoreResult<std::optional<Record>>> read(RecordId id) = 0;
+
+  // Replaces the record if it is at `expected` (0: absent); nullopt removes it. `next->version` is
+  // ignored. After `Applied` the write is durable.
+  virtual boost::asio::awaitable<SwapResult> swap(RecordId id, Version expected,
+                                                  std::optional<Record> next) = 0;
+
+  // Up to `limit` records with due_at() <= now, the earliest first. Changes nothing.
+  virtual boost::asio::awaitable<StoreResult<std::vector<Record>>> sweep(Time now,
+                                                                         std::size_t limit) = 0;
+
+  virtual boost::asio::awaitable<StoreResult<ScanPage>> scan(std::optional<RecordId> after,
+                                                             std::size_t limit) = 0;
+
+  virtual StoreFeatures features() const = 0;
+  // Cheap enough for every scrape of the metrics.
+  virtual StoreStats stats() const = 0;
+  // Why the store takes no writes at the moment; nullopt: it is healthy.
+  virtual std::optional<std::string> trouble() const = 0;
+};
+
+}  // namespace semel

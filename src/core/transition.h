@@ -1,0 +1,123 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "semel/outcome.h"
+#include "semel/policy.h"
+#include "semel/record.h"
+#include "semel/scope.h"
+
+// The protocol. Given the record as it is, an event and the time, says what to write and what the
+// caller is told. Pure: no I/O, no clock, no randomness.
+//
+// If a rule here is wrong, a key runs twice or a client is told something that did not happen.
+namespace semel {
+
+// What the engine knows about the holder of the claim, beyond the record.
+enum class Holder {
+  unsure,        // its lease decides
+  running_here,  // the execution runs in this process: alive, whatever the clock says
+  gone,          // it belongs to a run that has ended
+};
+
+namespace event {
+
+struct Claim {
+  Scope scope;
+  std::string key;
+  Recipe recipe;            // of a new record
+  Fingerprint fingerprint;  // under `recipe`
+  Fingerprint compared;     // under the recipe kept in the record; unused if there is none
+  Policy policy;
+  Token token;
+  Owner owner;
+  Holder holder = Holder::unsure;
+  Duration skew{0};  // how much longer than its lease a foreign claim is believed alive
+  std::string trace;
+};
+
+struct Renew {
+  Token token;
+  Time lease_until;
+};
+
+// A streaming answer begins: its status is written before its first byte is sent.
+struct Begin {
+  Token token;
+  int status = 0;
+};
+
+struct Finish {
+  Token token;
+  Outcome outcome;
+  UnknownPolicy unknown = UnknownPolicy::hold;
+  OnRetry on_retry = OnRetry::keep;
+};
+
+// The claim was never acted on: nothing was executed under this token.
+struct Abandon {
+  Token token;
+};
+
+struct Sweep {
+  Holder holder = Holder::unsure;
+  Duration skew{0};
+};
+
+// An operator's decision about an unknown record: with an answer it is completed, without one it
+// is released.
+struct Resolve {
+  std::optional<Answer> answer;
+  std::string who;
+  std::string why;
+  Holder holder = Holder::unsure;
+  Duration skew{0};
+  bool force = false;  // also while the execution may still run
+};
+
+}  // namespace event
+
+using Event = std::variant<event::Claim, event::Renew, event::Begin, event::Finish, event::Abandon,
+                           event::Sweep, event::Resolve>;
+
+// What the caller is told once the write (if any) is durable.
+namespace verdict {
+struct Execute {};  // the record written is the claim
+struct Replay {};   // answer from the record
+struct Mismatch {
+  std::vector<std::string> differs;
+};
+struct Busy {};
+struct OutcomeUnknown {};
+struct Expired {};         // a tombstone
+struct VersionChanged {};  // completed under another response_version
+struct Done {};            // the event is in the record
+struct Stale {};           // another claim holds the record, or it is gone
+struct Refused {           // a resolution that may not be made now
+  std::string why;
+};
+struct Nothing {};  // nothing to do
+}  // namespace verdict
+
+using Verdict = std::variant<verdict::Execute, verdict::Replay, verdict::Mismatch, verdict::Busy,
+                             verdict::OutcomeUnknown, verdict::Expired, verdict::VersionChanged,
+                             verdict::Done, verdict::Stale, verdict::Refused, verdict::Nothing>;
+
+struct Keep {};  // the record stays as it is
+struct Put {
+  Record next;
+};
+struct Erase {};
+using Change = std::variant<Keep, Put, Erase>;
+
+struct Decision {
+  Change change;
+  Verdict verdict;
+};
+
+Decision transition(const std::optional<Record>& record, const Event& event, Time now);
+
+}  // namespace semel

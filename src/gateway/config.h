@@ -1,0 +1,161 @@
+#pragma once
+
+#include <cstdint>
+#include <expected>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "semel/fingerprint.h"
+#include "semel/key.h"
+#include "semel/outcome.h"
+#include "semel/policy.h"
+#include "semel/time.h"
+
+// The configuration as the program uses it: checked, with every default filled in. The names and
+// defaults are SPEC 17; docs/configuration.md explains them.
+namespace semel {
+
+// host:port as written in the file. The host may be a name (upstreams only), an IPv4 address or an
+// IPv6 address in brackets, kept here without them.
+struct HostPort {
+  std::string host;
+  std::uint16_t port = 0;
+  bool operator==(const HostPort&) const = default;
+};
+
+struct Upstream {
+  HostPort address;
+  std::string base_path;  // "" or "/prefix", put before the request's path
+};
+
+// An address range, "10.0.0.0/8" or "::1".
+struct AddressRange {
+  std::string text;
+};
+
+enum class TenantSource { none, authorization, header };
+struct TenantConfig {
+  TenantSource from = TenantSource::none;
+  std::string header_name;  // from: header
+};
+
+enum class StoreKind { embedded, memory };
+enum class Durability { power, crash };
+struct StoreConfig {
+  StoreKind kind = StoreKind::embedded;
+  std::string path = "./semel-data";
+  Durability durability = Durability::power;
+};
+
+struct LimitsConfig {
+  std::size_t connections = 10'000;
+  std::size_t header_bytes = 32 * 1024;
+  Duration header_timeout = std::chrono::seconds(10);
+  Duration body_timeout = std::chrono::seconds(30);
+  std::size_t in_flight = 4096;
+};
+
+enum class LogFormat { text, json };
+enum class LogLevel { debug, info, warn, error };
+enum class LogKeys { digest, full };
+struct LogConfig {
+  LogFormat format = LogFormat::text;
+  LogLevel level = LogLevel::info;
+  LogKeys keys = LogKeys::digest;
+};
+
+enum class KeySource { header, pointer, fingerprint };
+struct KeyConfig {
+  bool required = false;
+  std::string header = "Idempotency-Key";
+  std::vector<std::string> aliases;
+  KeySource from = KeySource::header;
+  std::string pointer;  // from: pointer
+  KeyRules rules;
+};
+
+enum class BodyFingerprint { automatic, json, form, raw, none };
+struct FingerprintConfig {
+  BodyFingerprint body = BodyFingerprint::automatic;
+  std::vector<std::string> include;
+  std::vector<std::string> exclude;
+  std::vector<std::string> headers;  // lower case
+  bool query = true;
+};
+
+enum class ScopeKind { operation, path, tenant };
+enum class ForwardKey { as_is, none };
+enum class InProgress { conflict, wait };
+enum class StoreDown { refuse, pass };
+enum class ErrorShape { problem, flat, nested };
+
+struct RouteConfig {
+  std::string name;  // the operation
+  std::string path;  // exact; {id} is one segment; a trailing /* is a prefix
+  std::vector<std::string> methods = {"POST", "PATCH"};
+  std::vector<Upstream> upstreams;
+  Duration connect_timeout = std::chrono::seconds(2);
+  Duration upstream_timeout = std::chrono::seconds(30);
+  Duration upstream_idle = std::chrono::seconds(2);
+  Duration late_answer = std::chrono::seconds(60);
+  KeyConfig key;
+  ScopeKind scope = ScopeKind::operation;
+  ForwardKey forward_key = ForwardKey::as_is;
+  FingerprintConfig fingerprint;
+  InProgress in_progress = InProgress::conflict;
+  Duration wait_timeout = std::chrono::seconds(5);
+  OutcomeRules outcomes = OutcomeRules::standard();
+  Policy policy;  // unknown, on_retry, lease, max_execution, ttl, tombstone, hold_for, …
+  std::size_t max_request_body = 8 * 1024 * 1024;
+  std::size_t max_stored_body = 1024 * 1024;
+  std::vector<std::string> replay_headers_deny;   // lower case
+  std::vector<std::string> replay_headers_allow;  // lower case; wins over every deny list
+  std::string replayed_header = "Idempotency-Replayed";
+  StoreDown store_down = StoreDown::refuse;
+  int status_mismatch = 422;
+  int status_in_progress = 409;
+  ErrorShape errors = ErrorShape::problem;
+  std::string docs_url;  // "": /.semel/policy
+  int line = 0;          // where it stands in the file
+};
+
+struct Config {
+  std::string file;
+  std::vector<HostPort> listen = {{"127.0.0.1", 8080}};
+  unsigned workers = 0;  // 0: one a core
+  std::string name_space = "default";
+  HostPort admin{"127.0.0.1", 9090};
+  StoreConfig store;
+  std::vector<AddressRange> trusted_proxies;
+  TenantConfig tenant;
+  LimitsConfig limits;
+  Duration drain_timeout = std::chrono::seconds(30);
+  LogConfig log;
+  std::vector<RouteConfig> routes;
+};
+
+// One thing wrong with the file: where, which key, what to do about it.
+struct ConfigError {
+  std::string file;
+  int line = 0;     // from 1; 0: no particular line
+  std::string key;  // "routes[0].key.min_length"
+  std::string message;
+};
+// "semel.yaml:12: routes[0].unknwon: unknown key; did you mean 'unknown'?"
+std::string to_string(const ConfigError& error);
+
+using Environment = std::map<std::string, std::string>;
+
+// Every error found, not only the first. Warnings do not keep the configuration from being used.
+struct ConfigOutcome {
+  std::optional<Config> config;  // nullopt exactly if there are errors
+  std::vector<ConfigError> errors;
+  std::vector<ConfigError> warnings;
+};
+ConfigOutcome parse_config(std::string_view yaml, const std::string& file,
+                           const Environment& environment);
+
+}  // namespace semel
