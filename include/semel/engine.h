@@ -31,8 +31,8 @@ struct Ask {
   std::string trace;
 };
 
-// The right to execute. Exactly one finish() or abandon() must follow; if neither comes, the key
-// becomes unknown when its lease runs out. It is never silently run again.
+// The right to execute. A finish() or abandon() must follow; if neither comes, the key becomes
+// unknown when its lease runs out. It is never silently run again.
 struct Claim {
   Record record;  // as written
   Policy policy;
@@ -57,10 +57,9 @@ struct OutcomeUnknown {
 struct Expired {};
 struct VersionChanged {};
 }  // namespace admission
-using Admission =
-    std::variant<admission::Execute, admission::Replay, admission::Mismatch, admission::Busy,
-                 admission::OutcomeUnknown, admission::Expired, admission::VersionChanged,
-                 StoreUnavailable>;
+using Admission = std::variant<admission::Execute, admission::Replay, admission::Mismatch,
+                               admission::Busy, admission::OutcomeUnknown, admission::Expired,
+                               admission::VersionChanged, StoreUnavailable>;
 
 namespace finish {
 // Durable. The record as it now is; nullopt if it was forgotten (on_retry: forget).
@@ -89,8 +88,7 @@ namespace waited {
 struct TimedOut {};
 struct LookAgain {};  // it does not run here (any more); ask the store
 }  // namespace waited
-using Waited =
-    std::variant<std::shared_ptr<const Settled>, waited::TimedOut, waited::LookAgain>;
+using Waited = std::variant<std::shared_ptr<const Settled>, waited::TimedOut, waited::LookAgain>;
 
 namespace resolve {
 struct Done {
@@ -117,7 +115,7 @@ class Observer {
   virtual ~Observer() = default;
   // `after` is null when the record was removed.
   virtual void transitioned(const std::optional<Record>& before, const Record* after, Time now) = 0;
-  virtual void lease_lost(const Record& claim) = 0;
+  virtual void lease_lost(const RecordId& id) = 0;
   virtual void store_failed(std::string_view what, std::string_view why) = 0;
 };
 
@@ -148,15 +146,20 @@ class Engine {
   // Decides what this delivery gets. After Execute the claim is durable.
   boost::asio::awaitable<Admission> admit(Ask ask);
 
-  // Records how the execution ended and wakes those who wait for it.
-  boost::asio::awaitable<Finished> finish(Claim claim, Outcome outcome);
+  // Records how the execution ended and wakes those who wait for it. With Listening::yes (an
+  // unknown outcome whose answer may still arrive) the execution goes on counting as running, until
+  // a second finish() or stop_listening().
+  enum class Listening { no, yes };
+  boost::asio::awaitable<Finished> finish(Claim claim, Outcome outcome,
+                                          Listening listening = Listening::no);
+  void stop_listening(const Claim& claim);
 
   // The answer is a stream that now begins: writes its status before its first byte is sent. False:
   // the claim is no longer ours, or the store cannot be reached.
   boost::asio::awaitable<bool> begin_stream(const Claim& claim, int status);
 
   // Gives the claim back: nothing was executed. The record is released.
-  boost::asio::awaitable<void> abandon(Claim claim, std::string reason);
+  boost::asio::awaitable<void> abandon(Claim claim);
 
   // Holds the caller until the execution of `id` that runs in this process ends.
   boost::asio::awaitable<Waited> wait(RecordId id, Duration timeout);
@@ -165,6 +168,9 @@ class Engine {
 
   // Renews leases and ends waits whose time is over. Runs until stop().
   boost::asio::awaitable<void> keep();
+  // On a store that only this process has open: what an earlier run left in progress becomes
+  // unknown. Requests need not wait for it: admit() knows such records for what they are.
+  boost::asio::awaitable<void> recover();
   // Expires records in small batches. Runs until stop().
   boost::asio::awaitable<void> sweep_forever();
   // One batch; the number of records it changed.

@@ -37,8 +37,11 @@ class OutcomeRules {
   OutcomeKind classify(int status, std::uint32_t attempt, std::string_view said) const;
 
  private:
+  // How firmly the configuration has said it: the later wins over the earlier.
+  enum class Listed : std::uint8_t { no, by_class, by_status };
+
   OutcomeKind by_status_[600] = {};
-  bool listed_[600] = {};
+  Listed listed_[600] = {};
 };
 
 // An authentication failure says nothing about the operation: its release is kept only shortly.

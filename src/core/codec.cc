@@ -1,0 +1,250 @@
+#include "core/codec.h"
+
+#include <zlib.h>
+
+#include <cstring>
+
+namespace semel {
+namespace {
+
+constexpr std::uint8_t kFormat = 1;
+constexpr std::size_t kChecksumBytes = 4;
+
+enum Flag : std::uint8_t {
+  kOnlyAuthFailures = 1,
+  kTtlFromCreation = 2,
+  kBodyOmitted = 4,
+  kQueryCounts = 8,
+};
+
+std::uint32_t checksum(std::string_view bytes) {
+  return static_cast<std::uint32_t>(
+      crc32_z(0, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size()));
+}
+
+class Writer {
+ public:
+  explicit Writer(std::size_t expected_bytes) { out_.reserve(expected_bytes); }
+
+  void u8(std::uint8_t value) { out_.push_back(static_cast<char>(value)); }
+  void fixed(std::uint64_t value, int bytes) {
+    for (int i = 0; i < bytes; ++i) u8(static_cast<std::uint8_t>(value >> (8 * i)));
+  }
+  void varint(std::uint64_t value) {
+    while (value >= 0x80) {
+      u8(static_cast<std::uint8_t>(value) | 0x80);
+      value >>= 7;
+    }
+    u8(static_cast<std::uint8_t>(value));
+  }
+  void text(std::string_view value) {
+    varint(value.size());
+    out_.append(value);
+  }
+  void time(Time value) { fixed(static_cast<std::uint64_t>(value.time_since_epoch().count()), 8); }
+  void duration(Duration value) { fixed(static_cast<std::uint64_t>(value.count()), 8); }
+  template <std::size_t N>
+  void raw(const std::array<std::uint8_t, N>& bytes) {
+    out_.append(reinterpret_cast<const char*>(bytes.data()), N);
+  }
+  void texts(const std::vector<std::string>& values) {
+    varint(values.size());
+    for (const auto& value : values) text(value);
+  }
+  std::string seal() && {
+    fixed(checksum(out_), kChecksumBytes);
+    return std::move(out_);
+  }
+
+ private:
+  std::string out_;
+};
+
+// Reads never pass the end: the first short read marks the whole record bad.
+class Reader {
+ public:
+  explicit Reader(std::string_view in) : in_(in) {}
+
+  std::uint8_t u8() { return static_cast<std::uint8_t>(fixed(1)); }
+  std::uint64_t fixed(int bytes) {
+    if (!has(static_cast<std::size_t>(bytes))) return 0;
+    std::uint64_t value = 0;
+    for (int i = 0; i < bytes; ++i) {
+      value |= static_cast<std::uint64_t>(static_cast<std::uint8_t>(in_[i])) << (8 * i);
+    }
+    in_.remove_prefix(static_cast<std::size_t>(bytes));
+    return value;
+  }
+  std::uint64_t varint() {
+    std::uint64_t value = 0;
+    for (int shift = 0; shift < 64; shift += 7) {
+      const std::uint8_t byte = u8();
+      value |= static_cast<std::uint64_t>(byte & 0x7f) << shift;
+      if (!(byte & 0x80)) return value;
+    }
+    ok_ = false;
+    return 0;
+  }
+  std::string text() {
+    const std::uint64_t size = varint();
+    if (!has(size)) return {};
+    std::string value(in_.substr(0, size));
+    in_.remove_prefix(size);
+    return value;
+  }
+  Time time() { return Time(Duration(static_cast<std::int64_t>(fixed(8)))); }
+  Duration duration() { return Duration(static_cast<std::int64_t>(fixed(8))); }
+  template <std::size_t N>
+  void raw(std::array<std::uint8_t, N>& bytes) {
+    if (!has(N)) return;
+    std::memcpy(bytes.data(), in_.data(), N);
+    in_.remove_prefix(N);
+  }
+  // A count of things of at least one byte each, so that a bad count cannot ask for much memory.
+  std::size_t count() {
+    const std::uint64_t value = varint();
+    return has(value) ? value : 0;
+  }
+  std::vector<std::string> texts() {
+    std::vector<std::string> values(count());
+    for (auto& value : values) value = text();
+    return values;
+  }
+  bool finished() const { return ok_ && in_.empty(); }
+
+ private:
+  bool has(std::uint64_t bytes) {
+    if (!ok_ || in_.size() < bytes) ok_ = false;
+    return ok_;
+  }
+
+  std::string_view in_;
+  bool ok_ = true;
+};
+
+template <typename Enum>
+bool in_range(Enum value, Enum first, Enum last) {
+  return value >= first && value <= last;
+}
+
+}  // namespace
+
+std::string encode(const Record& r) {
+  Writer out(320 + r.answer.body.size() + r.key.size());
+  out.u8(kFormat);
+  out.u8(static_cast<std::uint8_t>(r.state));
+  out.u8(static_cast<std::uint8_t>(r.result));
+  out.u8(static_cast<std::uint8_t>((r.only_auth_failures ? kOnlyAuthFailures : 0) |
+                                   (r.ttl_from_creation ? kTtlFromCreation : 0) |
+                                   (r.answer.body_note == BodyNote::omitted ? kBodyOmitted : 0) |
+                                   (r.recipe.query ? kQueryCounts : 0)));
+  out.varint(r.attempt);
+  out.raw(r.token.bytes);
+  out.text(r.owner.node);
+  out.fixed(r.owner.run, 8);
+  for (Time at :
+       {r.lease_until, r.created_at, r.updated_at, r.expires_at, r.tombstone_until, r.hold_until}) {
+    out.time(at);
+  }
+  for (Duration d : {r.ttl, r.tombstone, r.hold_for}) out.duration(d);
+
+  out.u8(static_cast<std::uint8_t>(r.recipe.body));
+  out.texts(r.recipe.include);
+  out.texts(r.recipe.exclude);
+  out.texts(r.recipe.headers);
+  out.raw(r.fingerprint.digest);
+  out.varint(r.fingerprint.parts.size());
+  for (std::uint64_t part : r.fingerprint.parts) out.fixed(part, 8);
+
+  out.text(r.reason);
+  out.varint(static_cast<std::uint64_t>(r.status_begun));
+  out.varint(static_cast<std::uint64_t>(r.answer.status));
+  out.varint(r.answer.headers.size());
+  for (const auto& header : r.answer.headers) {
+    out.text(header.name);
+    out.text(header.value);
+  }
+  out.text(r.answer.body);
+  for (const std::string* text : {&r.response_version, &r.resource_type, &r.resource_id, &r.trace,
+                                  &r.tenant, &r.operation, &r.key}) {
+    out.text(*text);
+  }
+  out.varint(r.history.size());
+  for (const auto& entry : r.history) {
+    out.time(entry.at);
+    out.u8(static_cast<std::uint8_t>(entry.to));
+    out.varint(entry.attempt);
+    out.text(entry.note);
+  }
+  return std::move(out).seal();
+}
+
+std::expected<Record, std::string> decode(std::string_view bytes) {
+  if (bytes.empty()) return std::unexpected("empty record");
+  const auto format = static_cast<std::uint8_t>(bytes[0]);
+  if (format != kFormat) {
+    return std::unexpected("record format " + std::to_string(format) +
+                           " is not one this version reads");
+  }
+  if (bytes.size() < 1 + kChecksumBytes) return std::unexpected("record cut short");
+  const std::string_view body = bytes.substr(0, bytes.size() - kChecksumBytes);
+  if (Reader(bytes.substr(body.size())).fixed(kChecksumBytes) != checksum(body)) {
+    return std::unexpected("record checksum does not match");
+  }
+
+  Reader in(body.substr(1));
+  Record r;
+  r.state = static_cast<State>(in.u8());
+  r.result = static_cast<Result>(in.u8());
+  const std::uint8_t flags = in.u8();
+  r.only_auth_failures = flags & kOnlyAuthFailures;
+  r.ttl_from_creation = flags & kTtlFromCreation;
+  r.answer.body_note = flags & kBodyOmitted ? BodyNote::omitted : BodyNote::kept;
+  r.recipe.query = flags & kQueryCounts;
+  r.attempt = static_cast<std::uint32_t>(in.varint());
+  in.raw(r.token.bytes);
+  r.owner.node = in.text();
+  r.owner.run = in.fixed(8);
+  for (Time* at : {&r.lease_until, &r.created_at, &r.updated_at, &r.expires_at, &r.tombstone_until,
+                   &r.hold_until}) {
+    *at = in.time();
+  }
+  for (Duration* d : {&r.ttl, &r.tombstone, &r.hold_for}) *d = in.duration();
+
+  r.recipe.body = static_cast<BodyRecipe>(in.u8());
+  r.recipe.include = in.texts();
+  r.recipe.exclude = in.texts();
+  r.recipe.headers = in.texts();
+  in.raw(r.fingerprint.digest);
+  r.fingerprint.parts.resize(in.count());
+  for (auto& part : r.fingerprint.parts) part = in.fixed(8);
+
+  r.reason = in.text();
+  r.status_begun = static_cast<int>(in.varint());
+  r.answer.status = static_cast<int>(in.varint());
+  r.answer.headers.resize(in.count());
+  for (auto& header : r.answer.headers) {
+    header.name = in.text();
+    header.value = in.text();
+  }
+  r.answer.body = in.text();
+  for (std::string* text : {&r.response_version, &r.resource_type, &r.resource_id, &r.trace,
+                            &r.tenant, &r.operation, &r.key}) {
+    *text = in.text();
+  }
+  r.history.resize(in.count());
+  for (auto& entry : r.history) {
+    entry.at = in.time();
+    entry.to = static_cast<State>(in.u8());
+    entry.attempt = static_cast<std::uint32_t>(in.varint());
+    entry.note = in.text();
+  }
+  if (!in.finished() || !in_range(r.state, State::queued, State::tombstone) ||
+      !in_range(r.result, Result::none, Result::failed) ||
+      !in_range(r.recipe.body, BodyRecipe::json, BodyRecipe::none)) {
+    return std::unexpected("record is malformed although its checksum matches");
+  }
+  return r;
+}
+
+}  // namespace semel

@@ -1,0 +1,146 @@
+// If a part that matters is left out here, a different request under a used key is answered with
+// the old answer. If one that does not matter gets in, an honest retry is refused.
+#include "semel/fingerprint.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/canonical_json.h"
+#include "core/form.h"
+#include "core/json_pointer.h"
+#include "core/media_type.h"
+#include "core/sha256.h"
+
+namespace semel {
+namespace {
+
+// What the digest of a body is over. The tags keep raw bytes from posing as a canonical form.
+constexpr std::string_view kJsonBody = "j";
+constexpr std::string_view kFormBody = "f";
+constexpr std::string_view kRawBody = "r";
+constexpr std::string_view kNoBody = "n";
+
+constexpr std::string_view kHeaderAbsent = "0";
+constexpr std::string_view kHeaderPresent = "1";
+
+constexpr std::uint32_t kFormatVersion = 1;
+constexpr std::size_t kPartsBeforeHeaders = 4;
+
+Sha256Digest tagged(std::string_view tag, std::string_view bytes) {
+  return Sha256().update(tag).update(bytes).finish();
+}
+
+std::vector<JsonPointer> parse_pointers(const std::vector<std::string>& texts) {
+  std::vector<JsonPointer> pointers;
+  for (const std::string& text : texts) {
+    // The configuration refuses malformed ones; here they match nothing.
+    if (auto pointer = JsonPointer::parse(text)) pointers.push_back(std::move(*pointer));
+  }
+  return pointers;
+}
+
+Sha256Digest body_digest(const Recipe& recipe, std::string_view body) {
+  switch (recipe.body) {
+    case BodyRecipe::json: {
+      const JsonFilter filter{parse_pointers(recipe.include), parse_pointers(recipe.exclude)};
+      if (const auto form = canonical_json(body, filter)) return tagged(kJsonBody, *form);
+      break;
+    }
+    case BodyRecipe::form:
+      if (const auto form = canonical_form(body)) return tagged(kFormBody, *form);
+      break;
+    case BodyRecipe::raw:
+      break;
+    case BodyRecipe::none:
+      return sha256(kNoBody);
+  }
+  return tagged(kRawBody, body);
+}
+
+Sha256Digest media_type_digest(std::string_view content_type) {
+  const MediaType type = parse_media_type(content_type);
+  return Sha256().update_sized(type.essence).update_sized(type.charset).finish();
+}
+
+Sha256Digest header_digest(const std::optional<std::string>& value) {
+  return value ? tagged(kHeaderPresent, *value) : sha256(kHeaderAbsent);
+}
+
+void update_list(Sha256& hash, const std::vector<std::string>& list) {
+  hash.update_u32(static_cast<std::uint32_t>(list.size()));
+  for (const std::string& entry : list) hash.update_sized(entry);
+}
+
+void update_recipe(Sha256& hash, const Recipe& recipe) {
+  hash.update_u32(static_cast<std::uint32_t>(recipe.body)).update_u32(recipe.query ? 1 : 0);
+  update_list(hash, recipe.include);
+  update_list(hash, recipe.exclude);
+  update_list(hash, recipe.headers);
+}
+
+std::uint64_t first_8_bytes(const Sha256Digest& digest) {
+  std::uint64_t part = 0;
+  for (std::size_t i = 0; i < sizeof part; ++i) part |= std::uint64_t{digest[i]} << (8 * i);
+  return part;
+}
+
+std::string part_name(const Recipe& recipe, std::size_t part) {
+  static constexpr std::string_view kNames[kPartsBeforeHeaders] = {"method", "path", "query",
+                                                                   "media-type"};
+  if (part < kPartsBeforeHeaders) return std::string(kNames[part]);
+  const std::size_t header = part - kPartsBeforeHeaders;
+  return header < recipe.headers.size() ? fmt::format("header {}", recipe.headers[header]) : "body";
+}
+
+}  // namespace
+
+BodyRecipe pick_body_recipe(std::string_view content_type) {
+  const std::string essence = parse_media_type(content_type).essence;
+  if (essence == "application/json" || essence.ends_with("+json")) return BodyRecipe::json;
+  if (essence == "application/x-www-form-urlencoded") return BodyRecipe::form;
+  return BodyRecipe::raw;
+}
+
+// digest = SHA-256(version recipe *part-digest), numbers and lengths as u32 little-endian.
+Fingerprint make_fingerprint(const Recipe& recipe, const RequestView& request) {
+  Fingerprint fingerprint;
+  fingerprint.parts.reserve(kPartsBeforeHeaders + recipe.headers.size() + 1);
+  Sha256 whole;
+  whole.update_u32(kFormatVersion);
+  update_recipe(whole, recipe);
+  const auto add = [&](const Sha256Digest& part) {
+    whole.update({reinterpret_cast<const char*>(part.data()), part.size()});
+    fingerprint.parts.push_back(first_8_bytes(part));
+  };
+
+  add(sha256(request.method));
+  add(sha256(request.path));
+  add(sha256(recipe.query ? request.query : std::string_view()));
+  add(media_type_digest(request.content_type));
+  for (const std::string& name : recipe.headers) {
+    add(header_digest(request.header ? request.header(name) : std::nullopt));
+  }
+  add(body_digest(recipe, request.body));
+  fingerprint.digest = whole.finish();
+  return fingerprint;
+}
+
+std::vector<std::string> differing_parts(const Recipe& recipe, const Fingerprint& a,
+                                         const Fingerprint& b) {
+  std::vector<std::string> names;
+  const std::size_t parts = kPartsBeforeHeaders + recipe.headers.size() + 1;
+  for (std::size_t part = 0; part < parts; ++part) {
+    const bool in_both = part < a.parts.size() && part < b.parts.size();
+    if (!in_both || a.parts[part] != b.parts[part]) names.push_back(part_name(recipe, part));
+  }
+  return names;
+}
+
+std::optional<std::string> pointer_error(std::string_view pointer) {
+  const auto parsed = JsonPointer::parse(pointer);
+  if (parsed) return {};
+  return parsed.error();
+}
+
+}  // namespace semel

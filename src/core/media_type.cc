@@ -1,0 +1,64 @@
+#include "core/media_type.h"
+
+#include <algorithm>
+
+namespace semel {
+namespace {
+
+std::string_view trim(std::string_view text) {
+  const std::size_t first = text.find_first_not_of(" \t");
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(" \t") - first + 1);
+}
+
+std::string lower(std::string_view text) {
+  std::string lowered(text);
+  std::ranges::transform(lowered, lowered.begin(), [](char c) {
+    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  });
+  return lowered;
+}
+
+// Takes the text up to the next ";" that is not inside a quoted string.
+std::string_view take_piece(std::string_view& rest) {
+  bool quoted = false;
+  std::size_t end = 0;
+  for (; end < rest.size(); ++end) {
+    if (rest[end] == '"') quoted = !quoted;
+    if (rest[end] == '\\' && quoted) ++end;
+    if (end < rest.size() && rest[end] == ';' && !quoted) break;
+  }
+  end = std::min(end, rest.size());
+  const std::string_view piece = rest.substr(0, end);
+  rest.remove_prefix(std::min(end + 1, rest.size()));
+  return trim(piece);
+}
+
+std::string unquote(std::string_view value) {
+  if (value.size() < 2 || value.front() != '"' || value.back() != '"') return std::string(value);
+  std::string plain;
+  for (std::size_t i = 1; i + 1 < value.size(); ++i) {
+    if (value[i] == '\\' && i + 2 < value.size()) ++i;
+    plain.push_back(value[i]);
+  }
+  return plain;
+}
+
+}  // namespace
+
+MediaType parse_media_type(std::string_view content_type) {
+  MediaType type{lower(take_piece(content_type)), {}};
+  while (!content_type.empty()) {
+    const std::string_view parameter = take_piece(content_type);
+    const std::size_t equals = parameter.find('=');
+    if (equals == std::string_view::npos || lower(parameter.substr(0, equals)) != "charset") {
+      continue;
+    }
+    type.charset = lower(unquote(parameter.substr(equals + 1)));
+    if (type.charset == "utf-8") type.charset.clear();
+    break;
+  }
+  return type;
+}
+
+}  // namespace semel

@@ -1,0 +1,18 @@
+#include "semel/scope.h"
+
+#include "core/sha256.h"
+
+namespace semel {
+
+// Each field is preceded by its length: were they merely joined, one tenant could choose an
+// operation and key that spell another tenant's record.
+RecordId make_id(const Scope& scope, std::string_view key) {
+  Sha256 hash;
+  hash.update_sized(scope.name_space)
+      .update_sized(scope.tenant)
+      .update_sized(scope.operation)
+      .update_sized(key);
+  return {hash.finish()};
+}
+
+}  // namespace semel

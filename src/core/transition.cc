@@ -1,0 +1,286 @@
+#include "core/transition.h"
+
+#include <utility>
+
+namespace semel {
+namespace {
+
+void remember(Record& record, Time now, std::string note) {
+  if (record.history.size() == kHistoryEntriesMax) record.history.erase(record.history.begin());
+  record.history.push_back({now, record.state, record.attempt, std::move(note)});
+  record.updated_at = now;
+}
+
+// Its owner is alive, or may be: nobody else may touch the claim.
+bool may_be_running(const Record& record, Holder holder, Duration skew, Time now) {
+  if (holder == Holder::running_here) return true;
+  if (holder == Holder::gone) return false;
+  return now <= after(record.lease_until, skew);
+}
+
+bool holds_claim(const Record& record) {
+  return record.state == State::in_progress || record.state == State::unknown;
+}
+
+void become_unknown(Record& record, Time now, std::string reason) {
+  record.state = State::unknown;
+  record.reason = std::move(reason);
+  record.hold_until = after(now, record.hold_for);
+  record.expires_at = kNever;
+  remember(record, now, record.reason);
+}
+
+void become_completed(Record& record, Time now, Answer answer, std::string reason) {
+  record.state = State::completed;
+  record.result = answer.status < 400 ? Result::succeeded : Result::failed;
+  record.answer = std::move(answer);
+  record.status_begun = 0;
+  record.hold_until = kNever;
+  // With ttl_from creation a slow execution may outlive its ttl; it is then due at once.
+  record.expires_at = after(record.ttl_from_creation ? record.created_at : now, record.ttl);
+  record.tombstone_until = after(record.expires_at, record.tombstone);
+  record.reason = std::move(reason);
+  remember(record, now, record.reason);
+}
+
+void become_released(Record& record, Time now, std::string reason) {
+  record.state = State::released;
+  record.result = Result::none;
+  record.answer = {};
+  record.status_begun = 0;
+  record.hold_until = kNever;
+  record.expires_at = after(now, record.only_auth_failures ? kAuthFailureTtl : record.ttl);
+  // A client that came without credentials shall not be shut out for the length of a tombstone.
+  record.tombstone_until =
+      record.only_auth_failures ? record.expires_at : after(record.expires_at, record.tombstone);
+  record.reason = std::move(reason);
+  remember(record, now, record.reason);
+}
+
+// What an unknown key is answered with where the client must get one answer and none was sent.
+Answer no_answer_known() {
+  Answer answer;
+  answer.status = 502;
+  answer.headers.push_back({"Content-Type", "application/problem+json"});
+  answer.body =
+      R"({"type":"urn:semel:problem:upstream-unreachable","title":"No answer came back",)"
+      R"("status":502,"detail":"The request was sent on and no answer came back; whether it took )"
+      R"(effect is not known.","code":"upstream-unreachable","new_key_safe":false})";
+  return answer;
+}
+
+Record claimed(const event::Claim& claim, Time now) {
+  Record record;
+  record.id = make_id(claim.scope, claim.key);
+  record.recipe = claim.recipe;
+  record.fingerprint = claim.fingerprint;
+  record.created_at = now;
+  record.tenant = claim.scope.tenant;
+  record.operation = claim.scope.operation;
+  record.key = claim.key;
+  record.trace = claim.trace;
+  return record;
+}
+
+// Puts the claim into `record`, which is a new one or one that may run again.
+Decision take(Record record, const event::Claim& claim, Time now, std::string note) {
+  record.state = State::in_progress;
+  record.attempt += 1;
+  record.token = claim.token;
+  record.owner = claim.owner;
+  record.lease_until = after(now, claim.policy.lease);
+  record.expires_at = kNever;
+  record.tombstone_until = kNever;
+  record.hold_until = kNever;
+  record.ttl = claim.policy.ttl;
+  record.tombstone = claim.policy.tombstone;
+  record.hold_for = claim.policy.hold_for;
+  record.ttl_from_creation = claim.policy.ttl_from_creation;
+  record.response_version = claim.policy.response_version;
+  record.result = Result::none;
+  record.answer = {};
+  record.status_begun = 0;
+  record.reason.clear();
+  remember(record, now, std::move(note));
+  return {Put{std::move(record)}, verdict::Execute{}};
+}
+
+Decision claim_unknown(const Record& record, const event::Claim& claim, Time now) {
+  switch (claim.policy.unknown) {
+    case UnknownPolicy::retry:
+      return take(record, claim, now, "claimed again: the outcome of the last attempt is unknown");
+    case UnknownPolicy::fail: {
+      Record next = record;
+      become_completed(next, now, no_answer_known(), "unknown outcome taken as final");
+      return {Put{std::move(next)}, verdict::Replay{}};
+    }
+    case UnknownPolicy::hold:
+      break;
+  }
+  if (record.state == State::unknown) return {Keep{}, verdict::OutcomeUnknown{}};
+  Record next = record;
+  become_unknown(next, now, "its owner is gone");
+  return {Put{std::move(next)}, verdict::OutcomeUnknown{}};
+}
+
+bool has_expired(const Record& record, Time now) {
+  return (record.state == State::completed || record.state == State::released) &&
+         record.expires_at <= now;
+}
+
+Decision on(const std::optional<Record>& found, const event::Claim& claim, Time now) {
+  if (!found) return take(claimed(claim, now), claim, now, "claimed");
+  const Record& record = *found;
+  if (record.state == State::tombstone || has_expired(record, now)) {
+    if (now < record.tombstone_until) return {Keep{}, verdict::Expired{}};
+    return take(claimed(claim, now), claim, now, "claimed after expiry");
+  }
+  if (claim.compared.digest != record.fingerprint.digest) {
+    return {Keep{},
+            verdict::Mismatch{differing_parts(record.recipe, record.fingerprint, claim.compared)}};
+  }
+  switch (record.state) {
+    case State::released:
+      return take(record, claim, now, "claimed again after release");
+    case State::queued:
+    case State::in_progress:
+      if (may_be_running(record, claim.holder, claim.skew, now)) return {Keep{}, verdict::Busy{}};
+      return claim_unknown(record, claim, now);
+    case State::unknown:
+      return claim_unknown(record, claim, now);
+    case State::completed:
+      if (record.response_version == claim.policy.response_version) {
+        return {Keep{}, verdict::Replay{}};
+      }
+      if (claim.policy.on_version_change == OnVersionChange::gone) {
+        return {Keep{}, verdict::VersionChanged{}};
+      }
+      return take(claimed(claim, now), claim, now, "claimed as new: response_version changed");
+    case State::tombstone:
+      break;
+  }
+  return {Keep{}, verdict::Expired{}};
+}
+
+Decision on(const std::optional<Record>& found, const event::Renew& renew, Time) {
+  if (!found || found->token != renew.token || found->state != State::in_progress) {
+    return {Keep{}, verdict::Stale{}};
+  }
+  Record next = *found;
+  next.lease_until = renew.lease_until;
+  return {Put{std::move(next)}, verdict::Done{}};
+}
+
+Decision on(const std::optional<Record>& found, const event::Begin& begin, Time now) {
+  if (!found || found->token != begin.token || found->state != State::in_progress) {
+    return {Keep{}, verdict::Stale{}};
+  }
+  Record next = *found;
+  next.status_begun = begin.status;
+  remember(next, now, "answer began");
+  return {Put{std::move(next)}, verdict::Done{}};
+}
+
+Decision on(const std::optional<Record>& found, const event::Finish& finish, Time now) {
+  if (!found || found->token != finish.token) return {Keep{}, verdict::Stale{}};
+  // The same token's outcome is there already: its reply was lost, or it was resolved since.
+  if (!holds_claim(*found)) return {Keep{}, verdict::Done{}};
+
+  Record next = *found;
+  const Outcome& outcome = finish.outcome;
+  next.only_auth_failures = outcome.kind == OutcomeKind::retry &&
+                            is_auth_failure(outcome.answer.status) &&
+                            (next.attempt == 1 || next.only_auth_failures);
+  switch (outcome.kind) {
+    case OutcomeKind::final:
+      become_completed(next, now, outcome.answer, outcome.reason);
+      break;
+    case OutcomeKind::retry:
+      if (finish.on_retry == OnRetry::forget) return {Erase{}, verdict::Done{}};
+      become_released(next, now, outcome.reason);
+      break;
+    case OutcomeKind::unknown:
+      if (finish.unknown == UnknownPolicy::fail) {
+        become_completed(next, now, outcome.answer, outcome.reason);
+        break;
+      }
+      if (next.state == State::unknown) return {Keep{}, verdict::Done{}};
+      become_unknown(next, now, outcome.reason);
+      break;
+  }
+  return {Put{std::move(next)}, verdict::Done{}};
+}
+
+Decision on(const std::optional<Record>& found, const event::Abandon& abandon, Time now) {
+  if (!found || found->token != abandon.token || !holds_claim(*found)) {
+    return {Keep{}, verdict::Stale{}};
+  }
+  Record next = *found;
+  become_released(next, now, "claim given back before anything was executed");
+  return {Put{std::move(next)}, verdict::Done{}};
+}
+
+Decision on(const std::optional<Record>& found, const event::Sweep& sweep, Time now) {
+  if (!found) return {Keep{}, verdict::Nothing{}};
+  const bool abandoned = found->state == State::in_progress && sweep.holder == Holder::gone;
+  if (due_at(*found) > now && !abandoned) return {Keep{}, verdict::Nothing{}};
+  Record next = *found;
+  switch (next.state) {
+    case State::queued:
+      return {Keep{}, verdict::Nothing{}};
+    case State::in_progress:
+      if (may_be_running(next, sweep.holder, sweep.skew, now)) return {Keep{}, verdict::Nothing{}};
+      become_unknown(next, now, "its owner is gone");
+      return {Put{std::move(next)}, verdict::Done{}};
+    case State::unknown:
+      next.tombstone_until = kNever;  // never executable again
+      break;
+    case State::completed:
+    case State::released:
+      if (next.tombstone_until <= now) return {Erase{}, verdict::Done{}};
+      break;
+    case State::tombstone:
+      return {Erase{}, verdict::Done{}};
+  }
+  next.state = State::tombstone;
+  next.answer = {};
+  next.expires_at = kNever;
+  next.hold_until = kNever;
+  remember(next, now, "expired");
+  return {Put{std::move(next)}, verdict::Done{}};
+}
+
+Decision on(const std::optional<Record>& found, const event::Resolve& resolve, Time now) {
+  if (!found) return {Keep{}, verdict::Stale{}};
+  if (!holds_claim(*found)) {
+    return {Keep{}, verdict::Refused{"the record is " + std::string(to_string(found->state)) +
+                                     ", not unknown: there is nothing to resolve"}};
+  }
+  const bool running = resolve.holder == Holder::running_here ||
+                       (found->state == State::in_progress &&
+                        may_be_running(*found, resolve.holder, resolve.skew, now));
+  if (running && !resolve.force) {
+    return {Keep{}, verdict::Refused{"the execution may still run; wait for it, or force"}};
+  }
+  if (resolve.why.empty()) return {Keep{}, verdict::Refused{"a reason is required"}};
+
+  Record next = *found;
+  next.only_auth_failures = false;
+  // Whatever the old claim still sends must find itself stale.
+  next.token = {};
+  const std::string note = "resolved by " + resolve.who + ": " + resolve.why;
+  if (resolve.answer) {
+    become_completed(next, now, *resolve.answer, note);
+  } else {
+    become_released(next, now, note);
+  }
+  return {Put{std::move(next)}, verdict::Done{}};
+}
+
+}  // namespace
+
+Decision transition(const std::optional<Record>& record, const Event& event, Time now) {
+  return std::visit([&](const auto& happened) { return on(record, happened, now); }, event);
+}
+
+}  // namespace semel

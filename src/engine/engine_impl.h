@@ -1,0 +1,75 @@
+#pragma once
+
+#include <atomic>
+
+#include "core/transition.h"
+#include "engine/executions.h"
+#include "semel/engine.h"
+
+namespace semel {
+
+// The engine's parts, shared by engine.cc (requests) and upkeep.cc (leases, expiry, recovery).
+class Engine::Impl {
+ public:
+  Impl(Store& store_in, Clock& clock_in, TokenSource& tokens_in, Observer& observer_in,
+       EngineOptions options_in)
+      : store(store_in),
+        clock(clock_in),
+        tokens(tokens_in),
+        observer(observer_in),
+        options(std::move(options_in)),
+        exclusive(store.features().exclusive) {}
+
+  // What an event did to a record.
+  struct Changed {
+    std::optional<Record> before;
+    std::optional<Record> after;
+    Verdict verdict;
+  };
+  using Applied = std::variant<Changed, StoreUnavailable, swap::TooLarge>;
+
+  // Applies the event by compare-and-swap, over and over until it took or cannot. `known` is where
+  // it begins; a conflict brings the truth. A write of unknown fate is confirmed by a write.
+  boost::asio::awaitable<Applied> apply(RecordId id, std::optional<Record> known, Event event);
+
+  boost::asio::awaitable<Admission> admit(Ask ask);
+  boost::asio::awaitable<Finished> finish(Claim claim, Outcome outcome, Listening listening);
+  // The claim's fate is not known and its client has been sent away: finds out, and gives it back.
+  boost::asio::awaitable<void> give_back(RecordId id, Version expected, Record claim);
+  boost::asio::awaitable<void> finish_in_background(Claim claim, Outcome outcome,
+                                                    Listening listening);
+
+  boost::asio::awaitable<void> renew(Executions::Renewal renewal);
+  boost::asio::awaitable<void> sweep_record(Record record, std::size_t& changed_records);
+
+  Holder holder_of(const Record& record) const;
+  void settle(const Claim& claim, const Outcome& outcome, std::optional<Record> record,
+              Listening listening);
+
+  Store& store;
+  Clock& clock;
+  TokenSource& tokens;
+  Observer& observer;
+  const EngineOptions options;
+  const bool exclusive;
+  Executions running;
+  std::atomic<bool> stopped = false;
+};
+
+// Doubles up to a maximum.
+class Backoff {
+ public:
+  explicit Backoff(const EngineOptions& options)
+      : next_(options.backoff_min), max_(options.backoff_max) {}
+  Duration next() {
+    const Duration now = next_;
+    next_ = std::min(next_ * 2, max_);
+    return now;
+  }
+
+ private:
+  Duration next_;
+  Duration max_;
+};
+
+}  // namespace semel

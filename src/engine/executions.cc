@@ -1,0 +1,142 @@
+#include "engine/executions.h"
+
+#include <algorithm>
+
+namespace semel {
+namespace {
+
+// A lease is renewed when a third of it has passed: two more tries fit before it runs out.
+Time next_renewal(Duration lease, Time renew_until, Time now) {
+  const Time at = after(now, lease / 3);
+  return at > renew_until ? kNever : at;
+}
+
+}  // namespace
+
+void Executions::enter(const RecordId& id, const Token& token) {
+  Shard& shard = shard_of(id);
+  std::lock_guard lock(shard.mutex);
+  Execution execution;
+  execution.token = token;
+  shard.slots[id].executions.push_back(std::move(execution));
+}
+
+void Executions::started(const Claim& claim, Time now) {
+  Shard& shard = shard_of(claim.record.id);
+  std::lock_guard lock(shard.mutex);
+  for (auto& execution : shard.slots[claim.record.id].executions) {
+    if (execution.token != claim.record.token) continue;
+    execution.lease = claim.policy.lease;
+    execution.started_at = now;
+    execution.renew_until = after(now, claim.policy.max_execution);
+    execution.renew_at = next_renewal(execution.lease, execution.renew_until, now);
+  }
+}
+
+bool Executions::has(const RecordId& id, const Token& token) const {
+  const Shard& shard = shard_of(id);
+  std::lock_guard lock(shard.mutex);
+  const auto found = shard.slots.find(id);
+  return found != shard.slots.end() &&
+         std::ranges::any_of(found->second.executions,
+                             [&](const Execution& e) { return e.token == token; });
+}
+
+void Executions::settle(const RecordId& id, const Token& token,
+                        std::shared_ptr<const Settled> settled) {
+  std::vector<Waiter> woken;
+  Shard& shard = shard_of(id);
+  {
+    std::lock_guard lock(shard.mutex);
+    const auto found = shard.slots.find(id);
+    if (found == shard.slots.end()) return;
+    for (auto& execution : found->second.executions) {
+      if (execution.token == token) execution.renew_at = kNever;
+    }
+    woken.swap(found->second.waiters);
+  }
+  for (auto& waiter : woken) waiter.handler(settled);
+}
+
+void Executions::leave(const RecordId& id, const Token& token,
+                       std::shared_ptr<const Settled> settled) {
+  std::vector<Waiter> woken;
+  Shard& shard = shard_of(id);
+  {
+    std::lock_guard lock(shard.mutex);
+    const auto found = shard.slots.find(id);
+    if (found == shard.slots.end()) return;
+    Slot& slot = found->second;
+    std::erase_if(slot.executions, [&](const Execution& e) { return e.token == token; });
+    if (settled || slot.executions.empty()) woken.swap(slot.waiters);
+    if (slot.executions.empty()) shard.slots.erase(found);
+  }
+  for (auto& waiter : woken) {
+    if (settled) {
+      waiter.handler(settled);
+    } else {
+      waiter.handler(waited::LookAgain{});
+    }
+  }
+}
+
+void Executions::wait(const RecordId& id, Time deadline, WaitHandler handler) {
+  Shard& shard = shard_of(id);
+  {
+    std::lock_guard lock(shard.mutex);
+    const auto found = shard.slots.find(id);
+    if (found != shard.slots.end()) {
+      found->second.waiters.push_back({deadline, std::move(handler)});
+      return;
+    }
+  }
+  handler(waited::LookAgain{});
+}
+
+void Executions::end_waits(Time now) {
+  std::vector<Waiter> ended;
+  for (Shard& shard : shards_) {
+    std::lock_guard lock(shard.mutex);
+    for (auto& [id, slot] : shard.slots) {
+      const auto late = std::ranges::partition(
+          slot.waiters, [&](const Waiter& waiter) { return waiter.deadline > now; });
+      std::ranges::move(late, std::back_inserter(ended));
+      slot.waiters.erase(late.begin(), late.end());
+    }
+  }
+  for (auto& waiter : ended) waiter.handler(waited::TimedOut{});
+}
+
+std::vector<Executions::Renewal> Executions::take_renewals(Time now) {
+  std::vector<Renewal> due;
+  for (Shard& shard : shards_) {
+    std::lock_guard lock(shard.mutex);
+    for (auto& [id, slot] : shard.slots) {
+      for (auto& execution : slot.executions) {
+        if (execution.renew_at > now) continue;
+        due.push_back({id, execution.token, after(now, execution.lease)});
+        execution.renew_at = next_renewal(execution.lease, execution.renew_until, now);
+      }
+    }
+  }
+  return due;
+}
+
+Engine::Running Executions::summary() const {
+  Engine::Running sum;
+  Time oldest = kNever;
+  for (const Shard& shard : shards_) {
+    std::lock_guard lock(shard.mutex);
+    for (const auto& [id, slot] : shard.slots) {
+      for (const auto& execution : slot.executions) {
+        if (execution.started_at == kNever) continue;
+        ++sum.executions;
+        oldest = std::min(oldest, execution.started_at);
+      }
+    }
+  }
+  if (sum.executions > 0) sum.oldest = oldest;
+  return sum;
+}
+
+}  // namespace semel

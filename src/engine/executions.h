@@ -1,0 +1,76 @@
+#pragma once
+
+#include <array>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "semel/engine.h"
+
+namespace semel {
+
+// The executions of this process and those who wait for them. An execution in here outranks any
+// clock: nobody takes over its claim, however late it is.
+//
+// Thread-safe: workers share it, a lock a shard. An execution is entered before its claim is
+// written, so that whoever reads the claim from the store also finds it here.
+class Executions {
+ public:
+  using WaitHandler = std::move_only_function<void(Waited)>;
+
+  struct Renewal {
+    RecordId id;
+    Token token;
+    Time lease_until;
+  };
+
+  void enter(const RecordId& id, const Token& token);
+  // The claim is written: from now on its lease is renewed.
+  void started(const Claim& claim, Time now);
+  bool has(const RecordId& id, const Token& token) const;
+  // Wakes the waiters; the execution stays (its answer may still come) and is renewed no more.
+  void settle(const RecordId& id, const Token& token, std::shared_ptr<const Settled> settled);
+  // Removes it and wakes the waiters: with `settled`, or, if that is null and nothing else of this
+  // id runs here, to look again.
+  void leave(const RecordId& id, const Token& token, std::shared_ptr<const Settled> settled);
+
+  // `handler` is called exactly once, possibly at once, on any thread.
+  void wait(const RecordId& id, Time deadline, WaitHandler handler);
+  void end_waits(Time now);
+
+  // Executions whose lease is to be renewed now.
+  std::vector<Renewal> take_renewals(Time now);
+  Engine::Running summary() const;
+
+ private:
+  struct Execution {
+    Token token;
+    Duration lease{};
+    Time started_at = kNever;  // kNever: its claim is not written yet
+    Time renew_until = kNever;
+    Time renew_at = kNever;
+  };
+  struct Waiter {
+    Time deadline;
+    WaitHandler handler;
+  };
+  struct Slot {
+    std::vector<Execution> executions;  // nearly always one
+    std::vector<Waiter> waiters;
+  };
+  struct Shard {
+    mutable std::mutex mutex;
+    std::unordered_map<RecordId, Slot> slots;
+  };
+
+  static constexpr std::size_t kShards = 64;
+  Shard& shard_of(const RecordId& id) { return shards_[id.bytes[31] % kShards]; }
+  const Shard& shard_of(const RecordId& id) const { return shards_[id.bytes[31] % kShards]; }
+
+  std::array<Shard, kShards> shards_;
+};
+
+}  // namespace semel

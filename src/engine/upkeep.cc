@@ -1,0 +1,117 @@
+// What the engine does by itself: renews the leases of running executions, ends waits, expires
+// records in small batches, and takes stock of what an earlier run left behind.
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/this_coro.hpp>
+
+#include "engine/engine_impl.h"
+
+namespace semel {
+namespace asio = boost::asio;
+using asio::awaitable;
+
+namespace {
+
+// Runs the tasks side by side on the caller's executor, which has one thread, and returns when the
+// last has ended: their writes then share the store's group commits.
+awaitable<void> run_all(std::vector<awaitable<void>> tasks) {
+  if (tasks.empty()) co_return;
+  auto executor = co_await asio::this_coro::executor;
+  auto initiate = [&executor, &tasks](auto handler) {
+    struct Join {
+      std::size_t left;
+      decltype(handler) done;
+    };
+    auto join = std::make_shared<Join>(tasks.size(), std::move(handler));
+    for (auto& task : tasks) {
+      asio::co_spawn(executor, std::move(task), [join](std::exception_ptr failed) {
+        if (failed) std::rethrow_exception(failed);
+        if (--join->left == 0) std::move(join->done)();
+      });
+    }
+  };
+  co_await asio::async_initiate<const asio::use_awaitable_t<>&, void()>(std::move(initiate),
+                                                                        asio::use_awaitable);
+}
+
+}  // namespace
+
+awaitable<void> Engine::Impl::renew(Executions::Renewal renewal) {
+  auto found = co_await store.read(renewal.id);
+  if (!found) {
+    observer.store_failed("renewal", found.error().why);
+    co_return;
+  }
+  std::optional<Record> claim = std::move(*found);
+  Applied applied =
+      co_await apply(renewal.id, claim, event::Renew{renewal.token, renewal.lease_until});
+  const auto* changed = std::get_if<Changed>(&applied);
+  if (!changed || !std::holds_alternative<verdict::Stale>(changed->verdict)) co_return;
+  // Stale because it was finished meanwhile is no loss; stale while it runs here is one.
+  if (running.has(renewal.id, renewal.token)) observer.lease_lost(renewal.id);
+}
+
+awaitable<void> Engine::keep() {
+  auto executor = co_await asio::this_coro::executor;
+  while (!impl_->stopped) {
+    co_await impl_->clock.sleep(impl_->options.tick);
+    const Time now = impl_->clock.now();
+    impl_->running.end_waits(now);
+    for (auto& renewal : impl_->running.take_renewals(now)) {
+      asio::co_spawn(executor, impl_->renew(renewal), asio::detached);
+    }
+  }
+}
+
+awaitable<void> Engine::Impl::sweep_record(Record record, std::size_t& changed_records) {
+  const RecordId id = record.id;
+  event::Sweep event{holder_of(record), options.skew};
+  Applied applied = co_await apply(id, std::move(record), event);
+  const auto* changed = std::get_if<Changed>(&applied);
+  if (changed && std::holds_alternative<verdict::Done>(changed->verdict)) ++changed_records;
+}
+
+awaitable<std::size_t> Engine::sweep_once() {
+  auto due = co_await impl_->store.sweep(impl_->clock.now(), impl_->options.sweep_batch);
+  if (!due) {
+    impl_->observer.store_failed("sweep", due.error().why);
+    co_return 0;
+  }
+  std::size_t changed = 0;
+  std::vector<awaitable<void>> tasks;
+  for (Record& record : *due) tasks.push_back(impl_->sweep_record(std::move(record), changed));
+  co_await run_all(std::move(tasks));
+  co_return changed;
+}
+
+awaitable<void> Engine::sweep_forever() {
+  while (!impl_->stopped) {
+    const std::size_t changed = co_await sweep_once();
+    // A full batch means there is more; live traffic gets its turn in between all the same.
+    const bool more = changed == impl_->options.sweep_batch;
+    co_await impl_->clock.sleep(more ? impl_->options.tick : impl_->options.sweep_every);
+  }
+}
+
+awaitable<void> Engine::recover() {
+  if (!impl_->exclusive) co_return;
+  std::optional<RecordId> after;
+  while (!impl_->stopped) {
+    auto page = co_await impl_->store.scan(after, impl_->options.sweep_batch);
+    if (!page) {
+      impl_->observer.store_failed("recovery", page.error().why);
+      co_return;
+    }
+    std::size_t changed = 0;
+    std::vector<awaitable<void>> tasks;
+    for (Record& record : page->records) {
+      if (record.state != State::in_progress) continue;
+      tasks.push_back(impl_->sweep_record(std::move(record), changed));
+    }
+    co_await run_all(std::move(tasks));
+    if (!page->next) co_return;
+    after = page->next;
+  }
+}
+
+}  // namespace semel
