@@ -161,8 +161,9 @@ class Engine {
   // Gives the claim back: nothing was executed. The record is released.
   boost::asio::awaitable<void> abandon(Claim claim);
 
-  // Holds the caller until the execution of `id` that runs in this process ends.
-  boost::asio::awaitable<Waited> wait(RecordId id, Duration timeout);
+  // Holds the caller until the execution of `id` under `token` ends, if it runs in this process.
+  // Not of whatever runs under this id by now: that may be another request's.
+  boost::asio::awaitable<Waited> wait(RecordId id, Token token, Duration timeout);
 
   boost::asio::awaitable<Resolved> resolve(RecordId id, Resolution resolution);
 

@@ -11,6 +11,7 @@
 
 #include "core/decimal.h"
 #include "core/sha256.h"
+#include "core/varint.h"
 
 namespace semel {
 namespace {
@@ -24,16 +25,6 @@ constexpr std::size_t kReusedTextBytesMax = std::size_t{64} << 10;
 std::string_view trim_end(std::string_view token) {
   const std::size_t last = token.find_last_not_of(" \t\r\n");
   return token.substr(0, last == std::string_view::npos ? 0 : last + 1);
-}
-
-// simdjson turns an escaped surrogate without a partner into the three bytes that UTF-8 forbids. It
-// has checked the text itself, so only such an escape can have made them.
-bool has_lone_surrogate(std::string_view string) {
-  for (std::size_t at = string.find('\xed'); at != std::string_view::npos;
-       at = string.find('\xed', at + 1)) {
-    if (static_cast<unsigned char>(string[at + 1]) >= 0xa0) return true;
-  }
-  return false;
 }
 
 class Canonicalizer {
@@ -103,7 +94,8 @@ class Canonicalizer {
       walk = walk_value(value, root);
       if (walk == Walk::invalid) return walk;
     }
-    return document.at_end() ? walk : Walk::invalid;
+    const bool at_end = document.current_location().error() == simdjson::OUT_OF_BOUNDS;
+    return at_end ? walk : Walk::invalid;
   }
 
   // Appends the form of the value, which may be a longer one than is kept in the end.
@@ -117,9 +109,9 @@ class Canonicalizer {
         return walk_object(value, place);
       case ondemand::json_type::string: {
         std::string_view string;
-        if (value.get_string().get(string) || has_lone_surrogate(string)) return Walk::invalid;
+        if (value.get_string().get(string)) return Walk::invalid;
         out_.push_back('"');
-        append_sized(string);
+        append_sized(string, out_);
         break;
       }
       default:
@@ -167,14 +159,14 @@ class Canonicalizer {
     for (auto field : object) {
       std::string_view name;
       ondemand::value child;
-      if (field.unescaped_key().get(name) || field.value().get(child) || has_lone_surrogate(name)) {
+      if (field.unescaped_key().get(name) || field.value().get(child)) {
         return Walk::invalid;
       }
       const Place child_place =
           step(place, [&](const PointerSegment& segment) { return segment.matches_member(name); });
       const std::size_t child_begin = out_.size();
       out_.push_back('k');
-      append_sized(name);
+      append_sized(name, out_);
       const Walk walk = walk_value(child, child_place);
       if (walk == Walk::invalid) return walk;
       matched |= walk == Walk::matched;
@@ -241,11 +233,6 @@ class Canonicalizer {
     out_.resize(begin);
     out_.push_back('#');
     out_.append(digest.begin(), digest.end());
-  }
-
-  void append_sized(std::string_view bytes) {
-    append_varint(bytes.size(), out_);
-    out_.append(bytes);
   }
 
   // simdjson finds the token but does not look into it.

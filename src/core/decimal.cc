@@ -3,6 +3,8 @@
 #include <cstdint>
 #include <optional>
 
+#include "core/varint.h"
+
 namespace semel {
 namespace {
 
@@ -82,14 +84,6 @@ void strip_trailing_zeros(std::string_view& digits) {
 }
 
 }  // namespace
-
-void append_varint(unsigned long long number, std::string& out) {
-  while (number >= 0x80) {
-    out.push_back(static_cast<char>(number | 0x80));
-    number >>= 7;
-  }
-  out.push_back(static_cast<char>(number));
-}
 
 bool append_canonical_number(std::string_view text, std::string& out) {
   std::optional<NumberText> number = NumberScanner(text).scan();

@@ -15,7 +15,4 @@ namespace semel {
 // JSON number, or its exponent has more than 18 digits.
 bool append_canonical_number(std::string_view text, std::string& out);
 
-// The unsigned number in groups of 7 bits, the lowest first.
-void append_varint(unsigned long long number, std::string& out);
-
 }  // namespace semel

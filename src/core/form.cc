@@ -1,15 +1,17 @@
 #include "core/form.h"
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
-#include "core/decimal.h"
+#include "core/varint.h"
 
 namespace semel {
 namespace {
 
 struct Field {
   std::string_view name;
+  std::size_t position = 0;
   std::optional<std::string_view> value;
 };
 
@@ -38,11 +40,6 @@ std::optional<std::string_view> decode(std::string_view encoded, std::string& de
   return std::string_view(decoded).substr(begin);
 }
 
-void append_sized(std::string_view bytes, std::string& out) {
-  append_varint(bytes.size(), out);
-  out.append(bytes);
-}
-
 }  // namespace
 
 std::optional<std::string> canonical_form(std::string_view body) {
@@ -56,14 +53,15 @@ std::optional<std::string> canonical_form(std::string_view body) {
     const std::size_t equals = piece.find('=');
     const std::optional<std::string_view> name = decode(piece.substr(0, equals), decoded);
     if (!name) return {};
-    Field field{*name, {}};
+    Field field{*name, fields.size(), {}};
     if (equals != std::string_view::npos) {
       field.value = decode(piece.substr(equals + 1), decoded);
       if (!field.value) return {};
     }
     fields.push_back(field);
   }
-  std::ranges::stable_sort(fields, {}, &Field::name);
+  std::ranges::sort(fields, {},
+                    [](const Field& field) { return std::pair(field.name, field.position); });
 
   std::string out;
   out.reserve(decoded.size() + 8 * fields.size());

@@ -85,8 +85,9 @@ std::expected<std::string, std::string> parse_string(std::string_view text) {
     }
     key.push_back(text[i]);
   }
-  if (i >= text.size())
+  if (i >= text.size()) {
     return Refused("The key begins with a double quote but does not end with one.");
+  }
   const std::string_view rest = trim(text.substr(i + 1));
   if (rest.empty()) return key;
   if (rest[0] == ';') return Refused("The key has parameters; send the key alone.");

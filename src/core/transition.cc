@@ -25,6 +25,7 @@ bool holds_claim(const Record& record) {
 void become_unknown(Record& record, Time now, std::string reason) {
   record.state = State::unknown;
   record.reason = std::move(reason);
+  record.only_auth_failures = false;
   record.hold_until = after(now, record.hold_for);
   record.expires_at = kNever;
   remember(record, now, record.reason);
@@ -128,12 +129,22 @@ bool has_expired(const Record& record, Time now) {
          record.expires_at <= now;
 }
 
+// The outcome is recorded already: it was written and its reply was lost.
+bool says_so(const Record& record, const event::Finish& finish) {
+  if (finish.outcome.kind == OutcomeKind::retry) return record.state == State::released;
+  return record.state == State::completed && record.answer == finish.outcome.answer;
+}
+
 Decision on(const std::optional<Record>& found, const event::Claim& claim, Time now) {
   if (!found) return take(claimed(claim, now), claim, now, "claimed");
   const Record& record = *found;
   if (record.state == State::tombstone || has_expired(record, now)) {
     if (now < record.tombstone_until) return {Keep{}, verdict::Expired{}};
     return take(claimed(claim, now), claim, now, "claimed after expiry");
+  }
+  // Its hold has passed; the sweeper is about to make it a tombstone, and no claim comes between.
+  if (record.state == State::unknown && record.hold_until <= now) {
+    return {Keep{}, verdict::Expired{}};
   }
   if (claim.compared.digest != record.fingerprint.digest) {
     return {Keep{},
@@ -162,12 +173,12 @@ Decision on(const std::optional<Record>& found, const event::Claim& claim, Time 
   return {Keep{}, verdict::Expired{}};
 }
 
-Decision on(const std::optional<Record>& found, const event::Renew& renew, Time) {
+Decision on(const std::optional<Record>& found, const event::Renew& renew, Time now) {
   if (!found || found->token != renew.token || found->state != State::in_progress) {
     return {Keep{}, verdict::Stale{}};
   }
   Record next = *found;
-  next.lease_until = renew.lease_until;
+  next.lease_until = after(now, renew.lease);
   return {Put{std::move(next)}, verdict::Done{}};
 }
 
@@ -182,9 +193,15 @@ Decision on(const std::optional<Record>& found, const event::Begin& begin, Time 
 }
 
 Decision on(const std::optional<Record>& found, const event::Finish& finish, Time now) {
+  if (!found && finish.outcome.kind == OutcomeKind::retry && finish.on_retry == OnRetry::forget) {
+    return {Keep{}, verdict::Done{}};  // forgotten already
+  }
   if (!found || found->token != finish.token) return {Keep{}, verdict::Stale{}};
-  // The same token's outcome is there already: its reply was lost, or it was resolved since.
-  if (!holds_claim(*found)) return {Keep{}, verdict::Done{}};
+  // The claim has ended: in this outcome, or in another one that was recorded first.
+  if (!holds_claim(*found)) {
+    if (says_so(*found, finish)) return {Keep{}, verdict::Done{}};
+    return {Keep{}, verdict::Stale{}};
+  }
 
   Record next = *found;
   const Outcome& outcome = finish.outcome;
@@ -255,6 +272,9 @@ Decision on(const std::optional<Record>& found, const event::Resolve& resolve, T
   if (!holds_claim(*found)) {
     return {Keep{}, verdict::Refused{"the record is " + std::string(to_string(found->state)) +
                                      ", not unknown: there is nothing to resolve"}};
+  }
+  if (found->token != resolve.token) {
+    return {Keep{}, verdict::Refused{"it was claimed again meanwhile; look at it again"}};
   }
   const bool running = resolve.holder == Holder::running_here ||
                        (found->state == State::in_progress &&

@@ -41,7 +41,7 @@ struct Claim {
 
 struct Renew {
   Token token;
-  Time lease_until;
+  Duration lease{};  // from the moment it is written
 };
 
 // A streaming answer begins: its status is written before its first byte is sent.
@@ -70,6 +70,7 @@ struct Sweep {
 // An operator's decision about an unknown record: with an answer it is completed, without one it
 // is released.
 struct Resolve {
+  Token token;  // of the claim it was made about; another one is not touched
   std::optional<Answer> answer;
   std::string who;
   std::string why;

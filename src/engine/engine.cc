@@ -74,6 +74,23 @@ const Record* put_of(const Change& change) {
   return put ? &put->next : nullptr;
 }
 
+bool same_but_version(std::optional<Record> found, const std::optional<Record>& written) {
+  if (found && written) found->version = written->version;
+  return found == written;
+}
+
+// False: nothing is left to drop.
+bool make_smaller(Answer& answer) {
+  if (answer.body_note == BodyNote::kept && !answer.body.empty()) {
+    answer.body.clear();
+    answer.body_note = BodyNote::omitted;
+    return true;
+  }
+  if (answer.headers.empty()) return false;
+  answer.headers.clear();
+  return true;
+}
+
 }  // namespace
 
 Holder Engine::Impl::holder_of(const Record& record) const {
@@ -83,52 +100,67 @@ Holder Engine::Impl::holder_of(const Record& record) const {
   return Holder::unsure;
 }
 
+void Engine::Impl::look_at_holder(Event& event, const std::optional<Record>& known) const {
+  if (!known) return;
+  const auto look = [&](auto& happened) {
+    if constexpr (requires { happened.holder; }) happened.holder = holder_of(*known);
+  };
+  std::visit(look, event);
+}
+
 awaitable<Engine::Impl::Applied> Engine::Impl::apply(RecordId id, std::optional<Record> known,
                                                      Event event) {
-  bool unsure = false;  // an earlier write may have landed
   Backoff backoff(options);
   const Time give_up = after(clock.now(), options.patience);
   for (;;) {
+    look_at_holder(event, known);
     const Time now = clock.now();
     Decision decision = transition(known, event, now);
+    const bool keeps = std::holds_alternative<Keep>(decision.change);
+    // An event that is in the record already was written by a try whose reply was lost: what is
+    // seen may be on its way to being durable, and only a write proves it.
+    const bool proves = keeps && known && std::holds_alternative<verdict::Done>(decision.verdict);
+    if ((keeps && !proves) || (!keeps && !known && !put_of(decision.change))) {
+      co_return Changed{known, known, std::move(decision.verdict)};
+    }
     std::optional<Record> next;
-    Version expected = known ? known->version : 0;
-    if (std::holds_alternative<Keep>(decision.change)) {
-      // What is seen may be our own write on its way to being durable: only a write proves it.
-      if (!unsure || !known || !std::holds_alternative<verdict::Done>(decision.verdict)) {
-        co_return Changed{known, known, std::move(decision.verdict)};
-      }
-      next = known;
-    } else if (const Record* put = put_of(decision.change)) {
-      next = *put;
-    } else if (!known) {
-      co_return Changed{std::nullopt, std::nullopt, std::move(decision.verdict)};
-    }
+    if (proves) next = known;
+    if (const Record* put = put_of(decision.change)) next = *put;
 
-    SwapResult result = co_await store.swap(id, expected, next);
-    if (auto* applied = std::get_if<swap::Applied>(&result)) {
-      if (next) next->version = applied->version;
-      if (!std::holds_alternative<Keep>(decision.change)) {
-        observer.transitioned(known, next ? &*next : nullptr, now);
+    Version expected = known ? known->version : 0;
+    bool unsure = false;  // a write of `next` may have landed
+    for (;;) {
+      SwapResult result = co_await store.swap(id, expected, next);
+      auto* conflict = std::get_if<swap::Conflict>(&result);
+      const bool landed = conflict && unsure && same_but_version(conflict->current, next);
+      if (landed && next) {
+        next = std::move(conflict->current);
+        expected = next->version;
+        continue;
       }
-      co_return Changed{std::move(known), std::move(next), std::move(decision.verdict)};
+      auto* applied = std::get_if<swap::Applied>(&result);
+      if (applied || landed) {
+        if (next) next->version = applied->version;
+        if (!keeps) observer.transitioned(known, next ? &*next : nullptr, now);
+        co_return Changed{std::move(known), std::move(next), std::move(decision.verdict)};
+      }
+      if (conflict) {
+        known = std::move(conflict->current);
+        break;
+      }
+      if (auto* too_large = std::get_if<swap::TooLarge>(&result)) co_return *too_large;
+      if (auto* unavailable = std::get_if<StoreUnavailable>(&result)) {
+        observer.store_failed("swap", unavailable->why);
+        if (!unsure) co_return std::move(*unavailable);
+      } else {
+        observer.store_failed("swap, fate unknown", std::get<swap::Unknown>(result).why);
+        unsure = true;
+      }
+      if (clock.now() >= give_up) {
+        co_return StoreUnavailable{"the fate of a write could not be confirmed"};
+      }
+      co_await clock.sleep(backoff.next());
     }
-    if (auto* conflict = std::get_if<swap::Conflict>(&result)) {
-      known = std::move(conflict->current);
-      continue;
-    }
-    if (auto* too_large = std::get_if<swap::TooLarge>(&result)) co_return *too_large;
-    if (auto* unavailable = std::get_if<StoreUnavailable>(&result)) {
-      observer.store_failed("swap", unavailable->why);
-      if (!unsure) co_return std::move(*unavailable);
-    } else {
-      observer.store_failed("swap, fate unknown", std::get<swap::Unknown>(result).why);
-      unsure = true;
-    }
-    if (clock.now() >= give_up) {
-      co_return StoreUnavailable{"the fate of a write could not be confirmed"};
-    }
-    co_await clock.sleep(backoff.next());
   }
 }
 
@@ -169,6 +201,12 @@ awaitable<Admission> Engine::Impl::admit(Ask ask) {
       if (auto* applied = std::get_if<swap::Applied>(&result)) {
         next.version = applied->version;
         observer.transitioned(known, &next, now);
+        if (executes && clock.now() >= next.lease_until) {
+          // It was ours, but others may have given it up for lost by now.
+          entered.keep();
+          co_await give_back_later(std::move(next));
+          co_return StoreUnavailable{"the claim was written too slowly for its lease"};
+        }
         Admission admission = to_admission(decision.verdict, std::move(next), claim.policy);
         if (auto* execute = std::get_if<admission::Execute>(&admission)) {
           running.started(execute->claim, now);
@@ -186,7 +224,8 @@ awaitable<Admission> Engine::Impl::admit(Ask ask) {
           continue;
         }
         // It was swept up while we could not see it. Nothing ran under it.
-        co_await apply(id, known, event::Abandon{claim.token});
+        entered.keep();
+        co_await give_back_later(std::move(*known));
         co_return StoreUnavailable{"the claim was lost while it was being confirmed"};
       }
       if (auto* unavailable = std::get_if<StoreUnavailable>(&result)) {
@@ -201,8 +240,8 @@ awaitable<Admission> Engine::Impl::admit(Ask ask) {
       if (clock.now() >= give_up) {
         if (executes) {
           entered.keep();
-          auto executor = co_await asio::this_coro::executor;
-          asio::co_spawn(executor, give_back(id, expected, std::move(next)), asio::detached);
+          next.version = expected;
+          co_await give_back_later(std::move(next));
         }
         co_return StoreUnavailable{"the fate of a claim could not be confirmed"};
       }
@@ -213,8 +252,10 @@ awaitable<Admission> Engine::Impl::admit(Ask ask) {
 
 // A write that is still on its way could land at any time, so looking is not enough: the claim is
 // written again until the store says whose the record is.
-awaitable<void> Engine::Impl::give_back(RecordId id, Version expected, Record claim) {
+awaitable<void> Engine::Impl::give_back(Record claim) {
+  const RecordId id = claim.id;
   const Token token = claim.token;
+  const Version expected = claim.version;
   Backoff backoff(options);
   while (!stopped) {
     std::optional<Record> known;
@@ -235,6 +276,11 @@ awaitable<void> Engine::Impl::give_back(RecordId id, Version expected, Record cl
   running.leave(id, token, nullptr);
 }
 
+awaitable<void> Engine::Impl::give_back_later(Record claim) {
+  auto executor = co_await asio::this_coro::executor;
+  asio::co_spawn(executor, give_back(std::move(claim)), asio::detached);
+}
+
 void Engine::Impl::settle(const Claim& claim, const Outcome& outcome, std::optional<Record> record,
                           Listening listening) {
   auto settled = std::make_shared<const Settled>(Settled{outcome, std::move(record)});
@@ -245,33 +291,43 @@ void Engine::Impl::settle(const Claim& claim, const Outcome& outcome, std::optio
   }
 }
 
-awaitable<Finished> Engine::Impl::finish(Claim claim, Outcome outcome, Listening listening) {
-  Backoff backoff(options);
-  const Time give_up = after(clock.now(), options.patience);
+awaitable<Finished> Engine::Impl::try_finish(const Claim& claim, Outcome& outcome,
+                                             Listening listening) {
+  const Record& record = claim.record;
   for (;;) {
-    event::Finish event{claim.record.token, outcome, claim.policy.unknown, claim.policy.on_retry};
-    Applied applied = co_await apply(claim.record.id, claim.record, std::move(event));
+    event::Finish event{record.token, outcome, claim.policy.unknown, claim.policy.on_retry};
+    Applied applied = co_await apply(record.id, record, std::move(event));
     if (auto* changed = std::get_if<Changed>(&applied)) {
       if (std::holds_alternative<verdict::Stale>(changed->verdict)) {
-        // Others wait for whoever holds the record now, not for us.
-        running.leave(claim.record.id, claim.record.token, nullptr);
-        co_return finish::Stale{std::move(changed->after)};
+        running.leave(record.id, record.token, nullptr);
+        // The key may have lived anew since, for another request: its answer is not for this one.
+        const bool same = changed->after && changed->after->fingerprint == record.fingerprint;
+        co_return finish::Stale{same ? std::move(changed->after) : std::nullopt};
       }
       settle(claim, outcome, changed->after, listening);
       co_return finish::Recorded{std::move(changed->after)};
     }
-    if (std::holds_alternative<swap::TooLarge>(applied)) {
-      outcome.answer.body.clear();
-      outcome.answer.body_note = BodyNote::omitted;
-      continue;
+    if (auto* unavailable = std::get_if<StoreUnavailable>(&applied)) {
+      co_return finish::Pending{std::move(unavailable->why)};
     }
+    if (!make_smaller(outcome.answer)) {
+      co_return finish::Pending{"the record is larger than the store takes"};
+    }
+  }
+}
+
+awaitable<Finished> Engine::Impl::finish(Claim claim, Outcome outcome, Listening listening) {
+  Backoff backoff(options);
+  const Time give_up = after(clock.now(), options.patience);
+  for (;;) {
+    Finished finished = co_await try_finish(claim, outcome, listening);
+    if (!std::holds_alternative<finish::Pending>(finished)) co_return finished;
     if (clock.now() >= give_up) {
-      const std::string why = std::get<StoreUnavailable>(applied).why;
       auto executor = co_await asio::this_coro::executor;
       asio::co_spawn(executor,
                      finish_in_background(std::move(claim), std::move(outcome), listening),
                      asio::detached);
-      co_return finish::Pending{why};
+      co_return finished;
     }
     co_await clock.sleep(backoff.next());
   }
@@ -282,16 +338,8 @@ awaitable<void> Engine::Impl::finish_in_background(Claim claim, Outcome outcome,
   Backoff backoff(options);
   while (!stopped) {
     co_await clock.sleep(backoff.next());
-    event::Finish event{claim.record.token, outcome, claim.policy.unknown, claim.policy.on_retry};
-    Applied applied = co_await apply(claim.record.id, claim.record, std::move(event));
-    if (auto* changed = std::get_if<Changed>(&applied)) {
-      settle(claim, outcome, changed->after, listening);
-      co_return;
-    }
-    if (std::holds_alternative<swap::TooLarge>(applied)) {
-      outcome.answer.body.clear();
-      outcome.answer.body_note = BodyNote::omitted;
-    }
+    const Finished finished = co_await try_finish(claim, outcome, listening);
+    if (!std::holds_alternative<finish::Pending>(finished)) co_return;
   }
 }
 
@@ -327,19 +375,19 @@ awaitable<void> Engine::abandon(Claim claim) {
     impl_->running.leave(claim.record.id, claim.record.token, nullptr);
     co_return;
   }
-  const Version expected = claim.record.version;
-  co_await impl_->give_back(claim.record.id, expected, std::move(claim.record));
+  co_await impl_->give_back_later(std::move(claim.record));
 }
 
-awaitable<Waited> Engine::wait(RecordId id, Duration timeout) {
+awaitable<Waited> Engine::wait(RecordId id, Token token, Duration timeout) {
   const Time deadline = after(impl_->clock.now(), timeout);
-  auto initiate = [this, id, deadline](auto handler) {
+  auto initiate = [this, id, token, deadline](auto handler) {
     auto work = asio::make_work_guard(handler);
     auto shared = std::make_shared<decltype(handler)>(std::move(handler));
-    impl_->running.wait(id, deadline, [work = std::move(work), shared](Waited waited) mutable {
+    auto wake = [work = std::move(work), shared](Waited waited) mutable {
       asio::post(work.get_executor(),
                  [shared, waited = std::move(waited)]() mutable { (*shared)(std::move(waited)); });
-    });
+    };
+    impl_->running.wait(id, token, deadline, std::move(wake));
   };
   co_return co_await asio::async_initiate<const asio::use_awaitable_t<>&, void(Waited)>(
       std::move(initiate), asio::use_awaitable);
@@ -349,9 +397,13 @@ awaitable<Resolved> Engine::resolve(RecordId id, Resolution resolution) {
   auto found = co_await impl_->store.read(id);
   if (!found) co_return std::move(found.error());
   if (!*found) co_return resolve::NotFound{};
-  event::Resolve event{std::move(resolution.answer), std::move(resolution.who),
-                       std::move(resolution.why),    impl_->holder_of(**found),
-                       impl_->options.skew,          resolution.force};
+  event::Resolve event;
+  event.token = (*found)->token;
+  event.answer = std::move(resolution.answer);
+  event.who = std::move(resolution.who);
+  event.why = std::move(resolution.why);
+  event.skew = impl_->options.skew;
+  event.force = resolution.force;
   Impl::Applied applied = co_await impl_->apply(id, std::move(*found), std::move(event));
   if (auto* unavailable = std::get_if<StoreUnavailable>(&applied))
     co_return std::move(*unavailable);

@@ -34,8 +34,14 @@ class Engine::Impl {
 
   boost::asio::awaitable<Admission> admit(Ask ask);
   boost::asio::awaitable<Finished> finish(Claim claim, Outcome outcome, Listening listening);
-  // The claim's fate is not known and its client has been sent away: finds out, and gives it back.
-  boost::asio::awaitable<void> give_back(RecordId id, Version expected, Record claim);
+  // Tries once; an outcome that is too large to store loses its body, then its headers.
+  boost::asio::awaitable<Finished> try_finish(const Claim& claim, Outcome& outcome,
+                                              Listening listening);
+  // Gives back a claim on which nothing was executed. Its fate may not even be known (it is then at
+  // the version it was to replace): finds out first.
+  boost::asio::awaitable<void> give_back(Record claim);
+  // The same in the background, for a caller whose client is not to wait for it.
+  boost::asio::awaitable<void> give_back_later(Record claim);
   boost::asio::awaitable<void> finish_in_background(Claim claim, Outcome outcome,
                                                     Listening listening);
 
@@ -43,6 +49,8 @@ class Engine::Impl {
   boost::asio::awaitable<void> sweep_record(Record record, std::size_t& changed_records);
 
   Holder holder_of(const Record& record) const;
+  // A conflict may bring another claim than the one that was looked at first.
+  void look_at_holder(Event& event, const std::optional<Record>& known) const;
   void settle(const Claim& claim, const Outcome& outcome, std::optional<Record> record,
               Listening listening);
 

@@ -13,33 +13,38 @@ Time next_renewal(Duration lease, Time renew_until, Time now) {
 
 }  // namespace
 
+Executions::Execution* Executions::Shard::find(const RecordId& id, const Token& token) {
+  const auto slot = slots.find(id);
+  if (slot == slots.end()) return nullptr;
+  const auto found = std::ranges::find(slot->second, token, &Execution::token);
+  return found == slot->second.end() ? nullptr : &*found;
+}
+
 void Executions::enter(const RecordId& id, const Token& token) {
   Shard& shard = shard_of(id);
   std::lock_guard lock(shard.mutex);
   Execution execution;
   execution.token = token;
-  shard.slots[id].executions.push_back(std::move(execution));
+  shard.slots[id].push_back(std::move(execution));
 }
 
 void Executions::started(const Claim& claim, Time now) {
   Shard& shard = shard_of(claim.record.id);
   std::lock_guard lock(shard.mutex);
-  for (auto& execution : shard.slots[claim.record.id].executions) {
-    if (execution.token != claim.record.token) continue;
-    execution.lease = claim.policy.lease;
-    execution.started_at = now;
-    execution.renew_until = after(now, claim.policy.max_execution);
-    execution.renew_at = next_renewal(execution.lease, execution.renew_until, now);
-  }
+  Execution* execution = shard.find(claim.record.id, claim.record.token);
+  if (!execution) return;
+  execution->lease = claim.policy.lease;
+  execution->started_at = now;
+  execution->renew_until = after(now, claim.policy.max_execution);
+  execution->renew_at = next_renewal(execution->lease, execution->renew_until, now);
 }
 
 bool Executions::has(const RecordId& id, const Token& token) const {
   const Shard& shard = shard_of(id);
   std::lock_guard lock(shard.mutex);
-  const auto found = shard.slots.find(id);
-  return found != shard.slots.end() &&
-         std::ranges::any_of(found->second.executions,
-                             [&](const Execution& e) { return e.token == token; });
+  const auto slot = shard.slots.find(id);
+  return slot != shard.slots.end() &&
+         std::ranges::find(slot->second, token, &Execution::token) != slot->second.end();
 }
 
 void Executions::settle(const RecordId& id, const Token& token,
@@ -48,12 +53,10 @@ void Executions::settle(const RecordId& id, const Token& token,
   Shard& shard = shard_of(id);
   {
     std::lock_guard lock(shard.mutex);
-    const auto found = shard.slots.find(id);
-    if (found == shard.slots.end()) return;
-    for (auto& execution : found->second.executions) {
-      if (execution.token == token) execution.renew_at = kNever;
-    }
-    woken.swap(found->second.waiters);
+    Execution* execution = shard.find(id, token);
+    if (!execution) return;
+    execution->renew_at = kNever;
+    woken.swap(execution->waiters);
   }
   for (auto& waiter : woken) waiter.handler(settled);
 }
@@ -64,12 +67,12 @@ void Executions::leave(const RecordId& id, const Token& token,
   Shard& shard = shard_of(id);
   {
     std::lock_guard lock(shard.mutex);
-    const auto found = shard.slots.find(id);
-    if (found == shard.slots.end()) return;
-    Slot& slot = found->second;
-    std::erase_if(slot.executions, [&](const Execution& e) { return e.token == token; });
-    if (settled || slot.executions.empty()) woken.swap(slot.waiters);
-    if (slot.executions.empty()) shard.slots.erase(found);
+    Execution* execution = shard.find(id, token);
+    if (!execution) return;
+    woken.swap(execution->waiters);
+    Slot& slot = shard.slots[id];
+    slot.erase(slot.begin() + (execution - slot.data()));
+    if (slot.empty()) shard.slots.erase(id);
   }
   for (auto& waiter : woken) {
     if (settled) {
@@ -80,13 +83,12 @@ void Executions::leave(const RecordId& id, const Token& token,
   }
 }
 
-void Executions::wait(const RecordId& id, Time deadline, WaitHandler handler) {
+void Executions::wait(const RecordId& id, const Token& token, Time deadline, WaitHandler handler) {
   Shard& shard = shard_of(id);
   {
     std::lock_guard lock(shard.mutex);
-    const auto found = shard.slots.find(id);
-    if (found != shard.slots.end()) {
-      found->second.waiters.push_back({deadline, std::move(handler)});
+    if (Execution* execution = shard.find(id, token)) {
+      execution->waiters.push_back({deadline, std::move(handler)});
       return;
     }
   }
@@ -98,10 +100,12 @@ void Executions::end_waits(Time now) {
   for (Shard& shard : shards_) {
     std::lock_guard lock(shard.mutex);
     for (auto& [id, slot] : shard.slots) {
-      const auto late = std::ranges::partition(
-          slot.waiters, [&](const Waiter& waiter) { return waiter.deadline > now; });
-      std::ranges::move(late, std::back_inserter(ended));
-      slot.waiters.erase(late.begin(), late.end());
+      for (auto& execution : slot) {
+        const auto late = std::ranges::partition(
+            execution.waiters, [&](const Waiter& waiter) { return waiter.deadline > now; });
+        std::ranges::move(late, std::back_inserter(ended));
+        execution.waiters.erase(late.begin(), late.end());
+      }
     }
   }
   for (auto& waiter : ended) waiter.handler(waited::TimedOut{});
@@ -112,9 +116,9 @@ std::vector<Executions::Renewal> Executions::take_renewals(Time now) {
   for (Shard& shard : shards_) {
     std::lock_guard lock(shard.mutex);
     for (auto& [id, slot] : shard.slots) {
-      for (auto& execution : slot.executions) {
+      for (auto& execution : slot) {
         if (execution.renew_at > now) continue;
-        due.push_back({id, execution.token, after(now, execution.lease)});
+        due.push_back({id, execution.token, execution.lease});
         execution.renew_at = next_renewal(execution.lease, execution.renew_until, now);
       }
     }
@@ -128,7 +132,7 @@ Engine::Running Executions::summary() const {
   for (const Shard& shard : shards_) {
     std::lock_guard lock(shard.mutex);
     for (const auto& [id, slot] : shard.slots) {
-      for (const auto& execution : slot.executions) {
+      for (const auto& execution : slot) {
         if (execution.started_at == kNever) continue;
         ++sum.executions;
         oldest = std::min(oldest, execution.started_at);

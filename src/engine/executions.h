@@ -24,21 +24,20 @@ class Executions {
   struct Renewal {
     RecordId id;
     Token token;
-    Time lease_until;
+    Duration lease;
   };
 
   void enter(const RecordId& id, const Token& token);
   // The claim is written: from now on its lease is renewed.
   void started(const Claim& claim, Time now);
   bool has(const RecordId& id, const Token& token) const;
-  // Wakes the waiters; the execution stays (its answer may still come) and is renewed no more.
+  // Wakes its waiters; the execution stays (its answer may still come) and is renewed no more.
   void settle(const RecordId& id, const Token& token, std::shared_ptr<const Settled> settled);
-  // Removes it and wakes the waiters: with `settled`, or, if that is null and nothing else of this
-  // id runs here, to look again.
+  // Removes it and wakes its waiters: with `settled`, or, if that is null, to look again.
   void leave(const RecordId& id, const Token& token, std::shared_ptr<const Settled> settled);
 
   // `handler` is called exactly once, possibly at once, on any thread.
-  void wait(const RecordId& id, Time deadline, WaitHandler handler);
+  void wait(const RecordId& id, const Token& token, Time deadline, WaitHandler handler);
   void end_waits(Time now);
 
   // Executions whose lease is to be renewed now.
@@ -46,24 +45,24 @@ class Executions {
   Engine::Running summary() const;
 
  private:
+  struct Waiter {
+    Time deadline;
+    WaitHandler handler;
+  };
   struct Execution {
     Token token;
     Duration lease{};
     Time started_at = kNever;  // kNever: its claim is not written yet
     Time renew_until = kNever;
     Time renew_at = kNever;
-  };
-  struct Waiter {
-    Time deadline;
-    WaitHandler handler;
-  };
-  struct Slot {
-    std::vector<Execution> executions;  // nearly always one
     std::vector<Waiter> waiters;
   };
+  using Slot = std::vector<Execution>;  // nearly always one
   struct Shard {
     mutable std::mutex mutex;
     std::unordered_map<RecordId, Slot> slots;
+
+    Execution* find(const RecordId& id, const Token& token);
   };
 
   static constexpr std::size_t kShards = 64;

@@ -43,8 +43,7 @@ awaitable<void> Engine::Impl::renew(Executions::Renewal renewal) {
     co_return;
   }
   std::optional<Record> claim = std::move(*found);
-  Applied applied =
-      co_await apply(renewal.id, claim, event::Renew{renewal.token, renewal.lease_until});
+  Applied applied = co_await apply(renewal.id, claim, event::Renew{renewal.token, renewal.lease});
   const auto* changed = std::get_if<Changed>(&applied);
   if (!changed || !std::holds_alternative<verdict::Stale>(changed->verdict)) co_return;
   // Stale because it was finished meanwhile is no loss; stale while it runs here is one.
@@ -65,7 +64,8 @@ awaitable<void> Engine::keep() {
 
 awaitable<void> Engine::Impl::sweep_record(Record record, std::size_t& changed_records) {
   const RecordId id = record.id;
-  event::Sweep event{holder_of(record), options.skew};
+  event::Sweep event;
+  event.skew = options.skew;
   Applied applied = co_await apply(id, std::move(record), event);
   const auto* changed = std::get_if<Changed>(&applied);
   if (changed && std::holds_alternative<verdict::Done>(changed->verdict)) ++changed_records;

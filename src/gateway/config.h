@@ -8,11 +8,13 @@
 #include <string_view>
 #include <vector>
 
+#include "core/problem.h"
 #include "semel/fingerprint.h"
 #include "semel/key.h"
 #include "semel/outcome.h"
 #include "semel/policy.h"
 #include "semel/time.h"
+#include "stores/open.h"
 
 // The configuration as the program uses it: checked, with every default filled in. The names and
 // defaults are SPEC 17; docs/configuration.md explains them.
@@ -40,14 +42,6 @@ enum class TenantSource { none, authorization, header };
 struct TenantConfig {
   TenantSource from = TenantSource::none;
   std::string header_name;  // from: header
-};
-
-enum class StoreKind { embedded, memory };
-enum class Durability { power, crash };
-struct StoreConfig {
-  StoreKind kind = StoreKind::embedded;
-  std::string path = "./semel-data";
-  Durability durability = Durability::power;
 };
 
 struct LimitsConfig {
@@ -90,7 +84,6 @@ enum class ScopeKind { operation, path, tenant };
 enum class ForwardKey { as_is, none };
 enum class InProgress { conflict, wait };
 enum class StoreDown { refuse, pass };
-enum class ErrorShape { problem, flat, nested };
 
 struct RouteConfig {
   std::string name;  // the operation

@@ -1,0 +1,88 @@
+// Arbitrary bytes as a body and as pointers. Input: an include pointer, a line feed, an exclude
+// pointer, a line feed, the body. Checked besides memory safety: what is read as JSON is JSON to
+// another strict parser too, and what must not matter does not.
+#include <algorithm>
+#include <boost/json.hpp>
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/canonical_json.h"
+#include "core/form.h"
+#include "semel/fingerprint.h"
+
+namespace {
+
+void require(bool holds) {
+  if (!holds) std::abort();
+}
+
+std::string_view take_line(std::string_view& rest) {
+  const std::string_view line = rest.substr(0, rest.find('\n'));
+  rest.remove_prefix(std::min(line.size() + 1, rest.size()));
+  return line;
+}
+
+void check_against_other_parser(std::string_view text, bool accepted) {
+  boost::json::parse_options options;
+  options.max_depth = semel::kJsonDepthMax;
+  boost::json::error_code error;
+  boost::json::parse(boost::json::string_view(text.data(), text.size()), error, {}, options);
+  if (accepted) {
+    require(!error || error == boost::json::error::exponent_overflow);
+  } else if (text.find('{') == std::string_view::npos) {  // no members, so none twice
+    require(error.failed());
+  }
+}
+
+void check_json(std::string_view text, const semel::JsonFilter& filter) {
+  const auto form = semel::canonical_json(text);
+  check_against_other_parser(text, form.has_value());
+  require(semel::canonical_json(" \n" + std::string(text) + "\t\r") == form);
+  require(semel::canonical_json(text, filter).has_value() == form.has_value());
+}
+
+void check_form(std::string_view body) {
+  const auto form = semel::canonical_form(body);
+  require(semel::canonical_form("&" + std::string(body) + "&&") == form);
+}
+
+void check_fingerprint(std::string_view include, std::string_view exclude, std::string_view body) {
+  for (semel::BodyRecipe recipe : {semel::BodyRecipe::json, semel::BodyRecipe::form,
+                                   semel::BodyRecipe::raw, semel::BodyRecipe::none}) {
+    semel::Recipe whole{.body = recipe, .include = {}, .exclude = {}, .headers = {"x"}};
+    if (!include.empty()) whole.include.emplace_back(include);
+    if (!exclude.empty()) whole.exclude.emplace_back(exclude);
+    semel::RequestView request;
+    request.method = "POST";
+    request.path = exclude;
+    request.content_type = include;
+    request.body = body;
+    const semel::Fingerprint fingerprint = semel::make_fingerprint(whole, request);
+    require(semel::make_fingerprint(whole, request) == fingerprint);
+    require(semel::differing_parts(whole, fingerprint, fingerprint).empty());
+    semel::pick_body_recipe(include);
+  }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  std::string_view rest(reinterpret_cast<const char*>(data), size);
+  const std::string_view include = take_line(rest);
+  const std::string_view exclude = take_line(rest);
+  semel::JsonFilter filter;
+  const auto add = [](std::string_view text, std::vector<semel::JsonPointer>& to) {
+    const auto pointer = semel::JsonPointer::parse(text);
+    require(pointer.has_value() == !semel::pointer_error(text).has_value());
+    if (pointer) to.push_back(*pointer);
+  };
+  add(include, filter.include);
+  add(exclude, filter.exclude);
+  check_json(rest, filter);
+  check_form(rest);
+  check_fingerprint(include, exclude, rest);
+  return 0;
+}

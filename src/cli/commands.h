@@ -1,0 +1,21 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <functional>
+
+// One file a command. Each adds itself to the command line and, when it was chosen, puts what is
+// to be done into `run`, whose result is the exit code.
+namespace semel::cli {
+
+inline constexpr int kExitOk = 0;
+inline constexpr int kExitFailed = 1;
+inline constexpr int kExitUsage = 2;  // a bad command line or configuration
+
+using Run = std::function<int()>;
+
+void add_serve(CLI::App& app, Run& run);
+void add_demo(CLI::App& app, Run& run);
+void add_config(CLI::App& app, Run& run);
+void add_version(CLI::App& app, Run& run);
+
+}  // namespace semel::cli

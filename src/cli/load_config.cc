@@ -1,0 +1,44 @@
+#include "cli/load_config.h"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+#include <sstream>
+
+namespace semel::cli {
+namespace {
+
+Environment current_environment() {
+  Environment out;
+  for (char** entry = environ; *entry; ++entry) {
+    const std::string text = *entry;
+    const std::size_t equals = text.find('=');
+    if (equals != std::string::npos) out[text.substr(0, equals)] = text.substr(equals + 1);
+  }
+  return out;
+}
+
+}  // namespace
+
+std::optional<Config> load_config(const std::string& file) {
+  std::ifstream in(file, std::ios::binary);
+  std::ostringstream text;
+  if (in) text << in.rdbuf();
+  if (!in || in.bad()) {
+    std::fprintf(stderr, "%s: cannot be read: %s\n", file.c_str(), std::strerror(errno));
+    return std::nullopt;
+  }
+  ConfigOutcome outcome = parse_config(text.str(), file, current_environment());
+  for (const ConfigError& warning : outcome.warnings) {
+    std::fprintf(stderr, "%s (warning)\n", to_string(warning).c_str());
+  }
+  for (const ConfigError& error : outcome.errors) {
+    std::fprintf(stderr, "%s\n", to_string(error).c_str());
+  }
+  return std::move(outcome.config);
+}
+
+}  // namespace semel::cli

@@ -1,0 +1,30 @@
+#include <cstdio>
+#include <exception>
+
+#include "cli/commands.h"
+
+int main(int argc, char** argv) {
+  using namespace semel::cli;
+  CLI::App app{
+      "semel makes retries safe: the same logical request, delivered any number of times,\n"
+      "has one effect and one answer."};
+  app.require_subcommand(1);
+  app.footer("Exit codes: 0 done, 1 failed, 2 bad command line or configuration.");
+  Run run;
+  add_serve(app, run);
+  add_demo(app, run);
+  add_config(app, run);
+  add_version(app, run);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    const int code = app.exit(error);
+    return code == 0 ? kExitOk : kExitUsage;
+  }
+  try {
+    return run();
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "semel: %s\n", error.what());
+    return kExitFailed;
+  }
+}

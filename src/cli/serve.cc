@@ -1,0 +1,86 @@
+#include <sys/resource.h>
+
+#include <boost/asio/signal_set.hpp>
+#include <csignal>
+#include <cstdio>
+
+#include "admin/admin.h"
+#include "cli/commands.h"
+#include "cli/load_config.h"
+#include "gateway/server.h"
+#include "stores/open.h"
+
+namespace semel::cli {
+namespace {
+
+// A connection is a file descriptor, and the default limit is lower than the configured one.
+void raise_descriptor_limit() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+void announce(const char* what, const HostPort& at) {
+  const bool v6 = at.host.find(':') != std::string::npos;
+  std::printf("listening %s %s%s%s:%u\n", what, v6 ? "[" : "", at.host.c_str(), v6 ? "]" : "",
+              at.port);
+}
+
+int serve(const std::string& file) {
+  auto config = load_config(file);
+  if (!config) return kExitUsage;
+  start_logging(config->log);
+  std::signal(SIGPIPE, SIG_IGN);
+  raise_descriptor_limit();
+
+  auto metrics = std::make_unique<Metrics>(config->routes);
+  auto store = open_store(config->store, [counter = metrics.get()](std::size_t records) {
+    counter->store_batch(records);
+  });
+  if (!store) {
+    std::fprintf(stderr, "semel: %s\n", store.error().c_str());
+    return kExitFailed;
+  }
+  if (!(*store)->features().durable) {
+    log_event(LogLevel::warn, "the memory store forgets every key when this process ends",
+              {{"store", "memory"}});
+  }
+  auto server = Server::start(std::move(*config), std::move(metrics), std::move(*store));
+  if (!server) {
+    std::fprintf(stderr, "semel: %s\n", server.error().c_str());
+    return kExitFailed;
+  }
+  auto admin = Admin::start(**server);
+  if (!admin) {
+    std::fprintf(stderr, "semel: %s\n", admin.error().c_str());
+    return kExitFailed;
+  }
+  boost::asio::signal_set signals((*server)->context(), SIGTERM, SIGINT);
+  signals.async_wait([&](const boost::system::error_code& error, int) {
+    if (!error) (*server)->drain();
+  });
+  for (const HostPort& at : (*server)->listening()) announce("http", at);
+  announce("admin", (*admin)->listening());
+  std::puts("ready");
+  std::fflush(stdout);
+  (*server)->run();
+  flush_log();
+  return kExitOk;
+}
+
+}  // namespace
+
+void add_serve(CLI::App& app, Run& run) {
+  CLI::App* command = app.add_subcommand("serve", "Run the gateway");
+  auto file = std::make_shared<std::string>();
+  command->add_option("--config", *file, "The configuration file (docs/configuration.md)")
+      ->required()
+      ->type_name("FILE");
+  command->footer(
+      "Standard output says what is listened on, then \"ready\"; the log goes to "
+      "standard error.\nSIGTERM: finish what runs (drain_timeout), then end.");
+  command->callback([&run, file] { run = [file] { return serve(*file); }; });
+}
+
+}  // namespace semel::cli

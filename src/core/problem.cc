@@ -1,0 +1,84 @@
+#include "core/problem.h"
+
+#include <boost/json.hpp>
+
+namespace semel {
+namespace {
+
+struct Entry {
+  Code code;
+  int status;
+  std::string_view name;
+  std::string_view title;
+};
+
+constexpr Entry kEntries[] = {
+    {Code::key_missing, 400, "key-missing", "This request needs an idempotency key"},
+    {Code::key_invalid, 400, "key-invalid", "The idempotency key is not valid"},
+    {Code::tenant_unknown, 401, "tenant-unknown", "Who is asking could not be established"},
+    {Code::in_progress, 409, "in-progress", "A request with this key is being executed"},
+    {Code::outcome_unknown, 409, "outcome-unknown",
+     "Whether the request with this key took effect is not known"},
+    {Code::key_expired, 410, "key-expired", "This key was used and has expired"},
+    {Code::body_too_large, 413, "body-too-large", "The request body is too large"},
+    {Code::key_reused, 422, "key-reused", "This key was used for another request"},
+    {Code::upstream_unreachable, 502, "upstream-unreachable", "The service could not be reached"},
+    {Code::upstream_timeout, 504, "upstream-timeout", "The service did not answer in time"},
+    {Code::store_unavailable, 503, "store-unavailable", "The record of keys cannot be reached"},
+    {Code::overloaded, 503, "overloaded", "Too much is going on at the moment"},
+    {Code::bad_request, 400, "bad-request", "The request is not valid HTTP"},
+    {Code::no_route, 404, "no-route", "Nothing is configured for this path"},
+};
+
+const Entry& entry(Code code) {
+  for (const Entry& e : kEntries) {
+    if (e.code == code) return e;
+  }
+  return kEntries[0];
+}
+
+boost::json::array list(const std::vector<std::string>& names) {
+  return boost::json::array(names.begin(), names.end());
+}
+
+}  // namespace
+
+std::string_view to_string(Code code) {
+  return entry(code).name;
+}
+
+int default_status(Code code) {
+  return entry(code).status;
+}
+
+Answer to_answer(const Problem& problem, ErrorShape shape) {
+  const Entry& e = entry(problem.code);
+  Answer answer;
+  answer.status = problem.status ? problem.status : e.status;
+  boost::json::object body;
+  if (shape == ErrorShape::problem) {
+    body["type"] = "urn:semel:problem:" + std::string(e.name);
+    body["title"] = e.title;
+    body["status"] = answer.status;
+    body["detail"] = problem.detail;
+    body["code"] = e.name;
+  } else if (shape == ErrorShape::flat) {
+    body["error"] = e.name;
+    body["message"] = problem.detail;
+  } else {
+    body["type"] = "idempotency_error";
+    body["code"] = e.name;
+    body["message"] = problem.detail;
+  }
+  body["new_key_safe"] = problem.new_key_safe;
+  if (!problem.differs.empty()) body["differs"] = list(problem.differs);
+  if (shape == ErrorShape::nested) body = {{"error", std::move(body)}};
+
+  answer.headers.push_back({"Content-Type", shape == ErrorShape::problem
+                                                ? "application/problem+json"
+                                                : "application/json"});
+  answer.body = boost::json::serialize(body);
+  return answer;
+}
+
+}  // namespace semel

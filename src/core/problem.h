@@ -1,0 +1,46 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "semel/record.h"
+
+namespace semel {
+
+// The error codes of SPEC 14: stable, one problem type each.
+enum class Code {
+  key_missing,
+  key_invalid,
+  tenant_unknown,
+  in_progress,
+  outcome_unknown,
+  key_expired,
+  body_too_large,
+  key_reused,
+  upstream_unreachable,
+  upstream_timeout,
+  store_unavailable,
+  overloaded,
+  // Not about keys:
+  bad_request,
+  no_route,
+};
+std::string_view to_string(Code code);
+int default_status(Code code);
+
+enum class ErrorShape { problem, flat, nested };
+
+struct Problem {
+  Code code = Code::bad_request;
+  int status = 0;  // 0: the code's own
+  std::string detail = {};
+  // False where a new key could cause a second effect.
+  bool new_key_safe = false;
+  std::vector<std::string> differs = {};  // key_reused only
+};
+
+// The body and its Content-Type, as an answer without further headers.
+Answer to_answer(const Problem& problem, ErrorShape shape);
+
+}  // namespace semel

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <boost/asio/awaitable.hpp>
+#include <string>
+#include <vector>
+
+#include "gateway/reply.h"
+#include "gateway/upstream_call.h"
+
+namespace semel {
+
+// Passes a streaming answer on as it comes and keeps what may be stored of it. The client's end of
+// the answer is held back until finish(): only then is the whole of it recorded.
+class AnswerStream {
+ public:
+  // With `to_client` false the answer is only read and kept.
+  AnswerStream(ClientRequest& request, const RouteConfig& route, UpstreamCall& call,
+               bool to_client);
+
+  enum class End { whole, cut };
+  boost::asio::awaitable<End> run(const std::vector<Header>& headers,
+                                  const std::vector<Header>& extra);
+  // Lets the client see the end.
+  boost::asio::awaitable<void> finish();
+
+  std::string take_stored() { return std::move(stored_); }
+  BodyNote note() const { return note_; }
+
+ private:
+  boost::asio::awaitable<void> pass_on(std::string_view piece);
+  boost::asio::awaitable<void> write(std::string_view first, std::string_view second = {},
+                                     std::string_view third = {});
+  void keep(std::string_view piece);
+
+  ClientRequest& request_;
+  const RouteConfig& route_;
+  UpstreamCall& call_;
+  bool client_listens_;
+  BodyEnd end_ = BodyEnd::chunks;
+  std::string held_back_;  // where the length is announced: the last piece
+  std::string stored_;
+  BodyNote note_ = BodyNote::kept;
+};
+
+}  // namespace semel

@@ -1,0 +1,368 @@
+#include "gateway/config.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <map>
+#include <tuple>
+#include <utility>
+
+#include "gateway/config_paths.h"
+#include "gateway/config_reader.h"
+#include "gateway/config_routes.h"
+#include "gateway/config_tree.h"
+#include "gateway/config_values.h"
+
+namespace semel {
+namespace config_file {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+constexpr std::size_t kWorkersMax = 256;
+constexpr std::size_t kNamespaceLengthMax = 64;
+constexpr std::size_t kFilePathLengthMax = 4096;
+constexpr std::size_t kConnectionsMax = 1'000'000;
+constexpr std::size_t kRoutesMax = 2000;
+
+// Routes are read when everything else is known, wherever they stand in the file.
+struct FileDraft {
+  Config config;
+  std::optional<Field> defaults;
+  std::optional<Field> routes;
+};
+
+void read_listen(const Field& field, FileDraft& draft) {
+  const std::vector<Field> items = field.item_or_items();
+  if (items.empty() && field.node().kind == NodeKind::sequence) {
+    field.error("must name at least one address");
+  }
+  draft.config.listen.clear();
+  for (const Field& item : items) {
+    const std::optional<HostPort> address = item.parsed(parse_listen);
+    if (!address) continue;
+    if (address->port != 0 && std::ranges::count(draft.config.listen, *address) > 0) {
+      item.bad_value("is listed twice");
+    }
+    draft.config.listen.push_back(*address);
+  }
+}
+
+void read_workers(const Field& field, FileDraft& draft) {
+  std::size_t workers = draft.config.workers;
+  field.read_count(workers, 0, kWorkersMax);
+  draft.config.workers = static_cast<unsigned>(workers);
+}
+
+void read_namespace(const Field& field, FileDraft& draft) {
+  const std::optional<std::string> value = field.text();
+  if (!value) return;
+  const bool is_valid =
+      !value->empty() && value->size() <= kNamespaceLengthMax &&
+      std::ranges::all_of(*value, [](char c) {
+        return c == '.' || c == '-' || c == '_' || is_name({&c, 1}) || (c >= '0' && c <= '9');
+      });
+  if (!is_valid) {
+    field.bad_value("must be 1 to 64 letters, digits, '_', '.' or '-'");
+    return;
+  }
+  draft.config.name_space = *value;
+}
+
+void read_admin_listen(const Field& field, FileDraft& draft) {
+  const std::optional<HostPort> address = field.parsed(parse_listen);
+  if (!address) return;
+  if (!is_loopback(address->host)) {
+    field.bad_value(
+        "is not a loopback address; this version of semel has no admin tokens, so admin must "
+        "listen on 127.0.0.1 or [::1]");
+    return;
+  }
+  draft.config.admin = *address;
+}
+
+constexpr std::array kAdminKeys = std::to_array<Key<FileDraft>>({
+    {"listen", read_admin_listen},
+    {"tokens_file", kLaterKey},
+});
+
+constexpr std::array kStoreKeys = std::to_array<Key<StoreConfig>>({
+    {"kind",
+     [](const Field& f, StoreConfig& out) {
+       read_choice(f,
+                   {{"embedded", StoreKind::embedded},
+                    {"memory", StoreKind::memory},
+                    {"postgres", kLaterChoice},
+                    {"redis", kLaterChoice},
+                    {"tiered", kLaterChoice},
+                    {"dynamodb", kLaterChoice}},
+                   out.kind);
+     }},
+    {"path", [](const Field& f, StoreConfig& out) { f.read(out.path, 1, kFilePathLengthMax); }},
+    {"durability",
+     [](const Field& f, StoreConfig& out) {
+       read_choice(f, {{"power", Durability::power}, {"crash", Durability::crash}}, out.durability);
+     }},
+    {"url", kLaterKey},
+    {"schema", kLaterKey},
+    {"connections", kLaterKey},
+    {"replicas", kLaterKey},
+    {"sentinel", kLaterKey},
+    {"cluster", kLaterKey},
+    {"durable", kLaterKey},
+    {"cache", kLaterKey},
+    {"cache_for", kLaterKey},
+});
+
+void read_store(const Field& field, FileDraft& draft) {
+  StoreConfig& store = draft.config.store;
+  read_mapping(field, kStoreKeys, store);
+  for (const std::string_view name : {"path", "durability"}) {
+    if (store.kind == StoreKind::memory && field.node().find(name) != nullptr) {
+      field.at(name).warn("has no effect with kind: memory");
+    }
+  }
+}
+
+void read_trusted_proxies(const Field& field, FileDraft& draft) {
+  for (const Field& item : field.items()) {
+    const std::optional<AddressRange> range = item.parsed(parse_address_range);
+    if (!range) continue;
+    if (is_everyone(*range)) {
+      item.warn("trusts every caller; any of them can then claim any tenant and any address");
+    }
+    draft.config.trusted_proxies.push_back(*range);
+  }
+}
+
+struct TenantDraft {
+  std::optional<TenantSource> from;
+  std::string header_name;
+};
+
+constexpr std::array kTenantKeys = std::to_array<Key<TenantDraft>>({
+    {"from",
+     [](const Field& f, TenantDraft& out) {
+       TenantSource from;
+       if (read_choice(f,
+                       {{"authorization", TenantSource::authorization},
+                        {"header", TenantSource::header},
+                        {"none", TenantSource::none},
+                        {"jwt", kLaterChoice},
+                        {"introspect", kLaterChoice},
+                        {"mtls", kLaterChoice}},
+                       from)) {
+         out.from = from;
+       }
+     }},
+    {"name", [](const Field& f, TenantDraft& out) { f.read_header_name(out.header_name); }},
+    {"claim", kLaterKey},
+    {"jwks_file", kLaterKey},
+    {"issuer", kLaterKey},
+    {"audience", kLaterKey},
+    {"leeway", kLaterKey},
+    {"url", kLaterKey},
+    {"tenant_header", kLaterKey},
+    {"cache_for", kLaterKey},
+});
+
+void read_tenant(const Field& field, FileDraft& draft) {
+  TenantDraft tenant;
+  read_mapping(field, kTenantKeys, tenant);
+  const bool is_read = field.node().kind == NodeKind::mapping;
+  if (is_read && field.node().find("from") == nullptr) {
+    field.at("from").error("required; use authorization, header or none");
+  }
+  if (!tenant.from) return;
+  const bool has_name = field.node().find("name") != nullptr;
+  if (tenant.from == TenantSource::header && !has_name) {
+    field.at("name").error("required with from: header; the name of the header, like X-Tenant");
+  }
+  if (tenant.from != TenantSource::header && has_name) {
+    field.at("name").error("only with from: header; remove it");
+  }
+  draft.config.tenant = {*tenant.from, std::move(tenant.header_name)};
+}
+
+constexpr std::array kLimitsKeys = std::to_array<Key<LimitsConfig>>({
+    {"connections",
+     [](const Field& f, LimitsConfig& out) { f.read_count(out.connections, 1, kConnectionsMax); }},
+    {"header_bytes",
+     [](const Field& f, LimitsConfig& out) { f.read_size(out.header_bytes, 1024, 1024 * 1024); }},
+    {"header_timeout",
+     [](const Field& f, LimitsConfig& out) { f.read(out.header_timeout, milliseconds(1)); }},
+    {"body_timeout",
+     [](const Field& f, LimitsConfig& out) { f.read(out.body_timeout, milliseconds(1)); }},
+    {"in_flight",
+     [](const Field& f, LimitsConfig& out) { f.read_count(out.in_flight, 1, kConnectionsMax); }},
+});
+
+constexpr std::array kLogKeys = std::to_array<Key<LogConfig>>({
+    {"format",
+     [](const Field& f, LogConfig& out) {
+       read_choice(f, {{"text", LogFormat::text}, {"json", LogFormat::json}}, out.format);
+     }},
+    {"level",
+     [](const Field& f, LogConfig& out) {
+       read_choice(f,
+                   {{"debug", LogLevel::debug},
+                    {"info", LogLevel::info},
+                    {"warn", LogLevel::warn},
+                    {"error", LogLevel::error}},
+                   out.level);
+     }},
+    {"keys",
+     [](const Field& f, LogConfig& out) {
+       read_choice(f, {{"digest", LogKeys::digest}, {"full", LogKeys::full}}, out.keys);
+     }},
+});
+
+constexpr std::array kFileKeys = std::to_array<Key<FileDraft>>({
+    {"listen", read_listen},
+    {"tls", kLaterKey},
+    {"workers", read_workers},
+    {"namespace", read_namespace},
+    {"admin", [](const Field& f, FileDraft& d) { read_mapping(f, kAdminKeys, d); }},
+    {"api", kLaterKey},
+    {"store", read_store},
+    {"encryption", kLaterKey},
+    {"hash_key_file", kLaterKey},
+    {"store_keys",
+     [](const Field& f, FileDraft&) {
+       bool is_plain = true;
+       read_choice(f, {{"plain", true}, {"digest", kLaterChoice}}, is_plain);
+     }},
+    {"trusted_proxies", read_trusted_proxies},
+    {"tenant", read_tenant},
+    {"limits", [](const Field& f, FileDraft& d) { read_mapping(f, kLimitsKeys, d.config.limits); }},
+    {"drain_timeout",
+     [](const Field& f, FileDraft& d) { f.read(d.config.drain_timeout, seconds(0)); }},
+    {"log", [](const Field& f, FileDraft& d) { read_mapping(f, kLogKeys, d.config.log); }},
+    {"defaults", [](const Field& f, FileDraft& d) { d.defaults = f; }},
+    {"routes", [](const Field& f, FileDraft& d) { d.routes = f; }},
+});
+
+bool is_keyed(const RouteConfig& route) {
+  return !route.methods.empty();
+}
+
+// A route that an earlier one hides completely: an error if it is the same path again, and else a
+// warning, since the order may be meant for later.
+void check_paths(const std::vector<Field>& fields, const std::vector<RouteConfig>& routes) {
+  std::vector<PathPattern> patterns;
+  for (std::size_t i = 0; i < routes.size(); ++i) {
+    patterns.push_back(parse_path(routes[i].path));
+    if (routes[i].path.empty()) continue;  // reported
+    for (std::size_t earlier = 0; earlier < i; ++earlier) {
+      if (routes[earlier].path.empty() || !covers(patterns[earlier], patterns[i])) continue;
+      const std::string message =
+          fmt::format("never matches: the first match wins, and {} on line {} comes before",
+                      quote(routes[earlier].path), routes[earlier].line);
+      if (patterns[earlier] == patterns[i]) {
+        fields[i].at("path").error(message);
+      } else {
+        fields[i].at("path").warn(message);
+      }
+      break;
+    }
+  }
+}
+
+void check_names(const std::vector<Field>& fields, const std::vector<RouteConfig>& routes) {
+  std::map<std::string, const RouteConfig*> keyed_by_name;
+  for (std::size_t i = 0; i < routes.size(); ++i) {
+    const RouteConfig& route = routes[i];
+    if (!is_keyed(route)) continue;
+    const auto [first, is_new] = keyed_by_name.try_emplace(route.name, &route);
+    // The same path twice, and so the same name by default, is one mistake.
+    if (!is_new && first->second->path != route.path) {
+      fields[i].at("name").error(
+          fmt::format("{} is also the operation on line {}; their keys would be mixed",
+                      quote(route.name), first->second->line));
+    }
+  }
+}
+
+void read_routes(FileDraft& draft) {
+  if (draft.defaults) check_defaults(*draft.defaults);
+  const std::vector<Field> fields = draft.routes->items(kRoutesMax);
+  if (fields.empty() && draft.routes->node().kind == NodeKind::sequence &&
+      draft.routes->node().children.empty()) {
+    draft.routes->error("must have at least one route");
+  }
+  for (const Field& field : fields) {
+    draft.config.routes.push_back(read_route(field, draft.defaults));
+  }
+  check_paths(fields, draft.config.routes);
+  check_names(fields, draft.config.routes);
+}
+
+void check_file(const Field& root, const FileDraft& draft, Report& report) {
+  const Config& config = draft.config;
+  const auto missing = [&](std::string key, std::string message) {
+    report.errors.push_back({report.file, 0, std::move(key), std::move(message)});
+  };
+  if (!draft.routes) missing("routes", "required; a list of routes");
+  if (std::ranges::any_of(config.routes, is_keyed) && root.node().find("tenant") == nullptr) {
+    missing("tenant",
+            "required, since routes take keys; say whose a key is: {from: authorization} the "
+            "holder of a static API key, {from: header, name: X-Tenant} whom a trusted proxy "
+            "names, or {from: none} nobody's, so that all callers share one set of keys and can "
+            "get each other's answers");
+  }
+  const Node* proxies = root.node().find("trusted_proxies");
+  if (config.tenant.from == TenantSource::header &&
+      (proxies == nullptr || proxies->children.empty())) {
+    root.at("tenant").at("from").error(
+        "header is believed only from trusted_proxies, and there are none; list the addresses of "
+        "the proxies in front");
+  }
+  if (config.admin.port != 0 && std::ranges::count(config.listen, config.admin) > 0) {
+    root.at("admin").at("listen").error(
+        fmt::format("port {} of {} is also in listen", config.admin.port, config.admin.host));
+  }
+}
+
+void sort_by_line(std::vector<ConfigError>& errors) {
+  std::ranges::sort(errors, {},
+                    [](const ConfigError& e) { return std::tie(e.line, e.key, e.message); });
+}
+
+}  // namespace
+}  // namespace config_file
+
+std::string to_string(const ConfigError& error) {
+  std::string out = error.file;
+  if (error.line > 0) out += fmt::format(":{}", error.line);
+  if (!error.key.empty()) out += ": " + error.key;
+  return out + ": " + error.message;
+}
+
+ConfigOutcome parse_config(std::string_view yaml, const std::string& file,
+                           const Environment& environment) {
+  using namespace config_file;
+  Report report{file, {}, {}};
+  const auto tree = load_tree(yaml, environment, report);
+  if (!tree) return {std::nullopt, {tree.error()}, {}};
+
+  const Field root(*tree, "", report);
+  FileDraft draft;
+  draft.config.file = file;
+  if (tree->kind == NodeKind::null) {
+    root.error("the file is empty; at least tenant and routes are needed");
+  } else if (is_mapping(root)) {
+    read_mapping(root, kFileKeys, draft);
+    if (draft.routes) read_routes(draft);
+    check_file(root, draft, report);
+  }
+  sort_by_line(report.errors);
+  sort_by_line(report.warnings);
+  ConfigOutcome outcome{std::nullopt, std::move(report.errors), std::move(report.warnings)};
+  if (outcome.errors.empty()) outcome.config = std::move(draft.config);
+  return outcome;
+}
+
+}  // namespace semel

@@ -1,0 +1,24 @@
+#pragma once
+
+#include "gateway/config.h"
+#include "gateway/config_reader.h"
+#include "gateway/config_route_parts.h"
+
+// The keys of a route. Each is read over what the draft holds already, so that defaults and a route
+// can be read one after the other.
+namespace semel::config_file {
+
+struct RouteDraft {
+  RouteConfig config;
+  OutcomePlan outcomes;
+  bool is_defaults = false;
+  bool has_ttl = false;
+};
+
+enum class Profile { ietf, stripe };
+void read_profile(const Field& field, Profile& out);
+
+// Every key but the profile, which is to be applied before.
+void read_route_keys(const Field& mapping, RouteDraft& draft);
+
+}  // namespace semel::config_file

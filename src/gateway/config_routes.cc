@@ -1,0 +1,113 @@
+#include "gateway/config_routes.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <string_view>
+
+#include "gateway/config_route_keys.h"
+
+namespace semel::config_file {
+namespace {
+
+constexpr Duration kFingerprintKeyTtlMax = std::chrono::minutes(10);
+
+Profile find_profile(const Field& route, const std::optional<Field>& defaults) {
+  Profile profile = Profile::ietf;
+  if (route.node().find("profile") != nullptr) {
+    read_profile(route.at("profile"), profile);
+  } else if (defaults && defaults->node().find("profile") != nullptr) {
+    read_profile(defaults->at("profile"), profile);
+  }
+  return profile;
+}
+
+void apply_profile(Profile profile, RouteDraft& draft) {
+  if (profile != Profile::stripe) return;
+  draft.config.status_mismatch = 400;
+  draft.config.status_in_progress = 409;
+  draft.config.errors = ErrorShape::nested;
+  draft.config.replayed_header = "Idempotent-Replayed";
+  // An answer of an execution that began is kept, a 500 too. 503 says that it did not begin.
+  draft.outcomes.kind_by_entry = {{"5xx", OutcomeKind::final},
+                                  {"503", OutcomeKind::retry},
+                                  {"502", OutcomeKind::unknown},
+                                  {"504", OutcomeKind::unknown}};
+}
+
+void check_key(const Field& key, const RouteDraft& draft) {
+  const KeyConfig& config = draft.config.key;
+  if (config.rules.min_length > config.rules.max_length) {
+    key.at("min_length")
+        .error(fmt::format("is {}, more than max_length, which is {}", config.rules.min_length,
+                           config.rules.max_length));
+  }
+  if (config.from == KeySource::pointer && config.pointer.empty()) {
+    key.at("pointer").error("required with from: pointer, like /idempotency_key");
+  }
+  if (config.from != KeySource::pointer && !config.pointer.empty()) {
+    key.at("pointer").warn("has no effect without from: pointer");
+  }
+  if (config.from == KeySource::fingerprint &&
+      (!draft.has_ttl || draft.config.policy.ttl > kFingerprintKeyTtlMax)) {
+    key.at("from").error(
+        fmt::format("fingerprint makes identical requests one operation, so the route needs a ttl "
+                    "of at most {}",
+                    format_duration(kFingerprintKeyTtlMax)));
+  }
+}
+
+void check_route(const Field& route, const std::optional<Field>& defaults,
+                 const RouteDraft& draft) {
+  const auto is_given = [&](std::string_view name) {
+    return route.node().find(name) != nullptr ||
+           (defaults && defaults->node().find(name) != nullptr);
+  };
+  if (route.node().find("path") == nullptr) {
+    route.at("path").error("required; /* matches every path");
+  }
+  if (!is_given("upstream")) {
+    route.at("upstream").error("required, like http://127.0.0.1:3000");
+  }
+  check_key(route.at("key"), draft);
+  const RouteConfig& config = draft.config;
+  if (config.policy.max_execution < config.upstream_timeout) {
+    route.at("max_execution")
+        .warn(fmt::format("is {}, less than upstream_timeout, which is {}: the lease of a slow "
+                          "execution runs out while it is awaited",
+                          format_duration(config.policy.max_execution),
+                          format_duration(config.upstream_timeout)));
+  }
+}
+
+}  // namespace
+
+void check_defaults(const Field& defaults) {
+  RouteDraft draft;
+  draft.is_defaults = true;
+  read_route_keys(defaults, draft);
+}
+
+RouteConfig read_route(const Field& route, const std::optional<Field>& defaults) {
+  RouteDraft draft;
+  if (!is_mapping(route)) return draft.config;
+  Report reported_elsewhere;
+  std::optional<Field> quiet_defaults;
+  if (defaults) quiet_defaults = defaults->reporting_to(reported_elsewhere);
+
+  apply_profile(find_profile(route.reporting_to(reported_elsewhere), quiet_defaults), draft);
+  if (quiet_defaults) {
+    draft.is_defaults = true;
+    read_route_keys(*quiet_defaults, draft);
+    draft.is_defaults = false;
+  }
+  read_route_keys(route, draft);
+
+  check_route(route, defaults, draft);
+  draft.config.outcomes = make_rules(draft.outcomes);
+  draft.config.line = route.node().line;
+  if (draft.config.name.empty()) draft.config.name = draft.config.path;
+  return draft.config;
+}
+
+}  // namespace semel::config_file

@@ -1,0 +1,351 @@
+// A keyed request on its way through: key, tenant, body, fingerprint, and then what the engine
+// says. Executing it is execution.cc's.
+#include "gateway/exchange.h"
+
+#include <algorithm>
+
+#include "gateway/execution.h"
+#include "gateway/replay.h"
+#include "gateway/request_key.h"
+
+namespace semel {
+namespace asio = boost::asio;
+using asio::awaitable;
+
+namespace {
+
+constexpr std::size_t kWeakKeyBytes = 16;
+constexpr auto kLookAgainAfter = std::chrono::milliseconds(100);
+
+bool is_keyed_method(const RouteConfig& route, std::string_view method) {
+  return std::ranges::find(route.methods, method) != route.methods.end();
+}
+
+std::string operation_of(const RouteConfig& route, const Target& target) {
+  switch (route.scope) {
+    case ScopeKind::operation:
+      return route.name;
+    case ScopeKind::path:
+      return route.name + "\t" + target.path;
+    case ScopeKind::tenant:
+      return "\t*";
+  }
+  return route.name;
+}
+
+Recipe recipe_of(const FingerprintConfig& config, std::string_view content_type) {
+  Recipe recipe;
+  switch (config.body) {
+    case BodyFingerprint::automatic:
+      recipe.body = pick_body_recipe(content_type);
+      break;
+    case BodyFingerprint::json:
+      recipe.body = BodyRecipe::json;
+      break;
+    case BodyFingerprint::form:
+      recipe.body = BodyRecipe::form;
+      break;
+    case BodyFingerprint::raw:
+      recipe.body = BodyRecipe::raw;
+      break;
+    case BodyFingerprint::none:
+      recipe.body = BodyRecipe::none;
+      break;
+  }
+  recipe.query = config.query;
+  recipe.include = config.include;
+  recipe.exclude = config.exclude;
+  recipe.headers = config.headers;
+  return recipe;
+}
+
+class Exchange {
+ public:
+  Exchange(ClientRequest& request, std::size_t route, Counted in_flight)
+      : request_(request),
+        gateway_(request.gateway()),
+        route_index_(route),
+        route_(gateway_.config.routes[route]),
+        in_flight_(std::move(in_flight)),
+        held_bytes_(gateway_.buffered_bytes, 0) {}
+
+  awaitable<void> run();
+
+ private:
+  awaitable<void> refuse(Problem problem);
+  // False: the request has been answered.
+  awaitable<bool> find_key_and_tenant();
+  awaitable<bool> read_body();
+  awaitable<bool> find_key_after_body();
+  void take_fingerprint();
+  RequestView view() const;
+  Ask ask() const;
+
+  awaitable<void> answer(Admission admission);
+  awaitable<void> busy(admission::Busy busy);
+  awaitable<void> store_down(StoreUnavailable unavailable);
+  awaitable<void> run_claim(Claim claim);
+  void count(RequestResult result) { gateway_.metrics.count(route_index_, result); }
+
+  ClientRequest& request_;
+  Gateway& gateway_;
+  const std::size_t route_index_;
+  const RouteConfig& route_;
+  std::optional<Counted> in_flight_;
+  Counted held_bytes_;
+  std::optional<std::string> key_;
+  bool key_in_header_ = false;
+  std::string tenant_;
+  std::string body_;
+  Recipe recipe_;
+  Fingerprint fingerprint_;
+  std::optional<std::chrono::steady_clock::time_point> wait_until_;
+};
+
+awaitable<void> Exchange::run() {
+  if (!co_await find_key_and_tenant()) co_return;
+  if (!co_await read_body()) co_return;
+  take_fingerprint();
+  if (!co_await find_key_after_body()) co_return;
+  Admission admission = co_await gateway_.engine.admit(ask());
+  co_await answer(std::move(admission));
+}
+
+awaitable<void> Exchange::refuse(Problem problem) {
+  count(RequestResult::refused);
+  co_await send_problem(request_, problem, &route_);
+}
+
+awaitable<bool> Exchange::find_key_and_tenant() {
+  FoundKey found = key_from_headers(route_.key, request_.message);
+  if (auto* bad = std::get_if<found_key::Bad>(&found)) {
+    co_await refuse(
+        {.code = Code::key_invalid, .detail = std::move(bad->why), .new_key_safe = true});
+    co_return false;
+  }
+  if (auto* key = std::get_if<found_key::Key>(&found)) {
+    key_ = std::move(key->key);
+    key_in_header_ = true;
+  }
+  if (!key_ && route_.key.from == KeySource::header) {
+    co_await refuse({.code = Code::key_missing,
+                     .detail = "Send a unique key for this operation in the header " +
+                               route_.key.header + ", and the same key with every retry of it.",
+                     .new_key_safe = true});
+    co_return false;
+  }
+  auto tenant =
+      find_tenant(gateway_.config.tenant, request_.message, request_.forwarded.from_trusted_proxy);
+  if (!tenant) {
+    co_await refuse({.code = Code::tenant_unknown, .detail = std::move(tenant.error())});
+    co_return false;
+  }
+  tenant_ = std::move(*tenant);
+  co_return true;
+}
+
+awaitable<bool> Exchange::read_body() {
+  const Problem too_large{.code = Code::body_too_large,
+                          .detail = "The body of a request with a key may have at most " +
+                                    std::to_string(route_.max_request_body) + " bytes here.",
+                          .new_key_safe = true};
+  const auto length = request_.message.body_length();
+  if (length && *length > route_.max_request_body) {
+    request_.keep_alive = false;
+    co_await refuse(too_large);
+    co_return false;
+  }
+  co_await send_continue(request_);
+  if (length) body_.reserve(*length);
+  while (!request_.message.is_done()) {
+    request_.client.set_deadline(gateway_.config.limits.body_timeout);
+    const auto piece = co_await request_.client.read_piece(request_.message);
+    if (!piece) {
+      request_.keep_alive = false;
+      if (piece.error() == net::IoError::timeout) {
+        co_await refuse({.status = 408,
+                         .detail = "The request's body did not arrive in time.",
+                         .new_key_safe = false});
+      } else if (piece.error() == net::IoError::malformed) {
+        co_await refuse({.detail = "The request's body is malformed.", .new_key_safe = false});
+      }
+      co_return false;
+    }
+    body_ += *piece;
+    held_bytes_.grow(piece->size());
+    if (body_.size() > route_.max_request_body) {
+      request_.keep_alive = false;
+      co_await refuse(too_large);
+      co_return false;
+    }
+    if (held_bytes_.before() > kBufferedBytesMax) {
+      request_.keep_alive = false;
+      co_await refuse(
+          {.code = Code::overloaded,
+           .detail = "Too many request bodies are being held. Retry with the same key."});
+      co_return false;
+    }
+  }
+  request_.client.clear_deadline();
+  co_return true;
+}
+
+void Exchange::take_fingerprint() {
+  recipe_ = recipe_of(route_.fingerprint, request_.message.field("Content-Type").value_or(""));
+  fingerprint_ = make_fingerprint(recipe_, view());
+}
+
+awaitable<bool> Exchange::find_key_after_body() {
+  if (key_) co_return true;
+  if (route_.key.from == KeySource::fingerprint) {
+    key_ = RecordId{fingerprint_.digest}.hex();
+    co_return true;
+  }
+  FoundKey found = key_from_body(route_.key, body_);
+  if (auto* bad = std::get_if<found_key::Bad>(&found)) {
+    co_await refuse(
+        {.code = Code::key_invalid, .detail = std::move(bad->why), .new_key_safe = true});
+    co_return false;
+  }
+  if (auto* key = std::get_if<found_key::Key>(&found)) {
+    key_ = std::move(key->key);
+    co_return true;
+  }
+  if (route_.key.required) {
+    co_await refuse({.code = Code::key_missing,
+                     .detail = "Send a unique key for this operation at " + route_.key.pointer +
+                               " in the body, and the same key with every retry of it.",
+                     .new_key_safe = true});
+    co_return false;
+  }
+  const UnkeyedRequest unkeyed{request_, route_index_, body_};
+  co_await execute_unkeyed(unkeyed, {});
+  co_return false;
+}
+
+RequestView Exchange::view() const {
+  return {request_.message.method(),
+          request_.target.path,
+          request_.target.query,
+          request_.message.field("Content-Type").value_or(""),
+          body_,
+          [this](std::string_view name) -> std::optional<std::string> {
+            std::optional<std::string> joined;
+            for (const net::Field& field : request_.message.fields()) {
+              if (!net::iequals(field.name, name)) continue;
+              if (joined) *joined += ", ";
+              joined = joined.value_or("") + std::string(field.value);
+            }
+            return joined;
+          }};
+}
+
+Ask Exchange::ask() const {
+  Ask ask;
+  ask.scope = {gateway_.config.name_space, tenant_, operation_of(route_, request_.target)};
+  ask.key = *key_;
+  ask.policy = route_.policy;
+  ask.recipe = recipe_;
+  ask.fingerprint = fingerprint_;
+  ask.fingerprint_under = [this](const Recipe& recipe) { return make_fingerprint(recipe, view()); };
+  ask.trace = request_.message.field("traceparent").value_or("");
+  return ask;
+}
+
+awaitable<void> Exchange::answer(Admission admission) {
+  if (auto* execute = std::get_if<admission::Execute>(&admission)) {
+    co_await run_claim(std::move(execute->claim));
+  } else if (auto* replay = std::get_if<admission::Replay>(&admission)) {
+    count(RequestResult::replayed);
+    co_await send_replay(request_, route_, *key_, replay->record);
+  } else if (auto* found_busy = std::get_if<admission::Busy>(&admission)) {
+    co_await busy(std::move(*found_busy));
+  } else if (auto* mismatch = std::get_if<admission::Mismatch>(&admission)) {
+    count(RequestResult::mismatch);
+    Problem problem{.code = Code::key_reused,
+                    .status = route_.status_mismatch,
+                    .detail =
+                        "This key was used for a request that differs. Use a new key for a "
+                        "new operation, and the same request for a retry.",
+                    .new_key_safe = true,
+                    .differs = std::move(mismatch->differs)};
+    co_await send_problem(request_, problem, &route_, echo(*key_));
+  } else if (std::holds_alternative<admission::OutcomeUnknown>(admission)) {
+    count(RequestResult::unknown);
+    co_await send_problem(request_, outcome_unknown(), &route_, echo(*key_));
+  } else if (auto* unavailable = std::get_if<StoreUnavailable>(&admission)) {
+    co_await store_down(std::move(*unavailable));
+  } else {
+    count(RequestResult::expired);
+    const bool version = std::holds_alternative<admission::VersionChanged>(admission);
+    Problem problem{.code = Code::key_expired,
+                    .detail = version
+                                  ? "The operation was done; its answer was recorded in an older "
+                                    "form and can no longer be given."
+                                  : "The operation with this key was done too long ago for its "
+                                    "answer to be given again."};
+    co_await send_problem(request_, problem, &route_, echo(*key_));
+  }
+}
+
+awaitable<void> Exchange::run_claim(Claim claim) {
+  if (claim.record.attempt == 1 && key_->size() < kWeakKeyBytes) {
+    gateway_.metrics.weak_key(route_index_);
+  }
+  count(RequestResult::executed);
+  Execution execution(request_, route_index_, std::move(claim), body_, key_in_header_);
+  co_await execution.run();
+}
+
+// Somebody executes this very request. One deadline holds over all the looks it takes.
+awaitable<void> Exchange::busy(admission::Busy found) {
+  const auto now = request_.worker.deadlines().now();
+  if (!wait_until_) wait_until_ = now + route_.wait_timeout;
+  if (route_.in_progress == InProgress::wait && now < *wait_until_) {
+    in_flight_.reset();
+    const auto left = std::chrono::duration_cast<Duration>(*wait_until_ - now);
+    Waited waited = co_await gateway_.engine.wait(found.record.id, found.record.token, left);
+    if (auto* settled = std::get_if<std::shared_ptr<const Settled>>(&waited)) {
+      count(RequestResult::waited);
+      co_await send_settled(request_, route_, *key_, **settled);
+      co_return;
+    }
+    if (std::holds_alternative<waited::LookAgain>(waited)) {
+      Admission again = co_await gateway_.engine.admit(ask());
+      if (std::holds_alternative<admission::Busy>(again)) {
+        co_await gateway_.clock.sleep(kLookAgainAfter);
+      }
+      co_await answer(std::move(again));
+      co_return;
+    }
+  }
+  count(RequestResult::conflict);
+  co_await send_problem(request_, in_progress_problem(route_), &route_, echo(*key_));
+}
+
+awaitable<void> Exchange::store_down(StoreUnavailable unavailable) {
+  log_event(LogLevel::warn, "store unavailable",
+            {{"route", route_.name}, {"why", unavailable.why}});
+  if (route_.store_down == StoreDown::pass) {
+    const UnkeyedRequest unkeyed{request_, route_index_, body_};
+    co_await execute_unkeyed(unkeyed, {{"Idempotency-Degraded", "true"}});
+    co_return;
+  }
+  co_await refuse({.code = Code::store_unavailable,
+                   .detail = "Nothing was executed. Retry with the same key."});
+}
+
+}  // namespace
+
+bool is_keyed(const ClientRequest& request, const RouteConfig& route) {
+  if (!is_keyed_method(route, request.message.method())) return false;
+  return route.key.required || route.key.from != KeySource::header ||
+         has_key_header(route.key, request.message);
+}
+
+awaitable<void> exchange(ClientRequest& request, std::size_t route, Counted in_flight) {
+  Exchange exchange(request, route, std::move(in_flight));
+  co_await exchange.run();
+}
+
+}  // namespace semel

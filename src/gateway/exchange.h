@@ -1,0 +1,16 @@
+#pragma once
+
+#include <boost/asio/awaitable.hpp>
+
+#include "gateway/reply.h"
+
+namespace semel {
+
+// Whether the request carries a key, or must, on this route; if not, it is proxied plainly.
+bool is_keyed(const ClientRequest& request, const RouteConfig& route);
+
+// Takes a keyed request through the engine: executes it once, or answers from what is known.
+// `in_flight` is given up while the request only waits for another.
+boost::asio::awaitable<void> exchange(ClientRequest& request, std::size_t route, Counted in_flight);
+
+}  // namespace semel

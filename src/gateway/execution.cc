@@ -1,0 +1,261 @@
+// The promise: the client is told of a final outcome only after it is durable. What arrives after
+// the client's patience is still recorded. What may have been taken is never sent again.
+//
+// If this process dies in here, the record stays in progress and is unknown at the next start.
+#include "gateway/execution.h"
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+
+#include "gateway/answer_stream.h"
+#include "gateway/replay.h"
+
+namespace semel {
+namespace asio = boost::asio;
+using asio::awaitable;
+
+namespace {
+
+OutcomeKind classify(const RouteConfig& route, const Claim& claim, const net::Response& response) {
+  return route.outcomes.classify(response.status(), claim.record.attempt,
+                                 response.field("Idempotency-Outcome").value_or(""));
+}
+
+Outcome outcome_of(const RouteConfig& route, const Claim& claim, const net::Response& response,
+                   const std::vector<Header>& headers, std::string body) {
+  Outcome outcome;
+  outcome.kind = classify(route, claim, response);
+  outcome.answer.status = response.status();
+  outcome.answer.headers = kept_headers(headers, route);
+  outcome.answer.body = std::move(body);
+  outcome.reason = "status " + std::to_string(response.status());
+  return outcome;
+}
+
+// Goes on listening for an answer whose client has been told 504.
+awaitable<void> listen_late(Gateway& gateway, const RouteConfig& route, Claim claim,
+                            std::unique_ptr<UpstreamCall> call) {
+  call->set_deadline(route.late_answer);
+  auto received = co_await call->receive(route.max_stored_body);
+  bool omitted = false;
+  while (received == UpstreamCall::Received::stream) {
+    omitted = true;
+    const auto piece = co_await call->next_piece();
+    if (!piece) received = UpstreamCall::Received::broken;
+    if (piece && piece->empty()) received = UpstreamCall::Received::complete;
+  }
+  if (received == UpstreamCall::Received::complete) {
+    const net::Response& response = call->response();
+    Outcome outcome = outcome_of(route, claim, response, client_headers(response, true),
+                                 omitted ? std::string() : call->take_body());
+    if (omitted) outcome.answer.body_note = BodyNote::omitted;
+    outcome.reason += ", late";
+    if (outcome.kind != OutcomeKind::unknown) {
+      co_await gateway.engine.finish(std::move(claim), std::move(outcome));
+      co_return;
+    }
+  }
+  gateway.engine.stop_listening(claim);
+}
+
+}  // namespace
+
+Execution::Execution(ClientRequest& request, std::size_t route, Claim claim,
+                     const std::string& body, bool key_in_header)
+    : request_(request),
+      gateway_(request.gateway()),
+      route_index_(route),
+      route_(gateway_.config.routes[route]),
+      claim_(std::move(claim)),
+      body_(body),
+      key_in_header_(key_in_header),
+      call_(std::make_unique<UpstreamCall>(request.worker, route)) {}
+
+std::string Execution::head() const {
+  std::vector<std::string> drop;
+  std::vector<Header> extra = {{"Semel-Record", claim_.record.id.hex()},
+                               {"Semel-Attempt", std::to_string(claim_.record.attempt)}};
+  if (route_.forward_key == ForwardKey::none) {
+    drop = route_.key.aliases;
+    drop.push_back(route_.key.header);
+  } else if (!key_in_header_) {
+    extra.push_back({"Idempotency-Key", quoted_key(claim_.record.key)});
+  }
+  return upstream_head(request_.message, call_->base_path(), request_.target.origin,
+                       request_.forwarded, {false, body_.size()}, drop, extra);
+}
+
+awaitable<void> Execution::run() {
+  const Time started = gateway_.clock.now();
+  const std::string request_head = head();
+  const auto sent = co_await call_->send(request_head, body_);
+  if (const auto* not_delivered = std::get_if<UpstreamCall::NotDelivered>(&sent)) {
+    co_await failed(OutcomeKind::retry, Code::upstream_unreachable, not_delivered->why,
+                    "The service could not be reached, so nothing was executed. Retry with the "
+                    "same key.");
+    co_return;
+  }
+  if (const auto* maybe = std::get_if<UpstreamCall::MaybeDelivered>(&sent)) {
+    co_await failed(OutcomeKind::unknown, Code::upstream_unreachable, maybe->why,
+                    "The connection to the service broke, so it may have taken effect. Retry with "
+                    "the same key only.");
+    co_return;
+  }
+  const auto received = co_await call_->receive(route_.max_stored_body);
+  gateway_.metrics.upstream_took(
+      route_index_, std::chrono::duration<double>(gateway_.clock.now() - started).count());
+  switch (received) {
+    case UpstreamCall::Received::complete:
+      co_await answered();
+      break;
+    case UpstreamCall::Received::stream:
+      co_await stream();
+      break;
+    case UpstreamCall::Received::timeout:
+      co_await timed_out();
+      break;
+    case UpstreamCall::Received::broken:
+      co_await failed(OutcomeKind::unknown, Code::upstream_unreachable, "the answer was cut off",
+                      "The service ended the connection without a whole answer, so it may have "
+                      "taken effect. Retry with the same key only.");
+      break;
+  }
+}
+
+awaitable<void> Execution::answered() {
+  const net::Response& response = call_->response();
+  Answer answer;  // as this client gets it: with all end-to-end headers
+  answer.status = response.status();
+  answer.headers = client_headers(response, true);
+  answer.body = call_->take_body();
+  Outcome outcome = outcome_of(route_, claim_, response, answer.headers, answer.body);
+  call_->give_back();
+  Finished finished = co_await gateway_.engine.finish(claim_, std::move(outcome));
+  if (const auto* recorded = std::get_if<finish::Recorded>(&finished)) {
+    const std::string& key = claim_.record.key;
+    co_await send_answer(request_, answer,
+                         recorded->record ? echo(key, *recorded->record) : echo(key));
+  } else {
+    co_await send_unrecorded(finished);
+  }
+}
+
+awaitable<void> Execution::timed_out() {
+  Claim claim = claim_;
+  std::unique_ptr<UpstreamCall> call = std::move(call_);
+  const bool listens =
+      route_.late_answer > Duration{0} && route_.policy.unknown != UnknownPolicy::fail;
+  co_await failed(OutcomeKind::unknown, Code::upstream_timeout, "no answer within upstream_timeout",
+                  "The service did not answer in time and may still take effect. Retry with the "
+                  "same key only.",
+                  listens ? Engine::Listening::yes : Engine::Listening::no);
+  if (listens) {
+    asio::co_spawn(request_.worker.context(),
+                   listen_late(gateway_, route_, std::move(claim), std::move(call)),
+                   asio::detached);
+  }
+}
+
+awaitable<void> Execution::stream() {
+  const net::Response& response = call_->response();
+  const std::vector<Header> headers = client_headers(response, true);
+  Outcome outcome = outcome_of(route_, claim_, response, headers, {});
+  const bool begun = co_await gateway_.engine.begin_stream(claim_, response.status());
+  AnswerStream answer_stream(request_, route_, *call_, begun);
+  const AnswerStream::End end = co_await answer_stream.run(headers, echo(claim_.record.key));
+  outcome.answer.body = answer_stream.take_stored();
+  outcome.answer.body_note = answer_stream.note();
+  if (end == AnswerStream::End::cut) {
+    outcome.kind = OutcomeKind::unknown;
+    outcome.reason = "the answer was cut off";
+    co_await gateway_.engine.finish(claim_, std::move(outcome));
+    request_.keep_alive = false;
+    request_.client.close();
+    co_return;
+  }
+  call_->give_back();
+  Finished finished = co_await gateway_.engine.finish(claim_, std::move(outcome));
+  if (!begun) {
+    if (const auto* recorded = std::get_if<finish::Recorded>(&finished)) {
+      co_await send_record(request_, route_, claim_.record.key, recorded->record);
+    } else {
+      co_await send_unrecorded(finished);
+    }
+    co_return;
+  }
+  // The end of the stream tells the client that the whole of it is recorded.
+  if (std::holds_alternative<finish::Recorded>(finished)) {
+    co_await answer_stream.finish();
+  } else {
+    request_.keep_alive = false;
+    request_.client.close();
+  }
+}
+
+awaitable<void> Execution::failed(OutcomeKind kind, Code code, std::string reason,
+                                  std::string detail, Engine::Listening listening) {
+  Problem problem{
+      .code = code, .detail = std::move(detail), .new_key_safe = kind == OutcomeKind::retry};
+  Outcome outcome{kind, to_answer(problem, route_.errors), std::move(reason)};
+  const Answer answer = outcome.answer;
+  Finished finished = co_await gateway_.engine.finish(claim_, std::move(outcome), listening);
+  if (std::holds_alternative<finish::Recorded>(finished)) {
+    co_await send_answer(request_, answer, echo(claim_.record.key));
+  } else {
+    co_await send_unrecorded(finished);
+  }
+}
+
+awaitable<void> Execution::send_unrecorded(const Finished& finished) {
+  if (const auto* stale = std::get_if<finish::Stale>(&finished)) {
+    co_await send_record(request_, route_, claim_.record.key, stale->record);
+    co_return;
+  }
+  Problem problem{.code = Code::store_unavailable,
+                  .detail =
+                      "The request was executed, but its outcome could not be recorded yet. "
+                      "Retry with the same key only."};
+  co_await send_problem(request_, problem, &route_, echo(claim_.record.key));
+}
+
+awaitable<void> execute_unkeyed(const UnkeyedRequest& unkeyed, std::vector<Header> extra) {
+  ClientRequest& request = unkeyed.request;
+  Gateway& gateway = request.gateway();
+  const RouteConfig& route = gateway.config.routes[unkeyed.route];
+  UpstreamCall call(request.worker, unkeyed.route);
+  const std::string head = upstream_head(request.message, call.base_path(), request.target.origin,
+                                         request.forwarded, {false, unkeyed.body.size()}, {}, {});
+  const auto sent = co_await call.send(head, unkeyed.body);
+  auto received = UpstreamCall::Received::broken;
+  if (std::holds_alternative<UpstreamCall::Sent>(sent)) {
+    received = co_await call.receive(route.max_stored_body);
+  }
+  if (received == UpstreamCall::Received::complete) {
+    gateway.metrics.count(unkeyed.route, RequestResult::passed);
+    Answer answer{call.response().status(), client_headers(call.response(), false),
+                  call.take_body()};
+    call.give_back();
+    co_await send_answer(request, answer, extra);
+    co_return;
+  }
+  if (received == UpstreamCall::Received::stream) {
+    gateway.metrics.count(unkeyed.route, RequestResult::passed);
+    AnswerStream stream(request, route, call, true);
+    const auto end = co_await stream.run(client_headers(call.response(), false), extra);
+    if (end == AnswerStream::End::whole) {
+      call.give_back();
+      co_await stream.finish();
+    } else {
+      request.keep_alive = false;
+      request.client.close();
+    }
+    co_return;
+  }
+  gateway.metrics.count(unkeyed.route, RequestResult::failed);
+  const bool late = received == UpstreamCall::Received::timeout;
+  Problem problem{.code = late ? Code::upstream_timeout : Code::upstream_unreachable,
+                  .detail = "The service did not answer."};
+  co_await send_problem(request, problem, &route, extra);
+}
+
+}  // namespace semel

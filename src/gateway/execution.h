@@ -1,0 +1,53 @@
+#pragma once
+
+#include <boost/asio/awaitable.hpp>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "gateway/reply.h"
+#include "gateway/upstream_call.h"
+#include "semel/engine.h"
+
+namespace semel {
+
+// Executes a claim at the upstream, records how it ended, and then answers the client. The client
+// going away changes nothing: the execution is finished and recorded all the same.
+class Execution {
+ public:
+  Execution(ClientRequest& request, std::size_t route, Claim claim, const std::string& body,
+            bool key_in_header);
+
+  boost::asio::awaitable<void> run();
+
+ private:
+  std::string head() const;
+  boost::asio::awaitable<void> answered();
+  boost::asio::awaitable<void> timed_out();
+  boost::asio::awaitable<void> stream();
+  // Records an outcome for which we, not the executor, word the answer, and sends that.
+  boost::asio::awaitable<void> failed(OutcomeKind kind, Code code, std::string reason,
+                                      std::string detail,
+                                      Engine::Listening listening = Engine::Listening::no);
+  boost::asio::awaitable<void> send_unrecorded(const Finished& finished);
+
+  ClientRequest& request_;
+  Gateway& gateway_;
+  const std::size_t route_index_;
+  const RouteConfig& route_;
+  Claim claim_;
+  const std::string& body_;
+  const bool key_in_header_;
+  std::unique_ptr<UpstreamCall> call_;
+};
+
+// The request whole, to be executed without a claim.
+struct UnkeyedRequest {
+  ClientRequest& request;
+  std::size_t route;
+  const std::string& body;
+};
+boost::asio::awaitable<void> execute_unkeyed(const UnkeyedRequest& unkeyed,
+                                             std::vector<Header> extra);
+
+}  // namespace semel

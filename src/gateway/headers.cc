@@ -1,0 +1,207 @@
+#include "gateway/headers.h"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <boost/beast/http/status.hpp>
+
+namespace semel {
+namespace {
+
+using net::iequals;
+
+constexpr std::array kHopByHop = {
+    std::string_view("Connection"),
+    std::string_view("Keep-Alive"),
+    std::string_view("Proxy-Connection"),
+    std::string_view("Proxy-Authenticate"),
+    std::string_view("TE"),
+    std::string_view("Trailer"),
+    std::string_view("Upgrade"),
+    std::string_view("Transfer-Encoding"),
+};
+
+// What an upstream may not say in our name.
+constexpr std::array kOurs = {
+    std::string_view("Idempotency-Key"),      std::string_view("Idempotency-Expires"),
+    std::string_view("Idempotency-Replayed"), std::string_view("Idempotency-Outcome"),
+    std::string_view("Idempotency-Replay"),   std::string_view("Idempotency-Degraded"),
+};
+
+// Not kept: they belong to the moment, the connection or the session, not to the answer.
+constexpr std::array kNeverReplayed = {
+    std::string_view("Date"),
+    std::string_view("Set-Cookie"),
+    std::string_view("Server"),
+    std::string_view("Alt-Svc"),
+    std::string_view("WWW-Authenticate"),
+    std::string_view("Proxy-Authenticate"),
+    std::string_view("RateLimit"),
+    std::string_view("RateLimit-Policy"),
+    std::string_view("Request-Id"),
+    std::string_view("X-Request-Id"),
+    std::string_view("X-Correlation-Id"),
+    std::string_view("X-Amzn-RequestId"),
+    std::string_view("X-Amzn-Trace-Id"),
+    std::string_view("CF-Ray"),
+    std::string_view("Traceparent"),
+    std::string_view("Tracestate"),
+    std::string_view("Age"),
+    std::string_view("Content-Length"),
+};
+constexpr std::array kNeverReplayedPrefixes = {
+    std::string_view("RateLimit-"),
+    std::string_view("X-RateLimit-"),
+    std::string_view("X-Rate-Limit-"),
+};
+
+bool listed(const auto& names, std::string_view name) {
+  return std::ranges::any_of(names, [&](const auto& n) { return iequals(n, name); });
+}
+
+bool has_prefix(std::string_view name, std::string_view prefix) {
+  return name.size() >= prefix.size() && iequals(name.substr(0, prefix.size()), prefix);
+}
+
+std::string_view trim(std::string_view text) {
+  const std::size_t begin = text.find_first_not_of(" \t");
+  if (begin == std::string_view::npos) return {};
+  return text.substr(begin, text.find_last_not_of(" \t") - begin + 1);
+}
+
+bool is_forwarded(std::string_view name) {
+  return iequals(name, "X-Forwarded-For") || iequals(name, "X-Forwarded-Proto") ||
+         iequals(name, "X-Forwarded-Host") || iequals(name, "Forwarded");
+}
+
+void append_forwarded(std::string& head, const net::Request& request, const Forwarded& forwarded) {
+  std::string chain;
+  std::string_view proto = "http";
+  std::string_view host = request.field("Host").value_or("");
+  if (forwarded.from_trusted_proxy) {
+    for (const net::Field& field : request.fields()) {
+      if (iequals(field.name, "X-Forwarded-For")) {
+        if (!chain.empty()) chain += ", ";
+        chain += field.value;
+      }
+    }
+    proto = request.field("X-Forwarded-Proto").value_or(proto);
+    host = request.field("X-Forwarded-Host").value_or(host);
+  }
+  if (!chain.empty()) chain += ", ";
+  chain += forwarded.peer_address;
+  append_header(head, "X-Forwarded-For", chain);
+  append_header(head, "X-Forwarded-Proto", proto);
+  if (!host.empty()) append_header(head, "X-Forwarded-Host", host);
+}
+
+}  // namespace
+
+HopByHop::HopByHop(const std::vector<net::Field>& fields) {
+  for (const net::Field& field : fields) {
+    if (!iequals(field.name, "Connection")) continue;
+    std::string_view rest = field.value;
+    while (!rest.empty()) {
+      const std::size_t comma = std::min(rest.find(','), rest.size());
+      const std::string_view name = trim(rest.substr(0, comma));
+      if (!name.empty() && !iequals(name, "close") && !iequals(name, "keep-alive")) {
+        named_.push_back(name);
+      }
+      rest.remove_prefix(std::min(comma + 1, rest.size()));
+    }
+  }
+}
+
+bool HopByHop::contains(std::string_view name) const {
+  return listed(kHopByHop, name) || listed(named_, name);
+}
+
+std::string upstream_head(const net::Request& request, std::string_view base_path,
+                          std::string_view origin_target, const Forwarded& forwarded,
+                          const BodyFraming& framing, const std::vector<std::string>& drop,
+                          const std::vector<Header>& extra) {
+  std::string head;
+  head.reserve(512);
+  head.append(request.method()).append(" ").append(base_path).append(origin_target);
+  head.append(" HTTP/1.1\r\n");
+  const HopByHop hop_by_hop(request.fields());
+  for (const net::Field& field : request.fields()) {
+    if (iequals(field.name, "Content-Length") || iequals(field.name, "Expect") ||
+        is_forwarded(field.name) || has_prefix(field.name, "Semel-") ||
+        hop_by_hop.contains(field.name) || listed(drop, field.name)) {
+      continue;
+    }
+    append_header(head, field.name, field.value);
+  }
+  if (!request.field("Host")) append_header(head, "Host", "localhost");
+  append_forwarded(head, request, forwarded);
+  for (const Header& header : extra) append_header(head, header.name, header.value);
+  if (framing.chunked) {
+    append_header(head, "Transfer-Encoding", "chunked");
+  } else if (framing.length) {
+    append_header(head, "Content-Length", fmt::format_int(*framing.length).c_str());
+  }
+  head.append("\r\n");
+  return head;
+}
+
+std::vector<Header> client_headers(const net::Response& response, bool keyed) {
+  std::vector<Header> headers;
+  headers.reserve(response.fields().size());
+  const HopByHop hop_by_hop(response.fields());
+  for (const net::Field& field : response.fields()) {
+    if (hop_by_hop.contains(field.name) || iequals(field.name, "Content-Length")) continue;
+    if (keyed ? listed(kOurs, field.name) : iequals(field.name, "Idempotency-Outcome")) continue;
+    headers.push_back({std::string(field.name), std::string(field.value)});
+  }
+  return headers;
+}
+
+std::vector<Header> kept_headers(const std::vector<Header>& headers, const RouteConfig& route) {
+  std::vector<Header> kept;
+  for (const Header& header : headers) {
+    const bool allowed = listed(route.replay_headers_allow, header.name);
+    const bool denied = listed(kNeverReplayed, header.name) ||
+                        listed(route.replay_headers_deny, header.name) ||
+                        std::ranges::any_of(kNeverReplayedPrefixes, [&](std::string_view prefix) {
+                          return has_prefix(header.name, prefix);
+                        });
+    if (allowed || !denied) kept.push_back(header);
+  }
+  return kept;
+}
+
+std::string_view reason_phrase(int status) {
+  const auto phrase = boost::beast::http::obsolete_reason(
+      boost::beast::http::int_to_status(static_cast<unsigned>(status)));
+  return {phrase.data(), phrase.size()};
+}
+
+void append_status_line(std::string& head, int status) {
+  head.append("HTTP/1.1 ").append(fmt::format_int(status).c_str()).append(" ");
+  head.append(reason_phrase(status)).append("\r\n");
+}
+
+void append_header(std::string& head, std::string_view name, std::string_view value) {
+  head.append(name).append(": ").append(value).append("\r\n");
+}
+
+std::string http_date(Time at) {
+  const auto seconds = std::chrono::floor<std::chrono::seconds>(at);
+  return fmt::format("{:%a, %d %b %Y %H:%M:%S} GMT",
+                     fmt::gmtime(std::chrono::system_clock::to_time_t(seconds)));
+}
+
+std::string quoted_key(std::string_view key) {
+  std::string out = "\"";
+  for (const char c : key) {
+    if (c == '"' || c == '\\') out.push_back('\\');
+    out.push_back(c);
+  }
+  out.push_back('"');
+  return out;
+}
+
+}  // namespace semel

@@ -1,0 +1,158 @@
+#include "gateway/log.h"
+
+#include <fmt/format.h>
+#include <spdlog/pattern_formatter.h>
+#include <spdlog/sinks/base_sink.h>
+#include <spdlog/spdlog.h>
+#include <unistd.h>
+
+#include <boost/json.hpp>
+#include <mutex>
+
+namespace semel {
+namespace {
+
+constexpr std::size_t kBufferedBytesMax = 32 * 1024;
+constexpr std::size_t kIdDigitsShown = 16;
+
+// Standard error, written in groups: a system call a line would cost more than the line.
+class GroupedStderr final : public spdlog::sinks::base_sink<std::mutex> {
+ private:
+  void sink_it_(const spdlog::details::log_msg& message) override {
+    spdlog::memory_buf_t line;
+    formatter_->format(message, line);
+    pending_.append(line.data(), line.size());
+    if (message.level >= spdlog::level::warn || pending_.size() > kBufferedBytesMax) flush_();
+  }
+  void flush_() override {
+    std::string_view rest = pending_;
+    while (!rest.empty()) {
+      const ssize_t n = ::write(STDERR_FILENO, rest.data(), rest.size());
+      if (n <= 0) break;  // nobody listens: logging shall not stop the gateway
+      rest.remove_prefix(static_cast<std::size_t>(n));
+    }
+    pending_.clear();
+  }
+
+  std::string pending_;
+};
+
+bool as_json = false;
+
+spdlog::level::level_enum to_spdlog(LogLevel level) {
+  switch (level) {
+    case LogLevel::debug:
+      return spdlog::level::debug;
+    case LogLevel::info:
+      return spdlog::level::info;
+    case LogLevel::warn:
+      return spdlog::level::warn;
+    case LogLevel::error:
+      return spdlog::level::err;
+  }
+  return spdlog::level::info;
+}
+
+bool needs_quotes(std::string_view value) {
+  if (value.empty()) return true;
+  for (const char c : value) {
+    if (c <= ' ' || c == '"' || c == '=' || c == '\\' || c == 0x7f) return true;
+  }
+  return false;
+}
+
+void append_json_text(std::string& line, std::string_view value) {
+  line += boost::json::serialize(boost::json::string_view(value.data(), value.size()));
+}
+
+}  // namespace
+
+void start_logging(const LogConfig& config) {
+  as_json = config.format == LogFormat::json;
+  auto logger = std::make_shared<spdlog::logger>("semel", std::make_shared<GroupedStderr>());
+  logger->set_level(to_spdlog(config.level));
+  const char* pattern = as_json ? R"({"time":"%Y-%m-%dT%H:%M:%S.%eZ","level":"%l",%v})"
+                                : "%Y-%m-%dT%H:%M:%S.%eZ %-5l %v";
+  logger->set_formatter(
+      std::make_unique<spdlog::pattern_formatter>(pattern, spdlog::pattern_time_type::utc));
+  spdlog::set_default_logger(std::move(logger));
+  spdlog::flush_every(std::chrono::seconds(1));
+}
+
+bool logs(LogLevel level) {
+  return spdlog::should_log(to_spdlog(level));
+}
+
+void log_event(LogLevel level, std::string_view event, LogFields fields) {
+  if (!logs(level)) return;
+  std::string line;
+  line.reserve(160);
+  if (as_json) {
+    line += "\"event\":";
+    append_json_text(line, event);
+  } else {
+    line += event;
+  }
+  for (const auto& [name, value] : fields) {
+    if (as_json) {
+      line.append(",\"").append(name).append("\":");
+      append_json_text(line, value);
+    } else {
+      line.append(" ").append(name).append("=");
+      if (needs_quotes(value)) {
+        append_json_text(line, value);
+      } else {
+        line += value;
+      }
+    }
+  }
+  spdlog::default_logger_raw()->log(to_spdlog(level), spdlog::string_view_t(line));
+}
+
+void flush_log() {
+  spdlog::default_logger_raw()->flush();
+}
+
+void LoggingObserver::transitioned(const std::optional<Record>& before, const Record* after, Time) {
+  const bool changed =
+      !before || !after || before->state != after->state || before->attempt != after->attempt;
+  if (!after && before) metrics_.purged();
+  if (!changed || !logs(LogLevel::info)) return;
+  const Record& record = after ? *after : *before;
+  const std::string id = record.id.hex().substr(0, kIdDigitsShown);
+  const std::string_view from = before ? to_string(before->state) : "absent";
+  const std::string_view to = after ? to_string(after->state) : "absent";
+  const std::string attempt = std::to_string(record.attempt);
+  if (keys_ == LogKeys::full) {
+    log_event(LogLevel::info, "transition",
+              {{"record", id},
+               {"from", from},
+               {"to", to},
+               {"attempt", attempt},
+               {"operation", record.operation},
+               {"reason", record.reason},
+               {"trace", record.trace},
+               {"key", record.key}});
+  } else {
+    log_event(LogLevel::info, "transition",
+              {{"record", id},
+               {"from", from},
+               {"to", to},
+               {"attempt", attempt},
+               {"operation", record.operation},
+               {"reason", record.reason},
+               {"trace", record.trace}});
+  }
+}
+
+void LoggingObserver::lease_lost(const RecordId& id) {
+  metrics_.lease_lost();
+  log_event(LogLevel::warn, "lease lost", {{"record", id.hex().substr(0, kIdDigitsShown)}});
+}
+
+void LoggingObserver::store_failed(std::string_view what, std::string_view why) {
+  metrics_.store_failed();
+  log_event(LogLevel::warn, "store failed", {{"call", what}, {"why", why}});
+}
+
+}  // namespace semel

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <initializer_list>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "gateway/config.h"
+#include "gateway/metrics.h"
+#include "semel/engine.h"
+
+namespace semel {
+
+using LogFields = std::initializer_list<std::pair<std::string_view, std::string_view>>;
+
+// Structured logging to standard error: one event a line, as text or JSON. Lines are written in
+// groups, at the latest after a fifth of a second; warnings and errors at once.
+void start_logging(const LogConfig& config);
+void log_event(LogLevel level, std::string_view event, LogFields fields);
+bool logs(LogLevel level);
+void flush_log();
+
+// Logs every transition and counts what the engine reports.
+class LoggingObserver final : public Observer {
+ public:
+  LoggingObserver(Metrics& metrics, LogKeys keys) : metrics_(metrics), keys_(keys) {}
+  void transitioned(const std::optional<Record>& before, const Record* after, Time now) override;
+  void lease_lost(const RecordId& id) override;
+  void store_failed(std::string_view what, std::string_view why) override;
+
+ private:
+  Metrics& metrics_;
+  LogKeys keys_;
+};
+
+}  // namespace semel

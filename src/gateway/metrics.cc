@@ -1,0 +1,106 @@
+#include "gateway/metrics.h"
+
+#include <prometheus/text_serializer.h>
+
+namespace semel {
+namespace {
+
+constexpr std::array<const char*, kRequestResults> kResultNames = {
+    "executed", "replayed", "waited", "conflict", "mismatch",
+    "expired",  "unknown",  "passed", "refused",  "failed"};
+
+const prometheus::Histogram::BucketBoundaries kSeconds = {
+    0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30};
+const prometheus::Histogram::BucketBoundaries kBatches = {1, 2, 4, 8, 16, 32, 64, 128, 256, 512};
+
+prometheus::Gauge* gauge(prometheus::Registry& registry, const char* name, const char* help) {
+  return &prometheus::BuildGauge().Name(name).Help(help).Register(registry).Add({});
+}
+
+prometheus::Counter* counter(prometheus::Registry& registry, const char* name, const char* help) {
+  return &prometheus::BuildCounter().Name(name).Help(help).Register(registry).Add({});
+}
+
+}  // namespace
+
+Metrics::Metrics(const std::vector<RouteConfig>& routes) {
+  auto& requests = prometheus::BuildCounter()
+                       .Name("semel_requests_total")
+                       .Help("Requests by route and by what became of them")
+                       .Register(registry_);
+  auto& upstream = prometheus::BuildHistogram()
+                       .Name("semel_upstream_seconds")
+                       .Help("From sending a request on until its answer was there")
+                       .Register(registry_);
+  auto& weak = prometheus::BuildCounter()
+                   .Name("semel_weak_keys_total")
+                   .Help("New keys too short to be unguessable and collision-free")
+                   .Register(registry_);
+  for (const RouteConfig& config : routes) {
+    Route route;
+    for (std::size_t i = 0; i < kRequestResults; ++i) {
+      route.results[i] = &requests.Add({{"route", config.name}, {"result", kResultNames[i]}});
+    }
+    route.upstream_seconds = &upstream.Add({{"route", config.name}}, kSeconds);
+    route.weak_keys = &weak.Add({{"route", config.name}});
+    routes_.push_back(route);
+  }
+  swap_seconds_ = &prometheus::BuildHistogram()
+                       .Name("semel_store_swap_seconds")
+                       .Help("From asking the store for a write until it was durable")
+                       .Register(registry_)
+                       .Add({}, kSeconds);
+  batch_size_ = &prometheus::BuildHistogram()
+                     .Name("semel_store_batch_size")
+                     .Help("Records written by one group commit")
+                     .Register(registry_)
+                     .Add({}, kBatches);
+  leases_lost_ = counter(registry_, "semel_lease_renewals_lost_total",
+                         "Leases that another claim took over while the execution ran");
+  purged_ = counter(registry_, "semel_purged_records_total", "Records removed after their time");
+  store_failures_ =
+      counter(registry_, "semel_store_failures_total", "Calls to the store that failed");
+  replay_ratio_ = gauge(registry_, "semel_replay_ratio",
+                        "Replays, of all keyed requests that were executed or replayed");
+  in_progress_ = gauge(registry_, "semel_in_progress", "Executions running in this process");
+  oldest_in_progress_ =
+      gauge(registry_, "semel_oldest_in_progress_seconds", "How long the oldest of them has run");
+  unknown_ = gauge(registry_, "semel_unknown_records", "Records whose outcome nobody knows");
+  oldest_unknown_ = gauge(registry_, "semel_oldest_unknown_seconds",
+                          "How long the oldest of them has been unknown");
+  connections_ = gauge(registry_, "semel_connections", "Open client connections");
+  gauge(registry_, "semel_up", "1 while the process runs")->Set(1);
+  prometheus::BuildGauge()
+      .Name("semel_build_info")
+      .Help("The version that is running")
+      .Register(registry_)
+      .Add({{"version", SEMEL_VERSION}})
+      .Set(1);
+}
+
+void Metrics::count(std::size_t route, RequestResult result) {
+  routes_[route].results[static_cast<std::size_t>(result)]->Increment();
+}
+
+void Metrics::upstream_took(std::size_t route, double seconds) {
+  routes_[route].upstream_seconds->Observe(seconds);
+}
+
+std::string Metrics::render(const Snapshot& snapshot) {
+  double executed = 0;
+  double replayed = 0;
+  for (const Route& route : routes_) {
+    executed += route.results[static_cast<std::size_t>(RequestResult::executed)]->Value();
+    replayed += route.results[static_cast<std::size_t>(RequestResult::replayed)]->Value() +
+                route.results[static_cast<std::size_t>(RequestResult::waited)]->Value();
+  }
+  replay_ratio_->Set(executed + replayed > 0 ? replayed / (executed + replayed) : 0);
+  in_progress_->Set(snapshot.in_progress);
+  oldest_in_progress_->Set(snapshot.oldest_in_progress_seconds);
+  unknown_->Set(snapshot.unknown_records);
+  oldest_unknown_->Set(snapshot.oldest_unknown_seconds);
+  connections_->Set(snapshot.connections);
+  return prometheus::TextSerializer().Serialize(registry_.Collect());
+}
+
+}  // namespace semel

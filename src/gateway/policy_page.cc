@@ -1,0 +1,85 @@
+#include "gateway/policy_page.h"
+
+#include <boost/json.hpp>
+
+namespace semel {
+namespace json = boost::json;
+namespace {
+
+double seconds(Duration duration) {
+  return std::chrono::duration<double>(duration).count();
+}
+
+json::array list(const std::vector<std::string>& texts) {
+  return json::array(texts.begin(), texts.end());
+}
+
+std::string_view name_of(KeySource source) {
+  switch (source) {
+    case KeySource::header:
+      return "header";
+    case KeySource::pointer:
+      return "pointer";
+    case KeySource::fingerprint:
+      return "fingerprint";
+  }
+  return "";
+}
+
+std::string_view name_of(UnknownPolicy policy) {
+  switch (policy) {
+    case UnknownPolicy::hold:
+      return "hold";
+    case UnknownPolicy::retry:
+      return "retry";
+    case UnknownPolicy::fail:
+      return "fail";
+  }
+  return "";
+}
+
+json::object key_of(const KeyConfig& key) {
+  json::object out;
+  out["required"] = key.required;
+  out["from"] = name_of(key.from);
+  out["header"] = key.header;
+  out["aliases"] = list(key.aliases);
+  if (key.from == KeySource::pointer) out["pointer"] = key.pointer;
+  out["min_length"] = key.rules.min_length;
+  out["max_length"] = key.rules.max_length;
+  return out;
+}
+
+json::object route_of(const RouteConfig& route) {
+  json::object out;
+  out["name"] = route.name;
+  out["path"] = route.path;
+  out["methods"] = list(route.methods);
+  out["required"] = route.key.required;
+  out["key"] = key_of(route.key);
+  out["ttl_seconds"] = seconds(route.policy.ttl);
+  out["ttl_from"] = route.policy.ttl_from_creation ? "creation" : "completion";
+  out["tombstone_seconds"] = seconds(route.policy.tombstone);
+  out["in_progress"] = route.in_progress == InProgress::wait ? "wait" : "conflict";
+  out["unknown"] = name_of(route.policy.unknown);
+  out["statuses"] = {{"mismatch", route.status_mismatch},
+                     {"in_progress", route.status_in_progress},
+                     {"missing", default_status(Code::key_missing)},
+                     {"invalid", default_status(Code::key_invalid)},
+                     {"expired", default_status(Code::key_expired)}};
+  out["limits"] = {{"max_request_body", route.max_request_body},
+                   {"max_stored_body", route.max_stored_body}};
+  return out;
+}
+
+}  // namespace
+
+std::string make_policy_page(const Config& config) {
+  json::array routes;
+  for (const RouteConfig& route : config.routes) {
+    if (!route.methods.empty()) routes.push_back(route_of(route));
+  }
+  return json::serialize(json::object{{"routes", std::move(routes)}});
+}
+
+}  // namespace semel

@@ -1,0 +1,13 @@
+#pragma once
+
+#include <string>
+
+#include "gateway/config.h"
+
+namespace semel {
+
+// The published policy: what each route asks of keys, how long answers are kept, which statuses
+// and limits apply. The body of GET /.semel/policy.
+std::string make_policy_page(const Config& config);
+
+}  // namespace semel

@@ -1,0 +1,317 @@
+#include "gateway/proxy.h"
+
+#include <fmt/format.h>
+
+#include <boost/asio/experimental/awaitable_operators.hpp>
+
+namespace semel {
+namespace asio = boost::asio;
+using asio::awaitable;
+using net::IoError;
+
+namespace {
+
+constexpr std::size_t kUpstreamHeadBytesMax = 64 * 1024;
+// A request body up to this size that has arrived with its head is sent on in one piece.
+constexpr std::size_t kWholeBodyBytesMax = 64 * 1024;
+
+bool may_be_repeated(std::string_view method) {
+  for (const std::string_view safe : {"GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE"}) {
+    if (method == safe) return true;
+  }
+  return false;
+}
+
+std::string chunk_size(std::size_t bytes) {
+  return fmt::format("{:x}\r\n", bytes);
+}
+constexpr std::string_view kChunkEnd = "\r\n";
+constexpr std::string_view kLastChunk = "0\r\n\r\n";
+
+class Proxying {
+ public:
+  Proxying(ClientRequest& request, std::size_t route)
+      : request_(request),
+        route_index_(route),
+        route_(request.gateway().config.routes[route]),
+        limits_(request.gateway().config.limits),
+        picked_(request.worker.pick_upstream(route)) {}
+
+  awaitable<void> run();
+
+ private:
+  awaitable<bool> take_buffered_body();
+  std::string head(const BodyFraming& framing) const;
+  awaitable<bool> connect(bool allow_idle);
+  awaitable<void> exchange_whole();
+  awaitable<void> exchange_streaming();
+  awaitable<void> pump_request();
+  // Reads the answer's head; interim answers are passed over.
+  awaitable<net::IoResult<void>> read_answer_head();
+  awaitable<void> relay_answer();
+  awaitable<void> relay_body(std::string head, BodyEnd end);
+  awaitable<void> fail(Code code, std::string detail);
+  void give_back();
+
+  ClientRequest& request_;
+  const std::size_t route_index_;
+  const RouteConfig& route_;
+  const LimitsConfig& limits_;
+  Worker::Picked picked_;
+  std::unique_ptr<net::Connection> upstream_;
+  std::optional<net::Response> response_;
+  std::string body_;     // what arrived with the head
+  bool reused_ = false;  // upstream_ has served another request before
+  bool answer_begun_ = false;
+  bool answer_ended_ = false;
+  bool request_sent_ = false;
+  bool client_failed_ = false;
+  std::string bad_body_;
+};
+
+awaitable<void> Proxying::run() {
+  if (!co_await take_buffered_body()) {
+    co_await fail(Code::bad_request, "The request's body is malformed.");
+    co_return;
+  }
+  if (request_.message.is_done()) {
+    co_await exchange_whole();
+  } else {
+    co_await exchange_streaming();
+  }
+}
+
+awaitable<bool> Proxying::take_buffered_body() {
+  while (!request_.message.is_done() && body_.size() < kWholeBodyBytesMax) {
+    const auto piece = request_.client.buffered_piece(request_.message);
+    if (!piece) co_return false;
+    if (piece->empty()) break;
+    body_ += *piece;
+  }
+  co_return true;
+}
+
+std::string Proxying::head(const BodyFraming& framing) const {
+  return upstream_head(request_.message, picked_.upstream.base_path, request_.target.origin,
+                       request_.forwarded, framing, {}, {});
+}
+
+awaitable<bool> Proxying::connect(bool allow_idle) {
+  if (allow_idle) upstream_ = picked_.pool.take_idle(route_.upstream_idle);
+  reused_ = upstream_ != nullptr;
+  if (upstream_) co_return true;
+  auto connected = co_await picked_.pool.connect(route_.connect_timeout);
+  if (!connected) {
+    log_event(LogLevel::warn, "upstream unreachable",
+              {{"route", route_.name}, {"why", connected.error()}});
+    co_return false;
+  }
+  upstream_ = std::move(*connected);
+  co_return true;
+}
+
+// The whole request is here. It is sent a second time only if the upstream provably got nothing of
+// it, or if its method allows to repeat it and the connection had been idle.
+awaitable<void> Proxying::exchange_whole() {
+  const bool has_body = !body_.empty() || request_.message.field("Content-Length") ||
+                        request_.message.field("Transfer-Encoding");
+  BodyFraming framing;
+  if (has_body) framing.length = body_.size();
+  const std::string request_head = head(framing);
+  for (bool allow_idle : {true, false}) {
+    if (!co_await connect(allow_idle)) break;
+    upstream_->set_deadline(route_.upstream_timeout);
+    std::size_t sent_bytes = 0;
+    const auto written = co_await upstream_->write(request_head, body_, {}, &sent_bytes);
+    request_sent_ = true;
+    const auto answered = co_await read_answer_head();
+    if (answered) {
+      co_await relay_answer();
+      co_return;
+    }
+    if (answered.error() == IoError::timeout) {
+      co_await fail(Code::upstream_timeout, "The service did not answer in time.");
+      co_return;
+    }
+    const bool untouched = !written && sent_bytes == 0;
+    const bool repeatable =
+        answered.error() == IoError::closed && may_be_repeated(request_.message.method());
+    if (!reused_ || !(untouched || repeatable)) break;
+    upstream_.reset();
+  }
+  co_await fail(Code::upstream_unreachable, "The service could not be reached or did not answer.");
+}
+
+// The body is still arriving. Both directions flow at once: an upstream may answer before it has
+// read everything, or answer as it reads.
+awaitable<void> Proxying::exchange_streaming() {
+  using asio::experimental::awaitable_operators::operator&&;
+  BodyFraming framing;
+  framing.length = request_.message.body_length();
+  framing.chunked = !framing.length;
+  if (!co_await connect(true)) {
+    co_await fail(Code::upstream_unreachable, "The service could not be reached.");
+    co_return;
+  }
+  co_await send_continue(request_);
+  std::string request_head = head(framing);
+  const bool first_chunk = framing.chunked && !body_.empty();
+  if (first_chunk) request_head += chunk_size(body_.size());
+  upstream_->set_deadline(route_.upstream_timeout);
+  const auto written =
+      co_await upstream_->write(request_head, body_, first_chunk ? kChunkEnd : std::string_view{});
+  if (!written && written.error() == IoError::timeout) {
+    co_await fail(Code::upstream_timeout, "The service did not take the request in time.");
+    co_return;
+  }
+  auto answer = [this]() -> awaitable<void> {
+    const auto answered = co_await read_answer_head();
+    if (answered) {
+      co_await relay_answer();
+    } else if (!client_failed_ && bad_body_.empty()) {
+      const bool late = answered.error() == IoError::timeout;
+      co_await fail(late ? Code::upstream_timeout : Code::upstream_unreachable,
+                    late ? "The service did not answer in time." : "The service did not answer.");
+    }
+    answer_ended_ = true;
+    if (!request_sent_) {
+      // Nobody wants the rest of the body.
+      request_.keep_alive = false;
+      boost::system::error_code ignored;
+      request_.client.socket().cancel(ignored);
+      if (upstream_) upstream_->close();
+    }
+  };
+  // Named: a lambda must outlive the coroutine it made.
+  auto pump = pump_request();
+  auto answering = answer();
+  co_await (std::move(pump) && std::move(answering));
+  request_.client.clear_deadline();
+  if (!bad_body_.empty() && !answer_begun_) {
+    co_await fail(Code::bad_request, "The request's body is malformed.");
+  }
+}
+
+awaitable<void> Proxying::pump_request() {
+  const bool chunked = !request_.message.body_length();
+  while (!answer_ended_) {
+    request_.client.set_deadline(limits_.body_timeout);
+    const auto piece = co_await request_.client.read_piece(request_.message);
+    if (answer_ended_) co_return;
+    if (!piece) {
+      // The client is gone or sends nonsense: the upstream must not take this for the whole.
+      client_failed_ = piece.error() != IoError::malformed;
+      if (!client_failed_) bad_body_ = "malformed";
+      request_.keep_alive = false;
+      upstream_->close();
+      co_return;
+    }
+    upstream_->set_deadline(route_.upstream_timeout);
+    net::IoResult<void> written;
+    if (!chunked) {
+      written = co_await upstream_->write(*piece);
+    } else if (piece->empty()) {
+      written = co_await upstream_->write(kLastChunk);
+    } else {
+      const std::string size = chunk_size(piece->size());
+      written = co_await upstream_->write(size, *piece, kChunkEnd);
+    }
+    if (!written) co_return;  // the answer says why, if any came
+    if (request_.message.is_done() && piece->empty()) break;
+  }
+  request_sent_ = !answer_ended_;
+}
+
+awaitable<net::IoResult<void>> Proxying::read_answer_head() {
+  for (;;) {
+    response_.emplace();
+    if (request_.message.method() == "HEAD") response_->skip(true);
+    std::string why;
+    auto head = co_await upstream_->read_head(*response_, kUpstreamHeadBytesMax, why);
+    if (!head) co_return head;
+    if (response_->status() >= 200) co_return head;
+    if (response_->status() == 101) co_return std::unexpected(IoError::malformed);
+  }
+}
+
+awaitable<void> Proxying::relay_answer() {
+  answer_begun_ = true;
+  const std::vector<Header> headers = client_headers(*response_, false);
+  const auto length = response_->body_length();
+  BodyEnd end = BodyEnd::length;
+  std::uint64_t announced = length.value_or(0);
+  if (!length && !response_->is_done()) {
+    end = request_.message.http_version() >= 11 ? BodyEnd::chunks : BodyEnd::close;
+  }
+  // An answer to HEAD announces the length that its GET would have, or none.
+  const bool says_nothing = request_.message.method() == "HEAD" && !length;
+  if (says_nothing) end = BodyEnd::chunks;
+  std::string head = answer_head(request_, response_->status(), headers, {}, end, announced);
+  co_await relay_body(std::move(head), end);
+}
+
+awaitable<void> Proxying::relay_body(std::string head, BodyEnd end) {
+  while (!response_->is_done()) {
+    upstream_->set_deadline(route_.upstream_timeout);
+    // What has arrived goes out with the head; a head alone does not wait for the body.
+    auto piece = upstream_->buffered_piece(*response_);
+    if (piece && piece->empty() && !response_->is_done()) {
+      if (!head.empty()) {
+        request_.client.set_deadline(limits_.body_timeout);
+        if (!co_await request_.client.write(head)) break;
+        head.clear();
+      }
+      piece = co_await upstream_->read_piece(*response_);
+    }
+    if (!piece) {
+      // Cut short: the client must see that, not a whole answer.
+      request_.keep_alive = false;
+      request_.client.close();
+      request_.gateway().metrics.count(route_index_, RequestResult::failed);
+      co_return;
+    }
+    if (piece->empty()) break;
+    request_.client.set_deadline(limits_.body_timeout);
+    if (end == BodyEnd::chunks) head += chunk_size(piece->size());
+    const auto written = co_await request_.client.write(
+        head, *piece, end == BodyEnd::chunks ? kChunkEnd : std::string_view{});
+    head.clear();
+    if (!written) {
+      request_.keep_alive = false;
+      client_failed_ = true;
+      co_return;
+    }
+  }
+  const bool closes_chunks = end == BodyEnd::chunks && request_.message.method() != "HEAD";
+  if (closes_chunks) head += kLastChunk;
+  if (!head.empty()) {
+    request_.client.set_deadline(limits_.body_timeout);
+    if (!co_await request_.client.write(head)) request_.keep_alive = false;
+  }
+  request_.client.clear_deadline();
+  request_.gateway().metrics.count(route_index_, RequestResult::passed);
+  give_back();
+}
+
+void Proxying::give_back() {
+  if (request_sent_ && response_->is_done() && response_->keep_alive()) {
+    picked_.pool.give_back(std::move(upstream_));
+  }
+}
+
+awaitable<void> Proxying::fail(Code code, std::string detail) {
+  answer_begun_ = true;
+  request_.gateway().metrics.count(route_index_, RequestResult::failed);
+  if (code == Code::bad_request) request_.keep_alive = false;
+  Problem problem{.code = code, .detail = std::move(detail)};
+  co_await send_problem(request_, problem, &route_);
+}
+
+}  // namespace
+
+awaitable<void> proxy(ClientRequest& request, std::size_t route) {
+  Proxying proxying(request, route);
+  co_await proxying.run();
+}
+
+}  // namespace semel

@@ -1,0 +1,67 @@
+#include "gateway/replay.h"
+
+namespace semel {
+namespace asio = boost::asio;
+using asio::awaitable;
+
+std::vector<Header> echo(std::string_view key) {
+  return {{"Idempotency-Key", quoted_key(key)}};
+}
+
+std::vector<Header> echo(std::string_view key, const Record& record) {
+  std::vector<Header> headers = echo(key);
+  if (record.expires_at != kNever) {
+    headers.push_back({"Idempotency-Expires", http_date(record.expires_at)});
+  }
+  return headers;
+}
+
+awaitable<void> send_replay(ClientRequest& request, const RouteConfig& route, std::string_view key,
+                            const Record& record) {
+  std::vector<Header> extra = echo(key, record);
+  extra.push_back({route.replayed_header, "true"});
+  const auto age = std::chrono::duration_cast<std::chrono::seconds>(request.gateway().clock.now() -
+                                                                    record.updated_at);
+  extra.push_back({"Age", std::to_string(std::max<std::int64_t>(0, age.count()))});
+  if (record.answer.body_note == BodyNote::omitted) {
+    extra.push_back({"Idempotency-Replay", "body-omitted"});
+  }
+  co_await send_answer(request, record.answer, extra);
+}
+
+awaitable<void> send_settled(ClientRequest& request, const RouteConfig& route, std::string_view key,
+                             const Settled& settled) {
+  if (settled.record && settled.record->state == State::completed) {
+    co_await send_replay(request, route, key, *settled.record);
+  } else {
+    co_await send_answer(request, settled.outcome.answer, echo(key));
+  }
+}
+
+awaitable<void> send_record(ClientRequest& request, const RouteConfig& route, std::string_view key,
+                            const std::optional<Record>& record) {
+  if (record && record->state == State::completed) {
+    co_await send_replay(request, route, key, *record);
+  } else if (record && record->state == State::in_progress) {
+    co_await send_problem(request, in_progress_problem(route), &route, echo(key));
+  } else {
+    co_await send_problem(request, outcome_unknown(), &route, echo(key));
+  }
+}
+
+Problem in_progress_problem(const RouteConfig& route) {
+  return {.code = Code::in_progress,
+          .status = route.status_in_progress,
+          .detail =
+              "The first request with this key is still being executed. Retry with the same "
+              "key."};
+}
+
+Problem outcome_unknown() {
+  return {.code = Code::outcome_unknown,
+          .detail =
+              "A request with this key was sent on and no answer came back, so it may have "
+              "taken effect. Do not send it under a new key; an operator has to resolve it."};
+}
+
+}  // namespace semel

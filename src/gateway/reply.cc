@@ -1,0 +1,100 @@
+#include "gateway/reply.h"
+
+#include <fmt/format.h>
+
+namespace semel {
+namespace asio = boost::asio;
+using asio::awaitable;
+
+namespace {
+
+bool has_body(int status) {
+  return status >= 200 && status != 204 && status != 304;
+}
+
+bool named(const std::vector<Header>& headers, std::string_view name) {
+  for (const Header& header : headers) {
+    if (net::iequals(header.name, name)) return true;
+  }
+  return false;
+}
+
+constexpr std::string_view kRetryAfterSeconds = "1";
+
+bool is_worth_retrying(Code code) {
+  switch (code) {
+    case Code::in_progress:
+    case Code::outcome_unknown:
+    case Code::store_unavailable:
+    case Code::overloaded:
+      return true;
+    default:
+      return false;
+  }
+}
+
+}  // namespace
+
+std::string answer_head(ClientRequest& request, int status, const std::vector<Header>& headers,
+                        const std::vector<Header>& extra, BodyEnd end, std::uint64_t length) {
+  std::string head;
+  head.reserve(512);
+  append_status_line(head, status);
+  for (const Header& header : headers) append_header(head, header.name, header.value);
+  for (const Header& header : extra) append_header(head, header.name, header.value);
+  if (!named(headers, "Date")) append_header(head, "Date", request.worker.date());
+  if (has_body(status)) {
+    if (end == BodyEnd::chunks) append_header(head, "Transfer-Encoding", "chunked");
+    if (end == BodyEnd::length) {
+      append_header(head, "Content-Length", fmt::format_int(length).c_str());
+    }
+    if (end == BodyEnd::close) request.keep_alive = false;
+  }
+  if (request.gateway().draining) request.keep_alive = false;
+  if (!request.keep_alive) {
+    append_header(head, "Connection", "close");
+  } else if (request.message.http_version() < 11) {
+    append_header(head, "Connection", "keep-alive");
+  }
+  head.append("\r\n");
+  return head;
+}
+
+awaitable<void> send_answer(ClientRequest& request, const Answer& answer,
+                            const std::vector<Header>& extra) {
+  const std::string head = answer_head(request, answer.status, answer.headers, extra,
+                                       BodyEnd::length, answer.body.size());
+  const bool head_only = request.message.method() == "HEAD" || !has_body(answer.status);
+  const std::string_view body = head_only ? std::string_view{} : std::string_view(answer.body);
+  request.client.set_deadline(request.gateway().config.limits.body_timeout);
+  const auto written = co_await request.client.write(head, body);
+  request.client.clear_deadline();
+  if (!written) request.keep_alive = false;
+}
+
+awaitable<void> send_problem(ClientRequest& request, const Problem& problem,
+                             const RouteConfig* route, const std::vector<Header>& extra) {
+  Answer answer = to_answer(problem, route ? route->errors : ErrorShape::problem);
+  answer.headers.insert(answer.headers.end(), extra.begin(), extra.end());
+  if (problem.code == Code::key_missing || problem.code == Code::key_invalid) {
+    const std::string docs =
+        route && !route->docs_url.empty() ? route->docs_url : std::string("/.semel/policy");
+    answer.headers.push_back({"Link", "<" + docs + ">; rel=\"describedby\""});
+  }
+  if (is_worth_retrying(problem.code) && !named(answer.headers, "Retry-After")) {
+    answer.headers.push_back({"Retry-After", std::string(kRetryAfterSeconds)});
+  }
+  co_await send_answer(request, answer, {});
+}
+
+awaitable<void> send_continue(ClientRequest& request) {
+  const auto expect = request.message.field("Expect");
+  if (!expect || !net::iequals(*expect, "100-continue") || request.message.is_done() ||
+      request.client.has_unread() || request.message.http_version() < 11) {
+    co_return;
+  }
+  request.client.set_deadline(request.gateway().config.limits.body_timeout);
+  co_await request.client.write("HTTP/1.1 100 Continue\r\n\r\n");
+}
+
+}  // namespace semel

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <boost/asio/awaitable.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/problem.h"
+#include "gateway/headers.h"
+#include "gateway/routing.h"
+#include "gateway/worker.h"
+#include "net/connection.h"
+
+namespace semel {
+
+// One request of a client while it is being handled. Lives in the session's frame.
+struct ClientRequest {
+  Worker& worker;
+  net::Connection& client;
+  net::Request& message;
+  Target target;
+  Forwarded forwarded;
+  bool keep_alive = true;  // after the answer
+
+  Gateway& gateway() const { return worker.gateway(); }
+};
+
+// How the end of an answer's body is marked for the client.
+enum class BodyEnd { length, chunks, close };
+
+// The head of an answer. `length` is announced where `end` says so and the status has a body.
+std::string answer_head(ClientRequest& request, int status, const std::vector<Header>& headers,
+                        const std::vector<Header>& extra, BodyEnd end, std::uint64_t length);
+
+// Answers. A failure to write ends the connection after this request, nothing else.
+boost::asio::awaitable<void> send_answer(ClientRequest& request, const Answer& answer,
+                                         const std::vector<Header>& extra);
+boost::asio::awaitable<void> send_problem(ClientRequest& request, const Problem& problem,
+                                          const RouteConfig* route,
+                                          const std::vector<Header>& extra = {});
+
+// The interim answer a client may be waiting for before it sends its body.
+boost::asio::awaitable<void> send_continue(ClientRequest& request);
+
+}  // namespace semel

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+
+#include "gateway/config.h"
+#include "net/message.h"
+
+namespace semel {
+
+// The key of a request, as the client sent it in a header.
+namespace found_key {
+struct None {};
+struct Key {
+  std::string key;
+};
+struct Bad {
+  std::string why;  // a sentence for the client
+};
+}  // namespace found_key
+using FoundKey = std::variant<found_key::None, found_key::Key, found_key::Bad>;
+
+// Looks at the configured header and its aliases. Repeats and aliases that disagree are bad.
+FoundKey key_from_headers(const KeyConfig& config, const net::Request& request);
+bool has_key_header(const KeyConfig& config, const net::Request& request);
+
+// The string at a JSON Pointer in the body.
+FoundKey key_from_body(const KeyConfig& config, std::string_view body);
+
+}  // namespace semel

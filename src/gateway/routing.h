@@ -1,0 +1,39 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "gateway/config.h"
+
+namespace semel {
+
+// A request target, taken apart. `path` is normalised: unreserved characters are decoded, other
+// escapes are in upper case, dot segments and doubled slashes are resolved; so that one resource
+// has one route and one fingerprint however it is spelled.
+struct Target {
+  std::string path;
+  std::string query;   // without the '?'
+  std::string origin;  // origin-form as it is sent on: the client's own spelling
+};
+
+// Accepts origin-form, absolute-form and `*`. nullopt: not a target this gateway takes.
+std::optional<Target> parse_target(std::string_view target);
+
+// First match wins.
+class Router {
+ public:
+  explicit Router(const std::vector<RouteConfig>& routes);
+  // The index of the route, or nullopt.
+  std::optional<std::size_t> match(std::string_view path) const;
+
+ private:
+  struct Pattern {
+    std::vector<std::string> segments;  // "{}" stands for any one segment
+    bool prefix = false;
+  };
+  std::vector<Pattern> patterns_;
+};
+
+}  // namespace semel

@@ -1,0 +1,110 @@
+#include "gateway/server.h"
+
+#include <unistd.h>
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+
+namespace semel {
+namespace asio = boost::asio;
+using asio::ip::tcp;
+
+namespace {
+
+constexpr auto kIdleCheckEvery = std::chrono::milliseconds(10);
+
+std::string host_name() {
+  char name[256] = {};
+  return gethostname(name, sizeof name - 1) == 0 ? name : "unknown";
+}
+
+unsigned worker_count(const Config& config) {
+  return config.workers > 0 ? config.workers : std::max(1u, std::thread::hardware_concurrency());
+}
+
+using ReusePort = asio::detail::socket_option::boolean<SOL_SOCKET, SO_REUSEPORT>;
+
+}  // namespace
+
+Server::Server(Config config, std::unique_ptr<Metrics> metrics, std::unique_ptr<Store> store)
+    : metrics_(std::move(metrics)),
+      store_(std::move(store)),
+      metered_(*store_, *metrics_),
+      gateway_(std::make_unique<Gateway>(std::move(config), metered_, *metrics_, clock_, tokens_,
+                                         Owner{host_name(), random_number()})) {
+  for (unsigned i = 0; i < worker_count(gateway_->config); ++i) {
+    workers_.push_back(std::make_unique<Worker>(*gateway_));
+  }
+}
+
+std::expected<std::unique_ptr<Server>, std::string> Server::start(Config config,
+                                                                  std::unique_ptr<Metrics> metrics,
+                                                                  std::unique_ptr<Store> store) {
+  std::unique_ptr<Server> server(
+      new Server(std::move(config), std::move(metrics), std::move(store)));
+  auto bound = server->bind();
+  if (!bound) return std::unexpected(bound.error());
+  return server;
+}
+
+Server::~Server() {
+  store_.reset();
+  workers_.clear();
+  gateway_.reset();
+}
+
+// Every worker has its own socket on every address; the kernel spreads the connections.
+std::expected<void, std::string> Server::bind() {
+  for (const HostPort& wanted : gateway_->config.listen) {
+    tcp::endpoint endpoint(asio::ip::make_address(wanted.host), wanted.port);
+    for (auto& worker : workers_) {
+      boost::system::error_code error;
+      tcp::acceptor acceptor(worker->context());
+      acceptor.open(endpoint.protocol(), error);
+      if (!error) acceptor.set_option(tcp::acceptor::reuse_address(true), error);
+      if (!error) acceptor.set_option(ReusePort(true), error);
+      if (!error) acceptor.bind(endpoint, error);
+      if (!error) acceptor.listen(tcp::acceptor::max_listen_connections, error);
+      if (error) {
+        return std::unexpected("cannot listen on " + wanted.host + ":" +
+                               std::to_string(wanted.port) + ": " + error.message());
+      }
+      endpoint = acceptor.local_endpoint();  // the port, if it was left to the system
+      worker->listen(std::move(acceptor));
+    }
+    listening_.push_back({wanted.host, endpoint.port()});
+  }
+  return {};
+}
+
+void Server::run() {
+  asio::co_spawn(context(), gateway_->engine.keep(), asio::detached);
+  asio::co_spawn(context(), gateway_->engine.recover(), asio::detached);
+  asio::co_spawn(context(), gateway_->engine.sweep_forever(), asio::detached);
+  std::vector<std::thread> threads;
+  for (std::size_t i = 1; i < workers_.size(); ++i) {
+    threads.emplace_back([worker = workers_[i].get()] { worker->run(); });
+  }
+  workers_.front()->run();
+  for (auto& thread : threads) thread.join();
+}
+
+void Server::drain() {
+  if (gateway_->draining.exchange(true)) return;
+  log_event(LogLevel::info, "draining", {});
+  for (auto& worker : workers_) worker->drain();
+  asio::co_spawn(context(), wait_until_idle(), asio::detached);
+}
+
+asio::awaitable<void> Server::wait_until_idle() {
+  const Time give_up = after(clock_.now(), gateway_->config.drain_timeout);
+  const auto busy = [this] {
+    return gateway_->active > 0 || gateway_->engine.running().executions > 0;
+  };
+  while (busy() && clock_.now() < give_up) co_await clock_.sleep(kIdleCheckEvery);
+  log_event(LogLevel::info, "stopped", {{"cut_off", std::to_string(gateway_->active)}});
+  gateway_->engine.stop();
+  for (auto& worker : workers_) worker->stop();
+}
+
+}  // namespace semel

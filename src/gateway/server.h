@@ -1,0 +1,55 @@
+#pragma once
+
+#include <expected>
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "engine/system.h"
+#include "gateway/gateway.h"
+#include "gateway/metered_store.h"
+#include "gateway/worker.h"
+
+namespace semel {
+
+// The running gateway: its workers, their threads, and the order in which it all ends.
+class Server {
+ public:
+  // `store` must outlive nothing else here: it is destroyed first. Binds every listener; the error
+  // is a sentence for the operator.
+  static std::expected<std::unique_ptr<Server>, std::string> start(Config config,
+                                                                   std::unique_ptr<Metrics> metrics,
+                                                                   std::unique_ptr<Store> store);
+  ~Server();
+
+  // The addresses that are listened on, with the ports that were picked.
+  const std::vector<HostPort>& listening() const { return listening_; }
+  Gateway& gateway() { return *gateway_; }
+  // The first worker's loop: for what runs once a process (the admin listener, signals).
+  boost::asio::io_context& context() { return workers_.front()->context(); }
+  net::Deadlines& deadlines() { return workers_.front()->deadlines(); }
+  // Serves until stopped.
+  void run();
+  // Stops accepting, lets what runs finish for up to drain_timeout, then makes run() return.
+  void drain();
+
+ private:
+  explicit Server(Config config, std::unique_ptr<Metrics> metrics, std::unique_ptr<Store> store);
+  std::expected<void, std::string> bind();
+  boost::asio::awaitable<void> wait_until_idle();
+
+  // Torn down explicitly, in ~Server: the store's threads first (they post to the workers' loops),
+  // then the loops with whatever waits in them, then what that refers to.
+  std::unique_ptr<Metrics> metrics_;
+  SystemClock clock_;
+  SystemTokens tokens_;
+  std::unique_ptr<Store> store_;
+  MeteredStore metered_;
+  std::unique_ptr<Gateway> gateway_;
+  std::vector<std::unique_ptr<Worker>> workers_;
+  std::vector<HostPort> listening_;
+};
+
+}  // namespace semel

@@ -1,0 +1,162 @@
+#include "gateway/session.h"
+
+#include "gateway/exchange.h"
+#include "gateway/proxy.h"
+#include "gateway/reply.h"
+
+namespace semel {
+namespace asio = boost::asio;
+using asio::awaitable;
+
+namespace {
+
+constexpr auto kKeepAliveIdle = std::chrono::seconds(75);
+// What is left of a refused request's body is read and thrown away if it is no more than this.
+constexpr std::uint64_t kDrainBytesMax = 64 * 1024;
+constexpr std::string_view kReserved = "/.semel/";
+
+// A request whose head could not be read has no route and no version: it gets a plain refusal.
+awaitable<void> refuse_head(ClientRequest& request, net::IoError error, const std::string& why) {
+  request.keep_alive = false;
+  Problem problem;
+  problem.new_key_safe = true;
+  switch (error) {
+    case net::IoError::too_large:
+      problem.status = 431;
+      problem.detail = "The request's head is larger than this server takes.";
+      break;
+    case net::IoError::timeout:
+      problem.status = 408;
+      problem.detail = "The request's head did not arrive in time.";
+      break;
+    case net::IoError::malformed:
+      problem.detail = "The request cannot be read without ambiguity: " + why + ".";
+      break;
+    case net::IoError::closed:
+    case net::IoError::truncated:
+      co_return;
+  }
+  co_await send_problem(request, problem, nullptr);
+}
+
+awaitable<void> serve_own(ClientRequest& request) {
+  if (request.target.path == "/.semel/policy" && request.message.method() == "GET") {
+    Answer answer;
+    answer.status = 200;
+    answer.headers.push_back({"Content-Type", "application/json"});
+    answer.body = request.gateway().policy_page;
+    co_await send_answer(request, answer, {});
+    co_return;
+  }
+  Problem problem{.code = Code::no_route, .detail = "There is nothing at this path."};
+  co_await send_problem(request, problem, nullptr);
+}
+
+awaitable<void> handle(ClientRequest& request) {
+  Gateway& gateway = request.gateway();
+  auto target = parse_target(request.message.target());
+  const auto expect = request.message.field("Expect");
+  if (!target || request.message.method() == "CONNECT") {
+    Problem problem{.detail = "The request's target is not one this server takes."};
+    co_await send_problem(request, problem, nullptr);
+    co_return;
+  }
+  if (expect && !net::iequals(*expect, "100-continue")) {
+    request.keep_alive = false;
+    Problem problem{.status = 417, .detail = "Only 100-continue can be expected."};
+    co_await send_problem(request, problem, nullptr);
+    co_return;
+  }
+  request.target = std::move(*target);
+  if (request.target.path.starts_with(kReserved)) {
+    co_await serve_own(request);
+    co_return;
+  }
+  const auto route = gateway.router.match(request.target.path);
+  if (!route) {
+    Problem problem{.code = Code::no_route,
+                    .detail = "No route is configured for this path.",
+                    .new_key_safe = true};
+    co_await send_problem(request, problem, nullptr);
+    co_return;
+  }
+  Counted in_flight(gateway.in_flight);
+  if (in_flight.before() >= gateway.config.limits.in_flight) {
+    gateway.metrics.count(*route, RequestResult::refused);
+    Problem problem{.code = Code::overloaded,
+                    .detail = "Too many requests are in flight. Retry with the same key."};
+    co_await send_problem(request, problem, &gateway.config.routes[*route]);
+    co_return;
+  }
+  if (is_keyed(request, gateway.config.routes[*route])) {
+    co_await exchange(request, *route, std::move(in_flight));
+  } else {
+    co_await proxy(request, *route);
+  }
+}
+
+// Makes the connection fit for the next request. False: it is to be closed.
+awaitable<bool> finish_request(ClientRequest& request) {
+  if (!request.keep_alive) co_return false;
+  if (request.message.is_done()) co_return true;
+  const auto length = request.message.body_length();
+  if (!length || *length > kDrainBytesMax || request.message.field("Expect")) co_return false;
+  request.client.set_deadline(request.gateway().config.limits.body_timeout);
+  while (!request.message.is_done()) {
+    if (!co_await request.client.read_piece(request.message)) co_return false;
+  }
+  co_return true;
+}
+
+// False: the connection is to be closed.
+awaitable<bool> serve_request(Worker& worker, net::Connection& client, const Forwarded& from) {
+  const LimitsConfig& limits = worker.gateway().config.limits;
+  client.set_deadline(limits.header_timeout);
+  net::Request message;
+  std::string why;
+  const auto head = co_await client.read_head(message, limits.header_bytes, why);
+  client.clear_deadline();
+  ClientRequest request{worker, client, message, {}, from};
+  if (!head) {
+    co_await refuse_head(request, head.error(), why);
+    co_return false;
+  }
+  request.keep_alive = message.keep_alive();
+  Counted active(worker.gateway().active);
+  co_await handle(request);
+  co_return co_await finish_request(request);
+}
+
+}  // namespace
+
+awaitable<void> serve_client(Worker& worker, asio::ip::tcp::socket socket) {
+  Gateway& gateway = worker.gateway();
+  Counted connected(gateway.connections);
+  boost::system::error_code error;
+  socket.set_option(asio::ip::tcp::no_delay(true), error);
+  const auto peer = socket.remote_endpoint(error);
+  if (error) co_return;
+  const Forwarded from{peer.address().to_string(), gateway.trusted.contains(peer.address())};
+  net::Connection client(std::move(socket), worker.deadlines());
+  if (connected.before() >= gateway.config.limits.connections) {
+    net::Request none;
+    ClientRequest request{worker, client, none, {}, from, false};
+    Problem problem{.code = Code::overloaded, .detail = "Too many connections are open."};
+    co_await send_problem(request, problem, nullptr);
+    co_await client.close_gently();
+    co_return;
+  }
+  Duration patience = gateway.config.limits.header_timeout;
+  for (;;) {
+    client.set_deadline(patience);
+    if (!co_await client.wait_readable()) break;
+    if (!co_await serve_request(worker, client, from)) {
+      co_await client.close_gently();
+      break;
+    }
+    if (gateway.draining) break;
+    patience = kKeepAliveIdle;
+  }
+}
+
+}  // namespace semel

@@ -1,0 +1,133 @@
+#include "gateway/tenant.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include "core/sha256.h"
+
+namespace semel {
+namespace {
+
+std::vector<std::uint8_t> bytes_of(const boost::asio::ip::address& address) {
+  if (address.is_v4()) {
+    const auto bytes = address.to_v4().to_bytes();
+    return {bytes.begin(), bytes.end()};
+  }
+  const auto v6 = address.to_v6();
+  if (v6.is_v4_mapped()) {
+    const auto bytes = boost::asio::ip::make_address_v4(boost::asio::ip::v4_mapped, v6).to_bytes();
+    return {bytes.begin(), bytes.end()};
+  }
+  const auto bytes = v6.to_bytes();
+  return {bytes.begin(), bytes.end()};
+}
+
+bool is_base64url(std::string_view text) {
+  return !text.empty() && std::ranges::all_of(text, [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) || c == '-' || c == '_' || c == '=';
+  });
+}
+
+// header.payload.signature, where the header is base64url of something that begins with `{"`.
+bool looks_like_jwt(std::string_view credential) {
+  const std::size_t first = credential.find('.');
+  if (first == std::string_view::npos || !credential.starts_with("ey")) return false;
+  const std::size_t second = credential.find('.', first + 1);
+  return second != std::string_view::npos && is_base64url(credential.substr(0, first)) &&
+         is_base64url(credential.substr(first + 1, second - first - 1));
+}
+
+std::string hex(const Sha256Digest& digest) {
+  return RecordId{digest}.hex();
+}
+
+std::expected<std::string, std::string> from_authorization(const net::Request& request) {
+  if (request.count("Authorization") > 1) {
+    return std::unexpected("Send one Authorization header, not several.");
+  }
+  const auto value = request.field("Authorization");
+  if (!value || value->empty()) {
+    return std::unexpected("Send your credential in the Authorization header.");
+  }
+  const std::size_t space = value->find(' ');
+  const std::string_view scheme = value->substr(0, space);
+  const std::string_view credential =
+      space == std::string_view::npos ? std::string_view{} : value->substr(space + 1);
+  for (const std::string_view changing :
+       {"AWS4-HMAC-SHA256", "DPoP", "Digest", "Signature", "OAuth", "Negotiate", "NTLM", "Hawk"}) {
+    if (net::iequals(scheme, changing)) {
+      return std::unexpected("A credential of the scheme " + std::string(changing) +
+                             " changes with every request, so a retry could not be recognised.");
+    }
+  }
+  if (looks_like_jwt(credential) || looks_like_jwt(*value)) {
+    return std::unexpected(
+        "A signed token changes when it is refreshed, so a retry could not be recognised. This "
+        "route takes static API keys.");
+  }
+  std::string normal;
+  for (const char c : scheme) normal.push_back(static_cast<char>(std::tolower(c)));
+  Sha256 digest;
+  digest.update_sized(normal).update_sized(credential);
+  return hex(digest.finish());
+}
+
+std::expected<std::string, std::string> from_header(const TenantConfig& config,
+                                                    const net::Request& request, bool trusted) {
+  if (!trusted) {
+    return std::unexpected("The tenant is taken from a header only if a trusted proxy sent it.");
+  }
+  if (request.count(config.header_name) > 1) {
+    return std::unexpected("The header " + config.header_name + " stands more than once.");
+  }
+  const auto value = request.field(config.header_name);
+  if (!value || value->empty()) {
+    return std::unexpected("The header " + config.header_name + " is missing.");
+  }
+  return std::string(*value);
+}
+
+}  // namespace
+
+TrustedProxies::TrustedProxies(const std::vector<AddressRange>& ranges) {
+  for (const AddressRange& range : ranges) {
+    const std::string_view text = range.text;
+    const std::size_t slash = text.find('/');
+    Range out;
+    out.bytes = bytes_of(boost::asio::ip::make_address(std::string(text.substr(0, slash))));
+    out.prefix_bits = static_cast<unsigned>(out.bytes.size() * 8);
+    if (slash != std::string_view::npos) {
+      std::from_chars(text.data() + slash + 1, text.data() + text.size(), out.prefix_bits);
+    }
+    ranges_.push_back(std::move(out));
+  }
+}
+
+bool TrustedProxies::contains(const boost::asio::ip::address& address) const {
+  if (ranges_.empty()) return false;
+  const std::vector<std::uint8_t> bytes = bytes_of(address);
+  return std::ranges::any_of(ranges_, [&](const Range& range) {
+    if (range.bytes.size() != bytes.size()) return false;
+    for (unsigned bit = 0; bit < range.prefix_bits; ++bit) {
+      const unsigned mask = 0x80u >> (bit % 8);
+      if ((range.bytes[bit / 8] & mask) != (bytes[bit / 8] & mask)) return false;
+    }
+    return true;
+  });
+}
+
+std::expected<std::string, std::string> find_tenant(const TenantConfig& config,
+                                                    const net::Request& request,
+                                                    bool from_trusted_proxy) {
+  switch (config.from) {
+    case TenantSource::none:
+      return std::string();
+    case TenantSource::authorization:
+      return from_authorization(request);
+    case TenantSource::header:
+      return from_header(config, request, from_trusted_proxy);
+  }
+  return std::unexpected("no tenant source");
+}
+
+}  // namespace semel

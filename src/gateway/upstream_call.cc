@@ -1,0 +1,84 @@
+#include "gateway/upstream_call.h"
+
+namespace semel {
+namespace asio = boost::asio;
+using asio::awaitable;
+using net::IoError;
+
+namespace {
+constexpr std::size_t kHeadBytesMax = 64 * 1024;
+
+bool is_event_stream(const net::Response& response) {
+  const auto type = response.field("Content-Type");
+  constexpr std::string_view kType = "text/event-stream";
+  return type && type->size() >= kType.size() && net::iequals(type->substr(0, kType.size()), kType);
+}
+}  // namespace
+
+UpstreamCall::UpstreamCall(Worker& worker, std::size_t route)
+    : route_(worker.gateway().config.routes[route]), picked_(worker.pick_upstream(route)) {}
+
+awaitable<UpstreamCall::SendResult> UpstreamCall::send(const std::string& head,
+                                                       const std::string& body) {
+  connection_ = picked_.pool.take_idle(route_.upstream_idle);
+  bool reused = connection_ != nullptr;
+  for (;;) {
+    if (!connection_) {
+      auto connected = co_await picked_.pool.connect(route_.connect_timeout);
+      if (!connected) co_return NotDelivered{connected.error()};
+      connection_ = std::move(*connected);
+    }
+    connection_->set_deadline(route_.upstream_timeout);
+    std::size_t sent_bytes = 0;
+    const auto written = co_await connection_->write(head, body, {}, &sent_bytes);
+    if (written) co_return Sent{};
+    const bool late = written.error() == IoError::timeout;
+    if (sent_bytes > 0) {
+      co_return MaybeDelivered{late ? "the request was not taken in time"
+                                    : "the connection broke while the request was sent"};
+    }
+    if (!reused) co_return NotDelivered{"the connection broke before anything was sent"};
+    // The kernel took not a byte for the old connection, so a new one is safe.
+    reused = false;
+    connection_.reset();
+  }
+}
+
+awaitable<UpstreamCall::Received> UpstreamCall::receive(std::size_t body_bytes_max) {
+  while (!head_done_) {
+    response_.emplace();
+    std::string why;
+    const auto head = co_await connection_->read_head(*response_, kHeadBytesMax, why);
+    if (!head) {
+      co_return head.error() == IoError::timeout ? Received::timeout : Received::broken;
+    }
+    if (response_->status() == 101) co_return Received::broken;
+    head_done_ = response_->status() >= 200;
+  }
+  const auto length = response_->body_length();
+  if (!response_->is_done() &&
+      (is_event_stream(*response_) || (length && *length > body_bytes_max))) {
+    co_return Received::stream;
+  }
+  for (;;) {
+    const auto piece = co_await connection_->read_piece(*response_);
+    if (!piece) {
+      co_return piece.error() == IoError::timeout ? Received::timeout : Received::broken;
+    }
+    if (piece->empty()) co_return Received::complete;
+    body_ += *piece;
+    if (body_.size() > body_bytes_max) co_return Received::stream;
+  }
+}
+
+awaitable<net::IoResult<std::string_view>> UpstreamCall::next_piece() {
+  co_return co_await connection_->read_piece(*response_);
+}
+
+void UpstreamCall::give_back() {
+  if (response_ && response_->is_done() && response_->keep_alive()) {
+    picked_.pool.give_back(std::move(connection_));
+  }
+}
+
+}  // namespace semel

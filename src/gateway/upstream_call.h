@@ -1,0 +1,60 @@
+#pragma once
+
+#include <boost/asio/awaitable.hpp>
+#include <memory>
+#include <optional>
+#include <string>
+#include <variant>
+
+#include "gateway/worker.h"
+#include "net/connection.h"
+
+namespace semel {
+
+// One execution at the upstream: a keyed request sent once, and its answer awaited.
+//
+// The request is never sent again on a connection that may have taken it. What cannot be told apart
+// from "taken" is reported as MaybeDelivered or as no answer, never as a failure.
+class UpstreamCall {
+ public:
+  UpstreamCall(Worker& worker, std::size_t route);
+
+  struct Sent {};
+  // The executor provably did not get the request.
+  struct NotDelivered {
+    std::string why;
+  };
+  struct MaybeDelivered {
+    std::string why;
+  };
+  using SendResult = std::variant<Sent, NotDelivered, MaybeDelivered>;
+  const std::string& base_path() const { return picked_.upstream.base_path; }
+  boost::asio::awaitable<SendResult> send(const std::string& head, const std::string& body);
+
+  enum class Received {
+    complete,  // the whole answer is here
+    stream,    // the answer has begun and is to be passed on as it comes: take_body(), next_piece()
+    timeout,   // not all of it came by the deadline; receive() may be called again
+    broken,    // the connection ended, or what came is not HTTP
+  };
+  boost::asio::awaitable<Received> receive(std::size_t body_bytes_max);
+
+  // A new deadline for what follows.
+  void set_deadline(Duration from_now) { connection_->set_deadline(from_now); }
+  const net::Response& response() const { return *response_; }
+  std::string take_body() { return std::move(body_); }
+  // The next piece of a stream; empty at its end.
+  boost::asio::awaitable<net::IoResult<std::string_view>> next_piece();
+  // The answer was read to its end: the connection may serve another request.
+  void give_back();
+
+ private:
+  const RouteConfig& route_;
+  Worker::Picked picked_;
+  std::unique_ptr<net::Connection> connection_;
+  std::optional<net::Response> response_;
+  bool head_done_ = false;
+  std::string body_;
+};
+
+}  // namespace semel

@@ -1,0 +1,99 @@
+#include "gateway/worker.h"
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/redirect_error.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
+#include "gateway/headers.h"
+#include "gateway/session.h"
+
+namespace semel {
+namespace asio = boost::asio;
+using asio::awaitable;
+using asio::ip::tcp;
+
+namespace {
+constexpr auto kPruneEvery = std::chrono::seconds(1);
+constexpr auto kAcceptPause = std::chrono::milliseconds(20);
+
+Duration longest_idle(const Config& config) {
+  Duration longest{0};
+  for (const RouteConfig& route : config.routes) longest = std::max(longest, route.upstream_idle);
+  return longest;
+}
+}  // namespace
+
+Worker::Worker(Gateway& gateway) : gateway_(gateway), deadlines_(context_.get_executor()) {
+  for (const RouteConfig& route : gateway_.config.routes) {
+    RoutePools pools;
+    for (const Upstream& upstream : route.upstreams) {
+      const auto key = std::pair(upstream.address.host, upstream.address.port);
+      auto [pool, added] =
+          pools_.try_emplace(key, context_.get_executor(), deadlines_, key.first, key.second);
+      pools.pools.push_back(&pool->second);
+    }
+    by_route_.push_back(std::move(pools));
+  }
+}
+
+void Worker::listen(tcp::acceptor acceptor) {
+  acceptors_.push_back(std::move(acceptor));
+}
+
+void Worker::run() {
+  for (auto& acceptor : acceptors_) {
+    asio::co_spawn(context_, accept(acceptor), asio::detached);
+  }
+  asio::co_spawn(context_, deadlines_.run(), asio::detached);
+  asio::co_spawn(context_, prune(), asio::detached);
+  context_.run();
+}
+
+void Worker::drain() {
+  asio::post(context_, [this] {
+    boost::system::error_code ignored;
+    for (auto& acceptor : acceptors_) acceptor.close(ignored);
+  });
+}
+
+awaitable<void> Worker::accept(tcp::acceptor& acceptor) {
+  while (acceptor.is_open()) {
+    boost::system::error_code error;
+    tcp::socket socket(context_);
+    co_await acceptor.async_accept(socket, asio::redirect_error(asio::use_awaitable, error));
+    if (!error) {
+      asio::co_spawn(context_, serve_client(*this, std::move(socket)), asio::detached);
+    } else if (acceptor.is_open()) {
+      // Out of file descriptors, most likely: accepting again at once would spin.
+      log_event(LogLevel::warn, "accept failed", {{"why", error.message()}});
+      co_await gateway_.clock.sleep(kAcceptPause);
+    }
+  }
+}
+
+awaitable<void> Worker::prune() {
+  const Duration idle_max = longest_idle(gateway_.config);
+  for (;;) {
+    co_await gateway_.clock.sleep(kPruneEvery);
+    for (auto& [address, pool] : pools_) pool.prune(idle_max);
+  }
+}
+
+Worker::Picked Worker::pick_upstream(std::size_t route) {
+  RoutePools& pools = by_route_[route];
+  const std::size_t index = pools.next;
+  pools.next = (pools.next + 1) % pools.pools.size();
+  return {*pools.pools[index], gateway_.config.routes[route].upstreams[index]};
+}
+
+const std::string& Worker::date() {
+  const Time now = gateway_.clock.now();
+  if (now - date_at_ >= std::chrono::seconds(1) || now < date_at_) {
+    date_at_ = std::chrono::floor<std::chrono::seconds>(now);
+    date_ = http_date(now);
+  }
+  return date_;
+}
+
+}  // namespace semel

@@ -1,0 +1,59 @@
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "gateway/gateway.h"
+#include "net/deadlines.h"
+#include "net/upstream_pool.h"
+
+namespace semel {
+
+// One core's share: its own event loop, listeners and upstream connections. A request lives and
+// dies on one worker; everything here is touched by its thread only, except post-like calls.
+class Worker {
+ public:
+  explicit Worker(Gateway& gateway);
+
+  // Takes over a bound socket; accepts on it once the loop runs.
+  void listen(boost::asio::ip::tcp::acceptor acceptor);
+  // Runs the loop until it is stopped.
+  void run();
+  boost::asio::io_context& context() { return context_; }
+  // Thread-safe: stops accepting and closes connections as they become idle.
+  void drain();
+  void stop() { context_.stop(); }
+
+  Gateway& gateway() { return gateway_; }
+  net::Deadlines& deadlines() { return deadlines_; }
+  // The pool of the upstream that takes the route's next request.
+  struct Picked {
+    net::UpstreamPool& pool;
+    const Upstream& upstream;
+  };
+  Picked pick_upstream(std::size_t route);
+  // The value of a Date header, made anew every second.
+  const std::string& date();
+
+ private:
+  boost::asio::awaitable<void> accept(boost::asio::ip::tcp::acceptor& acceptor);
+  boost::asio::awaitable<void> prune();
+
+  Gateway& gateway_;
+  boost::asio::io_context context_{1};
+  net::Deadlines deadlines_;
+  std::vector<boost::asio::ip::tcp::acceptor> acceptors_;
+  std::map<std::pair<std::string, std::uint16_t>, net::UpstreamPool> pools_;
+  struct RoutePools {
+    std::vector<net::UpstreamPool*> pools;
+    std::size_t next = 0;
+  };
+  std::vector<RoutePools> by_route_;
+  Time date_at_{};
+  std::string date_;
+};
+
+}  // namespace semel

@@ -1,0 +1,169 @@
+#include "net/connection.h"
+
+#include <sys/socket.h>
+
+#include <array>
+#include <boost/asio/redirect_error.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <boost/asio/write.hpp>
+#include <boost/beast/http/error.hpp>
+
+#include "net/head_scan.h"
+
+namespace semel::net {
+namespace asio = boost::asio;
+using asio::awaitable;
+using boost::system::error_code;
+
+namespace {
+constexpr std::size_t kReadBytes = 4 * 1024;         // a head and a small body
+constexpr std::size_t kStreamReadBytes = 64 * 1024;  // the rest of a large body
+constexpr std::size_t kIdleBufferBytesMax = 16 * 1024;
+constexpr auto kLinger = std::chrono::seconds(2);
+constexpr std::size_t kLingerBytesMax = 4 * 1024 * 1024;
+
+std::string_view view(const boost::beast::flat_buffer& buffer) {
+  return {static_cast<const char*>(buffer.data().data()), buffer.size()};
+}
+}  // namespace
+
+Connection::Connection(asio::ip::tcp::socket socket, Deadlines& deadlines)
+    : Deadline(deadlines), socket_(std::move(socket)) {}
+
+void Connection::expire() {
+  error_code ignored;
+  socket_.cancel(ignored);
+}
+
+IoError Connection::read_error(const error_code& error) const {
+  if (timed_out()) return IoError::timeout;
+  (void)error;  // closed or reset: the same to the caller, nothing more will come
+  return IoError::truncated;
+}
+
+awaitable<error_code> Connection::fill(std::size_t bytes_max) {
+  error_code error;
+  auto room = in_.prepare(bytes_max);
+  const std::size_t n =
+      co_await socket_.async_read_some(room, asio::redirect_error(asio::use_awaitable, error));
+  in_.commit(n);
+  co_return error;
+}
+
+template <bool is_request>
+awaitable<IoResult<void>> Connection::read_head(Message<is_request>& message,
+                                                std::size_t head_bytes_max, std::string& why) {
+  in_.consume(std::exchange(used_, 0));
+  HeadScan scan;
+  for (;;) {
+    const auto state = scan.scan(view(in_).substr(0, head_bytes_max));
+    if (const auto* bad = std::get_if<HeadScan::Bad>(&state)) {
+      why = bad->why;
+      co_return std::unexpected(IoError::malformed);
+    }
+    if (const auto* done = std::get_if<HeadScan::Done>(&state)) {
+      if (auto wrong = message.parse_head(view(in_).substr(0, done->head_bytes))) {
+        why = std::move(*wrong);
+        co_return std::unexpected(IoError::malformed);
+      }
+      in_.consume(done->head_bytes);
+      co_return IoResult<void>{};
+    }
+    if (in_.size() >= head_bytes_max) co_return std::unexpected(IoError::too_large);
+    const error_code error = co_await fill(kReadBytes);
+    if (error) {
+      if (in_.size() == 0 && !timed_out()) co_return std::unexpected(IoError::closed);
+      co_return std::unexpected(read_error(error));
+    }
+  }
+}
+
+template <bool is_request>
+IoResult<std::string_view> Connection::buffered_piece(Message<is_request>& message) {
+  in_.consume(std::exchange(used_, 0));
+  while (!message.is_done() && in_.size() > 0) {
+    boost::beast::error_code error;
+    const std::size_t used = message.put(in_.data(), error);
+    if (error && error != boost::beast::http::error::need_more) {
+      return std::unexpected(IoError::malformed);
+    }
+    const std::string_view piece = message.take_piece();
+    if (!piece.empty()) {
+      used_ = used;
+      return piece;
+    }
+    in_.consume(used);
+    if (error) break;
+  }
+  return std::string_view{};
+}
+
+template <bool is_request>
+awaitable<IoResult<std::string_view>> Connection::read_piece(Message<is_request>& message) {
+  for (;;) {
+    IoResult<std::string_view> piece = buffered_piece(message);
+    if (!piece || !piece->empty() || message.is_done()) co_return piece;
+    const error_code error = co_await fill(kStreamReadBytes);
+    if (!error) continue;
+    if (error != asio::error::eof) co_return std::unexpected(read_error(error));
+    boost::beast::error_code cut;
+    message.put_eof(cut);
+    if (cut) co_return std::unexpected(IoError::truncated);
+  }
+}
+
+awaitable<IoResult<void>> Connection::write(std::string_view first, std::string_view second,
+                                            std::string_view third, std::size_t* bytes_written) {
+  const std::array<asio::const_buffer, 3> buffers = {asio::buffer(first), asio::buffer(second),
+                                                     asio::buffer(third)};
+  error_code error;
+  const std::size_t n = co_await asio::async_write(
+      socket_, buffers, asio::redirect_error(asio::use_awaitable, error));
+  if (bytes_written) *bytes_written += n;
+  if (error) co_return std::unexpected(read_error(error));
+  co_return IoResult<void>{};
+}
+
+awaitable<bool> Connection::wait_readable() {
+  in_.consume(std::exchange(used_, 0));
+  if (in_.size() > 0) co_return true;
+  // An idle connection shall not hold on to what a large message needed.
+  if (in_.capacity() > kIdleBufferBytesMax) in_ = {};
+  co_return !co_await fill(kReadBytes);
+}
+
+bool Connection::is_quiet() {
+  if (in_.size() > used_) return false;
+  char byte;
+  const ssize_t n = ::recv(socket_.native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+  return n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK);
+}
+
+awaitable<void> Connection::close_gently() {
+  error_code error;
+  socket_.shutdown(asio::ip::tcp::socket::shutdown_send, error);
+  set_deadline(kLinger);
+  std::size_t seen = 0;
+  while (!error && seen < kLingerBytesMax) {
+    in_.clear();
+    error = co_await fill(kStreamReadBytes);
+    seen += in_.size();
+  }
+  close();
+}
+
+void Connection::close() {
+  clear_deadline();
+  error_code ignored;
+  socket_.close(ignored);
+}
+
+template awaitable<IoResult<void>> Connection::read_head<true>(Request&, std::size_t, std::string&);
+template awaitable<IoResult<void>> Connection::read_head<false>(Response&, std::size_t,
+                                                                std::string&);
+template awaitable<IoResult<std::string_view>> Connection::read_piece<true>(Request&);
+template awaitable<IoResult<std::string_view>> Connection::read_piece<false>(Response&);
+template IoResult<std::string_view> Connection::buffered_piece<true>(Request&);
+template IoResult<std::string_view> Connection::buffered_piece<false>(Response&);
+
+}  // namespace semel::net

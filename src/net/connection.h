@@ -1,0 +1,78 @@
+#pragma once
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/beast/core/flat_buffer.hpp>
+#include <expected>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "net/deadlines.h"
+#include "net/message.h"
+
+namespace semel::net {
+
+// Why reading or writing ended.
+enum class IoError {
+  closed,     // the peer closed where a message may end
+  truncated,  // the peer closed or reset in the middle of a message
+  timeout,    // the deadline passed
+  malformed,  // what came is not HTTP/1 as it should be
+  too_large,  // the head is larger than allowed
+};
+
+template <typename T>
+using IoResult = std::expected<T, IoError>;
+
+// A TCP connection with what was read from it but not used yet, and the deadline of whatever it is
+// doing. One reader and one writer at a time, on one worker.
+class Connection final : private Deadline {
+ public:
+  Connection(boost::asio::ip::tcp::socket socket, Deadlines& deadlines);
+
+  boost::asio::ip::tcp::socket& socket() { return socket_; }
+  void set_deadline(Duration from_now) { Deadline::set(from_now); }
+  void clear_deadline() { Deadline::clear(); }
+  bool timed_out() const { return expired(); }
+
+  // Reads and parses the next head; parts of the body may be read with it and wait in the buffer.
+  // `closed` if the peer closed before its first byte. `why` is set for `malformed`.
+  template <bool is_request>
+  boost::asio::awaitable<IoResult<void>> read_head(Message<is_request>& message,
+                                                   std::size_t head_bytes_max, std::string& why);
+
+  // The next piece of the body, valid until the next call; empty when the message is complete.
+  template <bool is_request>
+  boost::asio::awaitable<IoResult<std::string_view>> read_piece(Message<is_request>& message);
+
+  // A piece that has arrived already, without waiting: empty if there is none (yet).
+  template <bool is_request>
+  IoResult<std::string_view> buffered_piece(Message<is_request>& message);
+
+  // Writes all of it. `bytes_written` is added to also on failure: 0 means the peer got nothing.
+  boost::asio::awaitable<IoResult<void>> write(std::string_view first, std::string_view second = {},
+                                               std::string_view third = {},
+                                               std::size_t* bytes_written = nullptr);
+
+  bool has_unread() const { return in_.size() > 0; }
+  // Waits for the first byte of the next message. False: the peer closed, or the deadline passed.
+  boost::asio::awaitable<bool> wait_readable();
+  // The peer neither closed nor sent anything: fit for another request.
+  bool is_quiet();
+  // Tells the peer that nothing more comes and lets it read what was sent: closing at once would
+  // take back an answer that a peer which still sends has not read yet.
+  boost::asio::awaitable<void> close_gently();
+  void close();
+
+ private:
+  void expire() override;
+  IoError read_error(const boost::system::error_code& error) const;
+  boost::asio::awaitable<boost::system::error_code> fill(std::size_t bytes_max);
+
+  boost::asio::ip::tcp::socket socket_;
+  boost::beast::flat_buffer in_;
+  std::size_t used_ = 0;  // of in_, by the piece handed out last
+};
+
+}  // namespace semel::net

@@ -1,0 +1,60 @@
+#pragma once
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/intrusive/list.hpp>
+#include <chrono>
+
+#include "semel/time.h"
+
+namespace semel::net {
+
+class Deadlines;
+
+// A time by which what is going on must have ended. When it passes, `expire()` is called, and
+// again at every tick until the deadline is set anew or cleared: an operation that was just being
+// started is caught as well.
+class Deadline : public boost::intrusive::list_base_hook<
+                     boost::intrusive::link_mode<boost::intrusive::auto_unlink>> {
+ public:
+  explicit Deadline(Deadlines& deadlines) : deadlines_(deadlines) {}
+  virtual ~Deadline() = default;
+  Deadline(const Deadline&) = delete;
+  Deadline& operator=(const Deadline&) = delete;
+
+  void set(Duration from_now);
+  void clear();
+  bool expired() const { return expired_; }
+
+ private:
+  friend class Deadlines;
+  virtual void expire() = 0;
+
+  Deadlines& deadlines_;
+  std::chrono::steady_clock::time_point at_;
+  bool expired_ = false;
+};
+
+// The deadlines of one worker, looked at a few times a second: setting one costs no system call
+// and no timer. Used on the worker's thread only.
+class Deadlines {
+ public:
+  explicit Deadlines(boost::asio::any_io_executor executor);
+
+  // Looks at them until stop().
+  boost::asio::awaitable<void> run();
+  void stop();
+  // The time of the last tick.
+  std::chrono::steady_clock::time_point now() const { return now_; }
+
+ private:
+  friend class Deadline;
+  using List = boost::intrusive::list<Deadline, boost::intrusive::constant_time_size<false>>;
+
+  boost::asio::steady_timer timer_;
+  List list_;
+  std::chrono::steady_clock::time_point now_;
+  bool stopped_ = false;
+};
+
+}  // namespace semel::net

@@ -1,0 +1,125 @@
+#include "net/message.h"
+
+#include <algorithm>
+#include <cctype>
+#include <limits>
+
+namespace semel::net {
+namespace {
+
+std::string_view view(boost::beast::string_view text) {
+  return {text.data(), text.size()};
+}
+
+char lower(char c) {
+  return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
+}
+
+bool is_digits(std::string_view text) {
+  return !text.empty() && std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
+}
+
+}  // namespace
+
+bool iequals(std::string_view a, std::string_view b) {
+  return std::ranges::equal(a, b, [](char x, char y) { return lower(x) == lower(y); });
+}
+
+template <bool is_request>
+Message<is_request>::Message() {
+  this->eager(false);
+  this->body_limit(boost::none);
+  // The caller bounds the head before it is parsed.
+  this->header_limit(std::numeric_limits<std::uint32_t>::max());
+}
+
+template <bool is_request>
+std::optional<std::string> Message<is_request>::parse_head(std::string_view bytes) {
+  head_.assign(bytes);
+  fields_.reserve(16);
+  error_code error;
+  this->put(boost::asio::buffer(head_), error);
+  if (error) return error.message();
+  if (!head_done_) return "incomplete head";
+  return framing_error();
+}
+
+template <bool is_request>
+std::optional<std::string_view> Message<is_request>::field(std::string_view name) const {
+  for (const Field& f : fields_) {
+    if (iequals(f.name, name)) return f.value;
+  }
+  return std::nullopt;
+}
+
+template <bool is_request>
+std::size_t Message<is_request>::count(std::string_view name) const {
+  return static_cast<std::size_t>(
+      std::ranges::count_if(fields_, [&](const Field& f) { return iequals(f.name, name); }));
+}
+
+template <bool is_request>
+std::optional<std::uint64_t> Message<is_request>::body_length() const {
+  const auto length = this->content_length();
+  if (!length) return std::nullopt;
+  return *length;
+}
+
+// Beast is lenient where two lengths agree or a coding is unknown. Here one length in one form is
+// allowed, so that no other parser on the way can see another end of the body.
+template <bool is_request>
+std::optional<std::string> Message<is_request>::framing_error() const {
+  const std::size_t lengths = count("Content-Length");
+  const std::size_t codings = count("Transfer-Encoding");
+  if (lengths > 1) return "more than one Content-Length";
+  if (codings > 1) return "more than one Transfer-Encoding";
+  if (lengths && codings) return "both Content-Length and Transfer-Encoding";
+  if (lengths && !is_digits(*field("Content-Length"))) return "Content-Length is not a number";
+  if (codings && !iequals(*field("Transfer-Encoding"), "chunked")) {
+    return "a Transfer-Encoding other than chunked";
+  }
+  if (codings && version_ < 11) return "Transfer-Encoding in HTTP/1.0";
+  if constexpr (is_request) {
+    const std::size_t hosts = count("Host");
+    if (hosts > 1) return "more than one Host";
+    if (hosts == 0 && version_ >= 11) return "no Host";
+  }
+  return std::nullopt;
+}
+
+template <bool is_request>
+void Message<is_request>::on_request_impl(boost::beast::http::verb, sv method, sv target,
+                                          int version, error_code&) {
+  method_ = view(method);
+  target_ = view(target);
+  version_ = version;
+}
+
+template <bool is_request>
+void Message<is_request>::on_response_impl(int code, sv, int version, error_code&) {
+  status_ = code;
+  version_ = version;
+}
+
+template <bool is_request>
+void Message<is_request>::on_field_impl(boost::beast::http::field, sv name, sv value, error_code&) {
+  if (head_done_) return;  // trailers carry nothing that is acted on
+  fields_.push_back({view(name), view(value)});
+}
+
+template <bool is_request>
+std::size_t Message<is_request>::on_body_impl(sv body, error_code&) {
+  piece_ = view(body);
+  return body.size();
+}
+
+template <bool is_request>
+std::size_t Message<is_request>::on_chunk_body_impl(std::uint64_t, sv body, error_code&) {
+  piece_ = view(body);
+  return body.size();
+}
+
+template class Message<true>;
+template class Message<false>;
+
+}  // namespace semel::net

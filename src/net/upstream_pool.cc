@@ -1,0 +1,72 @@
+#include "net/upstream_pool.h"
+
+#include <boost/asio/redirect_error.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
+namespace semel::net {
+namespace asio = boost::asio;
+using asio::awaitable;
+using asio::ip::tcp;
+using boost::system::error_code;
+
+namespace {
+constexpr std::size_t kIdleConnectionsMax = 1024;
+}
+
+UpstreamPool::UpstreamPool(asio::any_io_executor executor, Deadlines& deadlines, std::string host,
+                           std::uint16_t port)
+    : executor_(std::move(executor)), deadlines_(deadlines), host_(std::move(host)), port_(port) {}
+
+std::unique_ptr<Connection> UpstreamPool::take_idle(Duration idle_max) {
+  const auto oldest = deadlines_.now() - idle_max;
+  while (!idle_.empty()) {
+    Idle last = std::move(idle_.back());
+    idle_.pop_back();
+    if (last.since < oldest) break;  // and so is every one before it
+    if (last.connection->is_quiet()) return std::move(last.connection);
+  }
+  if (!idle_.empty()) prune(idle_max);
+  return nullptr;
+}
+
+awaitable<std::expected<std::unique_ptr<Connection>, std::string>> UpstreamPool::connect(
+    Duration timeout) {
+  error_code error;
+  std::vector<tcp::endpoint> endpoints;
+  const auto address = asio::ip::make_address(host_, error);
+  if (!error) {
+    endpoints.emplace_back(address, port_);
+  } else {
+    tcp::resolver resolver(executor_);
+    auto results = co_await resolver.async_resolve(
+        host_, std::to_string(port_), asio::redirect_error(asio::use_awaitable, error));
+    if (error) co_return std::unexpected("cannot resolve " + host_ + ": " + error.message());
+    for (const auto& result : results) endpoints.push_back(result.endpoint());
+  }
+  for (const tcp::endpoint& endpoint : endpoints) {
+    auto connection = std::make_unique<Connection>(tcp::socket(executor_), deadlines_);
+    connection->set_deadline(timeout);
+    co_await connection->socket().async_connect(endpoint,
+                                                asio::redirect_error(asio::use_awaitable, error));
+    if (!error) {
+      connection->clear_deadline();
+      connection->socket().set_option(tcp::no_delay(true), error);
+      co_return connection;
+    }
+    if (connection->timed_out()) co_return std::unexpected("connecting took too long");
+  }
+  co_return std::unexpected("cannot connect: " + error.message());
+}
+
+void UpstreamPool::give_back(std::unique_ptr<Connection> connection) {
+  connection->clear_deadline();
+  if (idle_.size() < kIdleConnectionsMax)
+    idle_.push_back({std::move(connection), deadlines_.now()});
+}
+
+void UpstreamPool::prune(Duration idle_max) {
+  const auto oldest = deadlines_.now() - idle_max;
+  std::erase_if(idle_, [&](const Idle& idle) { return idle.since < oldest; });
+}
+
+}  // namespace semel::net

@@ -1,0 +1,141 @@
+// The promise: a caller hears Applied only after the write is on disk. A write or sync that fails
+// may have reached the disk or not, and a second sync could succeed although the pages of the first
+// are lost; so the store stops, and nothing is acknowledged until it is opened anew.
+#include "stores/commit_thread.h"
+
+#include <pthread.h>
+
+#include <algorithm>
+#include <boost/asio/associated_executor.hpp>
+#include <boost/asio/async_result.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/prefer.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <cstddef>
+#include <iterator>
+#include <utility>
+
+namespace semel {
+namespace {
+
+namespace asio = boost::asio;
+
+// A group ends with the swap that passes this, so that a few huge records do not keep the others
+// waiting.
+constexpr std::size_t kGroupBytesMax = 8 << 20;
+
+}  // namespace
+
+CommitThread::CommitThread(EmbeddedDb& db, std::function<void(std::size_t)> committed)
+    : writer_(db), committed_(std::move(committed)), thread_([this] {
+        pthread_setname_np(pthread_self(), "semel-commit");
+        run();
+      }) {}
+
+CommitThread::~CommitThread() {
+  {
+    const std::lock_guard lock(mutex_);
+    closing_ = true;
+  }
+  changed_.notify_one();
+  thread_.join();
+}
+
+asio::awaitable<SwapReply> CommitThread::swap(SwapRequest request) {
+  auto initiate = [this](auto handler, SwapRequest swap) {
+    auto executor = asio::prefer(asio::get_associated_executor(handler),
+                                 asio::execution::outstanding_work.tracked);
+    enqueue({.request = std::move(swap),
+             .executor = std::move(executor),
+             .resume = std::move(handler),
+             .reply = {}});
+  };
+  return asio::async_initiate<const asio::use_awaitable_t<>, void(SwapReply)>(
+      initiate, asio::use_awaitable, std::move(request));
+}
+
+std::optional<std::string> CommitThread::trouble() const {
+  if (!stopped_.load(std::memory_order_acquire)) return std::nullopt;
+  return why_stopped_;
+}
+
+void CommitThread::enqueue(Waiting waiting) {
+  bool first = false;
+  {
+    const std::lock_guard lock(mutex_);
+    first = queue_.empty();
+    queue_.push_back(std::move(waiting));
+  }
+  if (first) changed_.notify_one();
+}
+
+void CommitThread::run() {
+  for (Group group = take(); !group.empty(); group = take()) {
+    commit(group);
+    deliver(std::move(group));
+  }
+}
+
+CommitThread::Group CommitThread::take() {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [this] { return closing_ || !queue_.empty(); });
+  std::size_t bytes = 0;
+  auto end = queue_.begin();
+  while (end != queue_.end() && bytes < kGroupBytesMax) {
+    if (end->request.next) bytes += end->request.next->encoding.size();
+    ++end;
+  }
+  Group group(std::make_move_iterator(queue_.begin()), std::make_move_iterator(end));
+  queue_.erase(queue_.begin(), end);
+  return group;
+}
+
+void CommitThread::commit(Group& group) {
+  if (const auto why = trouble()) {
+    for (Waiting& waiting : group) waiting.reply = StoreUnavailable{*why};
+    return;
+  }
+  for (Waiting& waiting : group) waiting.reply = writer_.apply(waiting.request);
+  const rocksdb::Status status = writer_.commit();
+  if (status.ok()) {
+    if (committed_) committed_(group.size());
+    return;
+  }
+  stop(status);
+  for (Waiting& waiting : group) waiting.reply = swap::Unknown{why_stopped_};
+}
+
+void CommitThread::stop(const rocksdb::Status& status) {
+  why_stopped_ = "store stopped: " + status.ToString() + "; restart after checking the disk";
+  stopped_.store(true, std::memory_order_release);
+}
+
+void CommitThread::deliver(Group group) {
+  std::vector<Group> by_executor;
+  for (Waiting& waiting : group) {
+    auto same = std::ranges::find_if(by_executor, [&](const Group& other) {
+      return other.front().executor == waiting.executor;
+    });
+    if (same == by_executor.end()) same = by_executor.emplace(same);
+    same->push_back(std::move(waiting));
+  }
+  for (Group& replies : by_executor) {
+    const asio::any_io_executor executor = replies.front().executor;
+    asio::post(executor, [all = std::move(replies)]() mutable { resume_all(std::move(all)); });
+  }
+}
+
+void CommitThread::resume_all(Group group) {
+  for (auto at = group.begin(); at != group.end(); ++at) {
+    try {
+      at->resume(std::move(at->reply));
+    } catch (...) {
+      // The exception is one caller's; the others still get their replies.
+      Group rest(std::make_move_iterator(at + 1), std::make_move_iterator(group.end()));
+      if (!rest.empty()) deliver(std::move(rest));
+      throw;
+    }
+  }
+}
+
+}  // namespace semel

@@ -1,0 +1,72 @@
+#pragma once
+
+#include <atomic>
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/awaitable.hpp>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "semel/store.h"
+#include "stores/embedded_writer.h"
+
+namespace semel {
+
+// The only writer of an embedded store. It takes all swaps that wait, commits them as one group,
+// and posts the replies to the executors they came from, one post an executor. Any thread may call.
+// The destructor commits what still waits.
+class CommitThread {
+ public:
+  // `committed` is told the size of every group; it may be empty.
+  CommitThread(EmbeddedDb& db, std::function<void(std::size_t swaps)> committed);
+  ~CommitThread();
+
+  // The caller's executor does not run out of work while the swap waits. It cannot be cancelled.
+  boost::asio::awaitable<SwapReply> swap(SwapRequest request);
+
+  // See Sighting.
+  std::uint64_t committed() const { return writer_.committed(); }
+  StoreStats stats() const { return writer_.stats(); }
+  // Why the store has stopped; nullopt: it has not.
+  std::optional<std::string> trouble() const;
+
+ private:
+  struct Waiting {
+    SwapRequest request;
+    boost::asio::any_io_executor executor;  // counts as outstanding work
+    std::move_only_function<void(SwapReply)> resume;
+    SwapReply reply;
+  };
+  using Group = std::vector<Waiting>;
+
+  void enqueue(Waiting waiting);
+  void run();
+  // Empty: the thread is to end.
+  Group take();
+  void commit(Group& group);
+  void stop(const rocksdb::Status& status);
+  static void deliver(Group group);
+  static void resume_all(Group group);
+
+  EmbeddedWriter writer_;
+  std::function<void(std::size_t)> committed_;
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<Waiting> queue_;
+  bool closing_ = false;
+
+  std::atomic<bool> stopped_ = false;
+  std::string why_stopped_;  // set before stopped_, never changed after
+
+  std::thread thread_;
+};
+
+}  // namespace semel

@@ -1,0 +1,120 @@
+#include "stores/embedded.h"
+
+#include <utility>
+#include <variant>
+
+#include "core/codec.h"
+#include "stores/blocking_pool.h"
+#include "stores/commit_thread.h"
+#include "stores/embedded_db.h"
+
+namespace semel {
+namespace {
+
+namespace asio = boost::asio;
+
+constexpr std::size_t kReadThreads = 2;
+
+using Found = std::expected<std::optional<Stored>, rocksdb::Status>;
+
+SwapResult conflict(const RecordId& id, const std::optional<Stored>& current) {
+  if (!current) return swap::Conflict{};
+  auto record = decode_stored(id, *current);
+  if (!record) return std::move(record).error();
+  return swap::Conflict{*std::move(record)};
+}
+
+struct ToResult {
+  const RecordId& id;
+  SwapResult operator()(StoredConflict found) const { return conflict(id, found.current); }
+  template <typename Reply>
+  SwapResult operator()(Reply reply) const {
+    return reply;
+  }
+};
+
+}  // namespace
+
+std::expected<std::unique_ptr<EmbeddedStore>, std::string> EmbeddedStore::open(
+    const EmbeddedOptions& options) {
+  auto db = EmbeddedDb::open(options);
+  if (!db) return std::unexpected(std::move(db).error());
+  return std::unique_ptr<EmbeddedStore>(new EmbeddedStore(*std::move(db), options.committed));
+}
+
+EmbeddedStore::EmbeddedStore(std::unique_ptr<EmbeddedDb> db,
+                             std::function<void(std::size_t)> committed)
+    : db_(std::move(db)),
+      commits_(std::make_unique<CommitThread>(*db_, std::move(committed))),
+      reads_(std::make_unique<BlockingPool>("semel-read", kReadThreads)) {}
+
+EmbeddedStore::~EmbeddedStore() = default;
+
+asio::awaitable<StoreResult<std::optional<Record>>> EmbeddedStore::read(RecordId id) {
+  if (const auto why = trouble()) co_return std::unexpected(StoreUnavailable{*why});
+  Found found = db_->get(id, EmbeddedDb::Reach::memory);
+  if (!found && found.error().IsIncomplete()) {
+    auto from_disk = [db = db_.get(), id] { return db->get(id, EmbeddedDb::Reach::disk); };
+    found = co_await reads_->run(from_disk);
+  }
+  if (!found) co_return std::unexpected(unreadable(id, found.error().ToString()));
+  if (!*found) co_return std::nullopt;
+  co_return decode_stored(id, **found);
+}
+
+asio::awaitable<SwapResult> EmbeddedStore::swap(RecordId id, Version expected,
+                                                std::optional<Record> next) {
+  if (const auto why = trouble()) co_return StoreUnavailable{*why};
+
+  // What is visible is durable, and a caller can only know versions that were visible. So another
+  // version seen here is the truth, and a duplicate does not queue behind the disk.
+  std::uint64_t group = commits_->committed();
+  Found seen = db_->get(id, EmbeddedDb::Reach::memory);
+  if (!seen && seen.error().IsIncomplete()) {
+    group = commits_->committed();
+    auto from_disk = [db = db_.get(), id] { return db->get(id, EmbeddedDb::Reach::disk); };
+    seen = co_await reads_->run(from_disk);
+  }
+  if (!seen) co_return unreadable(id, seen.error().ToString());
+  const Head head = *seen ? (*seen)->head : Head{};
+  if (head.version != expected) co_return conflict(id, *seen);
+
+  SwapRequest request{.id = id, .expected = expected, .next = {}, .seen = {group, head}};
+  if (next) {
+    Stored stored{.head = {.version = 0, .due = due_at(*next)}, .encoding = encode(*next)};
+    if (stored.encoding.size() > kRecordBytesMax) co_return swap::TooLarge{kRecordBytesMax};
+    if (next->state == State::unknown) stored.head.unknown_since = next->updated_at;
+    request.next = std::move(stored);
+    next.reset();
+  }
+  SwapReply reply = co_await commits_->swap(std::move(request));
+  co_return std::visit(ToResult{id}, std::move(reply));
+}
+
+asio::awaitable<StoreResult<std::vector<Record>>> EmbeddedStore::sweep(Time now,
+                                                                       std::size_t limit) {
+  if (const auto why = trouble()) co_return std::unexpected(StoreUnavailable{*why});
+  auto from_disk = [db = db_.get(), now, limit] { return db->sweep(now, limit); };
+  co_return co_await reads_->run(from_disk);
+}
+
+asio::awaitable<StoreResult<ScanPage>> EmbeddedStore::scan(std::optional<RecordId> after,
+                                                           std::size_t limit) {
+  if (const auto why = trouble()) co_return std::unexpected(StoreUnavailable{*why});
+  auto from_disk = [db = db_.get(), after, limit] { return db->scan(after, limit); };
+  co_return co_await reads_->run(from_disk);
+}
+
+StoreFeatures EmbeddedStore::features() const {
+  return {.exclusive = true, .durable = true, .record_bytes_max = kRecordBytesMax};
+}
+
+StoreStats EmbeddedStore::stats() const {
+  return commits_->stats();
+}
+
+std::optional<std::string> EmbeddedStore::trouble() const {
+  return commits_->trouble();
+}
+
+}  // namespace semel

@@ -1,0 +1,71 @@
+#pragma once
+
+#include <cstddef>
+#include <expected>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "semel/store.h"
+
+namespace rocksdb {
+class Env;
+}
+
+namespace semel {
+
+class BlockingPool;
+class CommitThread;
+class EmbeddedDb;
+
+struct EmbeddedOptions {
+  std::filesystem::path path;  // a directory; made (0700) if it is not there
+  // Sync every commit: what was applied survives a power cut. Without, it survives the process.
+  bool sync = true;
+  // Told how many swaps each group held that was committed, on the commit thread; may be empty.
+  std::function<void(std::size_t swaps)> committed = {};
+  // How files are reached; null: as RocksDB does by itself. Must outlive the store.
+  rocksdb::Env* env = nullptr;
+};
+
+// Records in RocksDB, in one directory that one process at a time has open. Swaps that wait at the
+// same time are committed as one group. Any thread may call.
+//
+// A commit that fails stops the store for good: its swaps are swap::Unknown, everything later is
+// StoreUnavailable, and only opening it anew tells what the disk has kept.
+//
+// Destroy the store before the execution contexts whose coroutines may still wait for it. The
+// destructor finishes every swap that was begun.
+class EmbeddedStore final : public Store {
+ public:
+  static constexpr std::size_t kRecordBytesMax = 64 << 20;
+
+  // The error is a sentence for the operator.
+  static std::expected<std::unique_ptr<EmbeddedStore>, std::string> open(
+      const EmbeddedOptions& options);
+  ~EmbeddedStore() override;
+
+  boost::asio::awaitable<StoreResult<std::optional<Record>>> read(RecordId id) override;
+  boost::asio::awaitable<SwapResult> swap(RecordId id, Version expected,
+                                          std::optional<Record> next) override;
+  // Fewer than `limit` records may come back although more are due, if they are large.
+  boost::asio::awaitable<StoreResult<std::vector<Record>>> sweep(Time now,
+                                                                 std::size_t limit) override;
+  // A page may be shorter than `limit`, if its records are large.
+  boost::asio::awaitable<StoreResult<ScanPage>> scan(std::optional<RecordId> after,
+                                                     std::size_t limit) override;
+  StoreFeatures features() const override;
+  StoreStats stats() const override;
+  std::optional<std::string> trouble() const override;
+
+ private:
+  EmbeddedStore(std::unique_ptr<EmbeddedDb> db, std::function<void(std::size_t)> committed);
+
+  // The last one first: the threads end before what they use.
+  std::unique_ptr<EmbeddedDb> db_;
+  std::unique_ptr<CommitThread> commits_;
+  std::unique_ptr<BlockingPool> reads_;
+};
+
+}  // namespace semel

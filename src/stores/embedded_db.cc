@@ -1,0 +1,172 @@
+#include "stores/embedded_db.h"
+
+#include <rocksdb/write_batch.h>
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+
+#include "core/codec.h"
+
+namespace semel {
+namespace {
+
+// A page or a sweep ends early rather than hold more than about this.
+constexpr std::size_t kPageBytesMax = 8 << 20;
+
+template <std::size_t N>
+rocksdb::Slice slice(const std::array<char, N>& bytes) {
+  return {bytes.data(), N};
+}
+
+std::optional<Stored> parse_stored(std::string_view value) {
+  const auto head = parse_head(value);
+  if (!head) return std::nullopt;
+  return Stored{.head = *head, .encoding = std::string(value.substr(kHeadBytes))};
+}
+
+// Background reads should not push the records of live traffic out of the cache.
+rocksdb::ReadOptions background_read() {
+  rocksdb::ReadOptions options;
+  options.fill_cache = false;
+  return options;
+}
+
+}  // namespace
+
+Time DueFloor::begin() {
+  const std::lock_guard lock(mutex_);
+  lowest_since_begin_ = kNever;
+  return floor_;
+}
+
+void DueFloor::end(Time earliest_seen) {
+  const std::lock_guard lock(mutex_);
+  floor_ = std::min(earliest_seen, lowest_since_begin_);
+}
+
+void DueFloor::lower_to(Time due) {
+  const std::lock_guard lock(mutex_);
+  floor_ = std::min(floor_, due);
+  lowest_since_begin_ = std::min(lowest_since_begin_, due);
+}
+
+EmbeddedDb::EmbeddedDb(std::unique_ptr<rocksdb::DB> db,
+                       std::vector<rocksdb::ColumnFamilyHandle*> families, bool sync)
+    : db_(std::move(db)), families_(std::move(families)), sync_(sync) {}
+
+EmbeddedDb::~EmbeddedDb() {
+  for (auto* family : families_) db_->DestroyColumnFamilyHandle(family);
+}
+
+std::expected<std::optional<Stored>, rocksdb::Status> EmbeddedDb::get(
+    const RecordId& id, Reach reach, const rocksdb::Snapshot* snapshot) const {
+  rocksdb::ReadOptions options;
+  if (reach == Reach::memory) options.read_tier = rocksdb::kBlockCacheTier;
+  options.snapshot = snapshot;
+  rocksdb::PinnableSlice value;
+  const rocksdb::Status status = db_->Get(options, records(), bytes_of(id), &value);
+  if (status.IsNotFound()) return std::nullopt;
+  if (!status.ok()) return std::unexpected(status);
+  auto stored = parse_stored(value.ToStringView());
+  if (!stored) return std::unexpected(rocksdb::Status::Corruption("the value has no head"));
+  return stored;
+}
+
+rocksdb::Status EmbeddedDb::write(rocksdb::WriteBatch& batch) {
+  rocksdb::WriteOptions options;
+  options.sync = sync_;
+  return db_->Write(options, &batch);
+}
+
+StoreResult<std::vector<Record>> EmbeddedDb::sweep(Time now, std::size_t limit) {
+  const std::lock_guard turn(sweeping_);
+  const Time floor = due_floor_.begin();
+  rocksdb::ManagedSnapshot snapshot(db_.get());
+  rocksdb::ReadOptions options = background_read();
+  options.snapshot = snapshot.snapshot();
+  const std::unique_ptr<rocksdb::Iterator> entries(db_->NewIterator(options, index()));
+
+  std::vector<Record> records;
+  std::size_t bytes = 0;
+  Time earliest = kNever;
+  const auto from = index_key(Index::due, floor, RecordId{});
+  for (entries->Seek(slice(from)); entries->Valid(); entries->Next()) {
+    const auto entry = parse_index_key(Index::due, entries->key().ToStringView());
+    if (!entry) break;
+    earliest = std::min(earliest, entry->at);
+    if (entry->at > now || records.size() == limit || bytes >= kPageBytesMax) break;
+    const auto stored = get(entry->id, Reach::disk, snapshot.snapshot());
+    if (!stored) return std::unexpected(unreadable(entry->id, stored.error().ToString()));
+    if (!*stored) return std::unexpected(unreadable(entry->id, "it is due, but not there"));
+    auto record = decode_stored(entry->id, **stored);
+    if (!record) return std::unexpected(std::move(record).error());
+    bytes += (*stored)->encoding.size();
+    records.push_back(*std::move(record));
+  }
+  if (!entries->status().ok()) {
+    return std::unexpected(StoreUnavailable{entries->status().ToString()});
+  }
+  due_floor_.end(earliest);
+  return records;
+}
+
+StoreResult<ScanPage> EmbeddedDb::scan(const std::optional<RecordId>& after,
+                                       std::size_t limit) const {
+  const std::unique_ptr<rocksdb::Iterator> entries(db_->NewIterator(background_read(), records()));
+  if (after) {
+    entries->Seek(bytes_of(*after));
+    if (entries->Valid() && entries->key().ToStringView() == bytes_of(*after)) entries->Next();
+  } else {
+    entries->SeekToFirst();
+  }
+  ScanPage page;
+  std::size_t bytes = 0;
+  for (; entries->Valid() && page.records.size() < limit && bytes < kPageBytesMax;
+       entries->Next()) {
+    const auto id = parse_id(entries->key().ToStringView());
+    if (!id) return std::unexpected(StoreUnavailable{"a record has a key that is no id"});
+    const auto stored = parse_stored(entries->value().ToStringView());
+    if (!stored) return std::unexpected(unreadable(*id, "the value has no head"));
+    auto record = decode_stored(*id, *stored);
+    if (!record) return std::unexpected(std::move(record).error());
+    bytes += stored->encoding.size();
+    page.records.push_back(*std::move(record));
+  }
+  if (!entries->status().ok()) {
+    return std::unexpected(StoreUnavailable{entries->status().ToString()});
+  }
+  if (entries->Valid() && !page.records.empty()) page.next = page.records.back().id;
+  return page;
+}
+
+std::uint64_t EmbeddedDb::count_unknown() const {
+  const std::unique_ptr<rocksdb::Iterator> entries(db_->NewIterator(background_read(), index()));
+  std::uint64_t count = 0;
+  const auto from = index_key(Index::unknown, Time::min(), RecordId{});
+  for (entries->Seek(slice(from)); entries->Valid(); entries->Next()) ++count;
+  return count;
+}
+
+std::optional<Time> EmbeddedDb::first_unknown(Time from) const {
+  const std::unique_ptr<rocksdb::Iterator> entries(db_->NewIterator(background_read(), index()));
+  entries->Seek(slice(index_key(Index::unknown, from, RecordId{})));
+  if (!entries->Valid()) return std::nullopt;
+  const auto entry = parse_index_key(Index::unknown, entries->key().ToStringView());
+  if (!entry) return std::nullopt;
+  return entry->at;
+}
+
+StoreUnavailable unreadable(const RecordId& id, const std::string& why) {
+  return {"record " + id.hex() + " cannot be read: " + why};
+}
+
+StoreResult<Record> decode_stored(const RecordId& id, const Stored& stored) {
+  auto record = decode(stored.encoding);
+  if (!record) return std::unexpected(unreadable(id, record.error()));
+  record->id = id;
+  record->version = stored.head.version;
+  return *std::move(record);
+}
+
+}  // namespace semel

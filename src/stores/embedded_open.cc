@@ -1,0 +1,251 @@
+// Opens the embedded store's database. The promise: what an earlier run acknowledged is there, or
+// the store does not open. If this were broken, keys that were answered would run again.
+#include <fcntl.h>
+#include <rocksdb/cache.h>
+#include <rocksdb/convenience.h>
+#include <rocksdb/filter_policy.h>
+#include <rocksdb/slice_transform.h>
+#include <rocksdb/table.h>
+#include <rocksdb/write_batch.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "stores/embedded_db.h"
+#include "stores/embedded_wal.h"
+
+namespace semel {
+namespace {
+
+namespace fs = std::filesystem;
+using rocksdb::Status;
+using rocksdb::WALRecoveryMode;
+
+constexpr std::size_t kRecordsMemtableBytes = 32 << 20;
+constexpr std::size_t kIndexMemtableBytes = 16 << 20;
+constexpr std::size_t kMetaMemtableBytes = 1 << 20;
+constexpr std::size_t kCacheBytes = 64 << 20;
+constexpr std::size_t kWalBytesMax = 192 << 20;
+constexpr std::size_t kInfoLogBytesMax = 1 << 20;
+constexpr std::size_t kInfoLogsKept = 3;
+constexpr std::size_t kSmoothWriteBytes = 1 << 20;
+constexpr int kFilesOpenMax = 256;
+constexpr double kBloomBitsPerKey = 10;
+constexpr double kMemtableBloomShare = 0.01;
+constexpr std::size_t kIndexHintBytes = 6;  // the index and the time in steps of 4.7 hours
+
+std::unexpected<std::string> refuse(const fs::path& path, const std::string& why) {
+  return std::unexpected("store " + path.string() + ": " + why);
+}
+
+std::string errno_text() {
+  return std::strerror(errno);
+}
+
+// A directory that is not synced into its parent can be gone after a power cut, store and all.
+std::expected<void, std::string> make_directory(const fs::path& path) {
+  const fs::path parent = path.parent_path();
+  if (!fs::exists(parent)) {
+    if (auto made = make_directory(parent); !made) return made;
+  }
+  if (mkdir(path.c_str(), S_IRWXU) != 0) {
+    return refuse(path, "cannot make the directory: " + errno_text());
+  }
+  const int descriptor = ::open(parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (descriptor < 0) return refuse(path, "cannot open its parent: " + errno_text());
+  const int synced = fsync(descriptor);
+  const std::string why = synced == 0 ? "" : errno_text();
+  close(descriptor);
+  if (synced != 0) return refuse(path, "cannot sync its parent: " + why);
+  return {};
+}
+
+std::expected<void, std::string> prepare_directory(const fs::path& path) {
+  std::error_code failed;
+  const fs::file_status status = fs::status(path, failed);
+  if (status.type() == fs::file_type::not_found) return make_directory(fs::absolute(path));
+  if (failed) return refuse(path, failed.message());
+  if (!fs::is_directory(status)) return refuse(path, "is not a directory");
+  if (access(path.c_str(), R_OK | W_OK | X_OK) != 0) {
+    return refuse(path, "is not writable: " + errno_text());
+  }
+  return {};
+}
+
+rocksdb::CompressionType light_compression() {
+  const auto supported = rocksdb::GetSupportedCompressions();
+  return std::ranges::count(supported, rocksdb::kLZ4Compression) > 0 ? rocksdb::kLZ4Compression
+                                                                     : rocksdb::kNoCompression;
+}
+
+rocksdb::ColumnFamilyOptions family_options(std::size_t memtable_bytes,
+                                            rocksdb::BlockBasedTableOptions table) {
+  rocksdb::ColumnFamilyOptions options;
+  options.write_buffer_size = memtable_bytes;
+  options.compression = light_compression();
+  options.level_compaction_dynamic_level_bytes = true;
+  options.table_factory.reset(rocksdb::NewBlockBasedTableFactory(table));
+  return options;
+}
+
+// In the order of EmbeddedDb::meta(), records(), index().
+std::vector<rocksdb::ColumnFamilyDescriptor> families() {
+  rocksdb::BlockBasedTableOptions table;
+  table.block_cache = rocksdb::NewLRUCache(kCacheBytes);
+  // Filters and indexes live in the cache too, so that memory has one bound however large the store
+  // grows.
+  table.cache_index_and_filter_blocks = true;
+  table.pin_l0_filter_and_index_blocks_in_cache = true;
+  rocksdb::BlockBasedTableOptions filtered = table;
+  filtered.filter_policy.reset(rocksdb::NewBloomFilterPolicy(kBloomBitsPerKey));
+
+  // Most swaps ask for a key that was never there: the filters answer them.
+  rocksdb::ColumnFamilyOptions records = family_options(kRecordsMemtableBytes, filtered);
+  records.memtable_whole_key_filtering = true;
+  records.memtable_prefix_bloom_size_ratio = kMemtableBloomShare;
+
+  // Entries come in the order of their times: leases at one place, ends of ttl at another.
+  rocksdb::ColumnFamilyOptions index = family_options(kIndexMemtableBytes, table);
+  index.memtable_insert_with_hint_prefix_extractor.reset(
+      rocksdb::NewFixedPrefixTransform(kIndexHintBytes));
+  return {{rocksdb::kDefaultColumnFamilyName, family_options(kMetaMemtableBytes, table)},
+          {std::string(kRecordsFamily), records},
+          {std::string(kIndexFamily), index}};
+}
+
+rocksdb::DBOptions db_options(const EmbeddedOptions& wanted, WALRecoveryMode mode) {
+  rocksdb::DBOptions options;
+  if (wanted.env) options.env = wanted.env;
+  options.create_if_missing = true;
+  options.create_missing_column_families = true;
+  options.paranoid_checks = true;
+  options.wal_recovery_mode = mode;
+  // What was recovered is written to tables at once, so that a torn log is never read a second time
+  // in front of newer ones: judge_wal() would have to call that damage.
+  options.avoid_flush_during_recovery = false;
+  // The log has it all; stopping should not take longer than it must.
+  options.avoid_flush_during_shutdown = true;
+  // A write is seen only after its log was synced, so whatever is read is durable. Reads rely on
+  // it: these three must stay off.
+  options.enable_pipelined_write = false;
+  options.unordered_write = false;
+  options.manual_wal_flush = false;
+  // There is one writer.
+  options.allow_concurrent_memtable_write = false;
+  // After a failed write nothing is tried again behind our back.
+  options.max_bgerror_resume_count = 0;
+  options.max_total_wal_size = kWalBytesMax;
+  options.max_background_jobs = 2;
+  options.max_open_files = kFilesOpenMax;
+  // Tables go to disk in small steps, so that a commit's sync does not wait behind a whole one.
+  options.bytes_per_sync = kSmoothWriteBytes;
+  options.info_log_level = rocksdb::WARN_LEVEL;
+  options.max_log_file_size = kInfoLogBytesMax;
+  options.keep_log_file_num = kInfoLogsKept;
+  options.stats_dump_period_sec = 0;
+  options.stats_persist_period_sec = 0;
+  return options;
+}
+
+struct Opened {
+  std::unique_ptr<rocksdb::DB> db;
+  std::vector<rocksdb::ColumnFamilyHandle*> families;
+};
+
+std::expected<Opened, Status> open_with(const EmbeddedOptions& wanted, WALRecoveryMode mode) {
+  Opened opened;
+  rocksdb::DB* db = nullptr;
+  const Status status = rocksdb::DB::Open(db_options(wanted, mode), wanted.path.string(),
+                                          families(), &opened.families, &db);
+  if (!status.ok()) return std::unexpected(status);
+  opened.db.reset(db);
+  return opened;
+}
+
+// Synced: the strict mode first, and the lenient one only where the damage is a power cut's.
+// Not synced: a power cut may take any number of writes, and point in time keeps all before them.
+std::expected<Opened, Status> recover(const EmbeddedOptions& wanted) {
+  if (!wanted.sync) return open_with(wanted, WALRecoveryMode::kPointInTimeRecovery);
+  auto opened = open_with(wanted, WALRecoveryMode::kTolerateCorruptedTailRecords);
+  if (opened || !opened.error().IsCorruption()) return opened;
+  try {
+    if (judge_wal(wanted.path) != WalDamage::torn) return opened;
+  } catch (const std::ios_base::failure& failure) {
+    return std::unexpected(Status::IOError(failure.what()));
+  } catch (const fs::filesystem_error& failure) {
+    return std::unexpected(Status::IOError(failure.what()));
+  }
+  return open_with(wanted, WALRecoveryMode::kPointInTimeRecovery);
+}
+
+std::string explain(const Status& status) {
+  const std::string text = status.ToString();
+  const auto says = [&](std::string_view part) { return text.contains(part); };
+  if (status.IsIOError() && (says("lock hold by current process") || says("While lock file"))) {
+    return "another semel has it open";
+  }
+  if (status.IsInvalidArgument() && says("Column families not opened")) {
+    return "is not a store of this version of semel: " + text;
+  }
+  if (status.IsCorruption()) {
+    return "is damaged, and opening it could lose what was acknowledged: " + text;
+  }
+  return text;
+}
+
+}  // namespace
+
+std::expected<std::unique_ptr<EmbeddedDb>, std::string> EmbeddedDb::open(
+    const EmbeddedOptions& options) {
+  if (auto ready = prepare_directory(options.path); !ready) {
+    return std::unexpected(std::move(ready).error());
+  }
+  auto opened = recover(options);
+  if (!opened) return refuse(options.path, explain(opened.error()));
+  std::unique_ptr<EmbeddedDb> db(
+      new EmbeddedDb(std::move(opened->db), std::move(opened->families), options.sync));
+  if (auto checked = db->check_format(); !checked) {
+    return refuse(options.path, checked.error());
+  }
+  return db;
+}
+
+std::expected<void, std::string> EmbeddedDb::check_format() {
+  std::string value;
+  Status status = db_->Get({}, meta(), kFormatKey, &value);
+  if (status.IsNotFound()) return begin_format();
+  if (!status.ok()) return std::unexpected(status.ToString());
+  const auto format = parse_number(value, kFormatBytes);
+  if (!format) return std::unexpected("its format version is damaged");
+  if (*format > kEmbeddedFormat) {
+    return std::unexpected("was written by a newer semel, in format " + std::to_string(*format) +
+                           "; this one reads up to format " + std::to_string(kEmbeddedFormat));
+  }
+  status = db_->Get({}, meta(), kVersionsKey, &value);
+  const auto limit = parse_number(value, sizeof(Version));
+  if (!status.ok() || !limit) {
+    return std::unexpected("its version counter cannot be read: " + status.ToString());
+  }
+  first_version_ = *limit;
+  return {};
+}
+
+std::expected<void, std::string> EmbeddedDb::begin_format() {
+  for (auto* family : families_) {
+    const std::unique_ptr<rocksdb::Iterator> entries(db_->NewIterator({}, family));
+    entries->SeekToFirst();
+    if (entries->Valid()) return std::unexpected("is a RocksDB database, but not semel's");
+  }
+  rocksdb::WriteBatch batch;
+  batch.Put(meta(), kFormatKey, number_bytes(kEmbeddedFormat, kFormatBytes));
+  batch.Put(meta(), kVersionsKey, number_bytes(first_version_, sizeof(Version)));
+  const Status status = write(batch);
+  if (!status.ok()) return std::unexpected("cannot be written: " + status.ToString());
+  return {};
+}
+
+}  // namespace semel

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <mutex>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "semel/store.h"
+
+namespace semel {
+
+// Keeps records in this process and loses them with it: for tests, demos and the simulator. Never
+// suspends. What it keeps is each record's encoding, as every other store does, so that a record
+// that does not survive its encoding is found in the cheapest tests.
+class MemoryStore final : public Store {
+ public:
+  static constexpr std::size_t kRecordBytesMax = 64 << 20;
+
+  boost::asio::awaitable<StoreResult<std::optional<Record>>> read(RecordId id) override;
+  boost::asio::awaitable<SwapResult> swap(RecordId id, Version expected,
+                                          std::optional<Record> next) override;
+  boost::asio::awaitable<StoreResult<std::vector<Record>>> sweep(Time now,
+                                                                 std::size_t limit) override;
+  boost::asio::awaitable<StoreResult<ScanPage>> scan(std::optional<RecordId> after,
+                                                     std::size_t limit) override;
+  StoreFeatures features() const override;
+  StoreStats stats() const override;
+  std::optional<std::string> trouble() const override;
+
+ private:
+  struct Entry {
+    Version version = 0;
+    Time due = kNever;
+    Time unknown_since = kNever;  // kNever: it is not unknown
+    std::string encoding;
+  };
+  using Index = std::set<std::pair<Time, RecordId>>;
+
+  static Record decoded(const RecordId& id, const Entry& entry);
+  void unlist(const RecordId& id, const Entry& entry);
+  void list(const RecordId& id, const Entry& entry);
+
+  mutable std::mutex mutex_;
+  std::map<RecordId, Entry> entries_;
+  Index due_;
+  Index unknown_;
+  Version last_version_ = 0;  // of the whole store, so that no id ever sees one twice
+};
+
+}  // namespace semel

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <cstddef>
+#include <expected>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "semel/store.h"
+
+namespace semel {
+
+enum class StoreKind { embedded, memory };
+// power: what was acknowledged survives a power cut. crash: it survives the process being killed.
+enum class Durability { power, crash };
+
+struct StoreConfig {
+  StoreKind kind = StoreKind::embedded;
+  std::string path = "./semel-data";
+  Durability durability = Durability::power;
+};
+
+// `committed` is told the size of every group commit, on the store's own thread. The error is a
+// sentence for the operator.
+std::expected<std::unique_ptr<Store>, std::string> open_store(
+    const StoreConfig& config, std::function<void(std::size_t records)> committed);
+
+}  // namespace semel

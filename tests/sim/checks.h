@@ -1,0 +1,31 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "sim/lab.h"
+
+namespace semel::sim {
+
+// What a run left behind, for the checkers. Each checks one promise and says where it is broken.
+using Violations = std::vector<std::string>;
+
+// (a) One recorded answer: everybody who is answered for a key, in one life of its record, gets the
+// same bytes, and nobody gets the answer to a request that was not his.
+void check_one_answer(const Lab& lab, Violations& violations);
+
+// (b) Once: no second execution, unless the first provably did nothing and the engine was told so,
+// or an operator released the key, or its policy is to retry, or its record had expired.
+void check_once(const Lab& lab, Violations& violations);
+
+// (c) Never two live leases: see leases.h. Needs bounded clocks.
+void check_leases(const Lab& lab, Violations& violations);
+
+// (d) Acknowledged is durable: what anybody was told is done is in the store, and stays there until
+// it expires.
+void check_durable(const Lab& lab, Violations& violations);
+
+// (e) Nothing is stuck: once the faults are over, no claim is held, nobody waits, nothing is due.
+void check_nothing_stuck(const Lab& lab, Violations& violations);
+
+}  // namespace semel::sim

@@ -1,0 +1,64 @@
+#include "sim/history.h"
+
+#include <algorithm>
+
+namespace semel::sim {
+namespace {
+
+bool begins_a_life(const Record& before, const Record& next) {
+  return next.state == State::in_progress && next.attempt == 1 && next.token != before.token;
+}
+
+LifeEnd how_it_ended(const Record& before, const Record* next, Time latest_reading) {
+  const bool can_expire = before.state == State::completed || before.state == State::released ||
+                          before.state == State::tombstone;
+  if (can_expire && before.tombstone_until <= latest_reading) return LifeEnd::expired;
+  if (next && before.state == State::completed &&
+      next->response_version != before.response_version) {
+    return LifeEnd::superseded;
+  }
+  const bool claim_held = before.state == State::in_progress || before.state == State::unknown;
+  return !next && claim_held ? LifeEnd::forgotten : LifeEnd::wrong;
+}
+
+}  // namespace
+
+void History::wrote(const std::optional<Record>& before, const Record* next, Time now,
+                    Time latest_reading) {
+  Chronicle& chronicle = chronicles_[before ? before->id : next->id];
+  if (before && (!next || begins_a_life(*before, *next))) {
+    chronicle.ends[chronicle.life] = how_it_ended(*before, next, latest_reading);
+  }
+  if (next && (!before || begins_a_life(*before, *next))) ++chronicle.life;
+  chronicle.writes.push_back(
+      {now, chronicle.life, next ? std::optional(*next) : std::optional<Record>()});
+}
+
+const std::vector<Written>& History::of(const RecordId& id) const {
+  static const std::vector<Written> kNone;
+  const auto found = chronicles_.find(id);
+  return found == chronicles_.end() ? kNone : found->second.writes;
+}
+
+const Written* History::find(const RecordId& id, Version version) const {
+  const auto& writes = of(id);
+  const auto found = std::ranges::find_if(
+      writes, [&](const Written& w) { return w.record && w.record->version == version; });
+  return found == writes.end() ? nullptr : &*found;
+}
+
+const Written* History::claim_of(const RecordId& id, const Token& token) const {
+  const auto& writes = of(id);
+  const auto found = std::ranges::find_if(
+      writes, [&](const Written& w) { return w.record && w.record->token == token; });
+  return found == writes.end() ? nullptr : &*found;
+}
+
+LifeEnd History::end_of(const RecordId& id, int life) const {
+  const auto chronicle = chronicles_.find(id);
+  if (chronicle == chronicles_.end()) return LifeEnd::goes_on;
+  const auto found = chronicle->second.ends.find(life);
+  return found == chronicle->second.ends.end() ? LifeEnd::goes_on : found->second;
+}
+
+}  // namespace semel::sim

@@ -1,0 +1,63 @@
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <deque>
+#include <vector>
+
+#include "semel/scope.h"
+#include "sim/history.h"
+#include "sim/leases.h"
+#include "sim/planted.h"
+#include "sim/scenario.h"
+#include "sim/trace.h"
+#include "sim/upstream.h"
+#include "support/model_store.h"
+#include "support/virtual_time.h"
+
+namespace semel::sim {
+
+// An answer that somebody was given as the answer of a key.
+struct Answered {
+  RecordId id;
+  Version version = 0;  // of the record it came from; 0: from none
+  Answer answer;
+  int payload = 0;  // of the request that it answers
+  std::string how;
+};
+
+// What everything in one run shares: the world outside the nodes, and what was seen of it.
+struct Lab {
+  Lab(std::uint64_t seed, Plant planted, bool traced)
+      : random(seed),
+        tokens(random.next()),
+        scenario(Scenario::draw(random)),
+        rates(scenario.rates),
+        plant(planted),
+        upstream(random.next()),
+        leases(scenario.exclusive),
+        trace(traced) {}
+
+  boost::asio::io_context io{1};
+  testing::VirtualTime time{io};
+  Random random;
+  RandomTokens tokens;
+  const Scenario scenario;
+  FaultRates rates;  // as they are at the moment
+  const Plant plant;
+
+  testing::ModelStore store;
+  History history;
+  Upstream upstream;
+  Leases leases;
+  std::deque<Answered> answers;
+  int open_sessions = 0;
+
+  Trace trace;
+  Tally tally;
+
+  Scope scope{"sim", "tenant", "operation"};
+  std::string key_name(int key) const { return "k" + std::to_string(key); }
+  RecordId id_of(int key) const { return make_id(scope, key_name(key)); }
+};
+
+}  // namespace semel::sim

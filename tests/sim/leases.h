@@ -1,0 +1,55 @@
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "sim/store_wrapper.h"
+#include "support/virtual_time.h"
+
+namespace semel::sim {
+
+// Invariant (c): never two live leases. At no moment do two executions of one record both believe
+// that they hold it.
+//
+// A belief begins when admit() says Execute, and ends when the execution's end is reported, when
+// its node dies, or when the lease, as last written, has run out by its node's own clock. The last
+// is what needs bounded clocks: on a store that one process has for itself, a running execution
+// outranks any clock, and beliefs do not lapse at all.
+class Leases {
+ public:
+  explicit Leases(bool exclusive) : exclusive_(exclusive) {}
+
+  void began(const Record& claim, testing::VirtualTime::Lane lane, const Clock& clock);
+  void renewed(const Record& claim);
+  void ended(const Token& token) { beliefs_.erase(token); }
+  void died(testing::VirtualTime::Lane lane);
+
+  const std::vector<std::string>& violations() const { return violations_; }
+
+ private:
+  struct Belief {
+    Record claim;
+    testing::VirtualTime::Lane lane;
+    const Clock* clock;
+  };
+  bool live(const Belief& belief) const;
+  void check(const Belief& belief);
+
+  bool exclusive_;
+  std::map<Token, Belief> beliefs_;
+  std::vector<std::string> violations_;
+};
+
+// Sees what the engine is told of its renewals.
+class WatchedStore final : public StoreWrapper {
+ public:
+  WatchedStore(Store& inner, Leases& leases) : StoreWrapper(inner), leases_(leases) {}
+  boost::asio::awaitable<SwapResult> swap(RecordId id, Version expected,
+                                          std::optional<Record> next) override;
+
+ private:
+  Leases& leases_;
+};
+
+}  // namespace semel::sim

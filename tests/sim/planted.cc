@@ -1,0 +1,112 @@
+#include "sim/planted.h"
+
+#include <map>
+#include <set>
+
+#include "sim/store_wrapper.h"
+
+namespace semel::sim {
+namespace {
+
+using boost::asio::awaitable;
+
+class NoFence final : public StoreWrapper {
+ public:
+  using StoreWrapper::StoreWrapper;
+
+  awaitable<SwapResult> swap(RecordId id, Version expected, std::optional<Record> next) override {
+    if (next && next->state == State::in_progress) mine_[id] = next->token;
+    SwapResult result = co_await inner().swap(id, expected, std::move(next));
+    if (auto* conflict = std::get_if<swap::Conflict>(&result)) make_mine(id, conflict->current);
+    co_return result;
+  }
+
+ private:
+  void make_mine(const RecordId& id, std::optional<Record>& record) {
+    const auto mine = mine_.find(id);
+    if (record && mine != mine_.end()) record->token = mine->second;
+  }
+
+  std::map<RecordId, Token> mine_;
+};
+
+class UnknownIsSuccess final : public StoreWrapper {
+ public:
+  using StoreWrapper::StoreWrapper;
+
+  awaitable<SwapResult> swap(RecordId id, Version expected, std::optional<Record> next) override {
+    const bool removes = !next;
+    SwapResult result = co_await inner().swap(id, expected, std::move(next));
+    if (std::holds_alternative<swap::Unknown>(result)) {
+      co_return swap::Applied{removes ? 0 : expected + 1};
+    }
+    co_return result;
+  }
+};
+
+class TakeoverWithoutCas final : public StoreWrapper {
+ public:
+  using StoreWrapper::StoreWrapper;
+
+  awaitable<SwapResult> swap(RecordId id, Version expected, std::optional<Record> next) override {
+    const bool takes_over = next && next->state == State::in_progress && next->attempt > 1 &&
+                            claims_.insert(next->token).second;
+    if (takes_over) {
+      auto found = co_await inner().read(id);
+      if (found && *found) expected = (*found)->version;
+    }
+    co_return co_await inner().swap(id, expected, std::move(next));
+  }
+
+ private:
+  std::set<Token> claims_;
+};
+
+class RenewalsLost final : public StoreWrapper {
+ public:
+  using StoreWrapper::StoreWrapper;
+
+  awaitable<SwapResult> swap(RecordId id, Version expected, std::optional<Record> next) override {
+    const bool renews = next && next->state == State::in_progress && held_.contains(next->token);
+    if (renews) co_return swap::Applied{expected};
+    const std::optional<Token> claims =
+        next && next->state == State::in_progress ? std::optional(next->token) : std::nullopt;
+    SwapResult result = co_await inner().swap(id, expected, std::move(next));
+    if (claims && std::holds_alternative<swap::Applied>(result)) held_.insert(*claims);
+    co_return result;
+  }
+
+ private:
+  std::set<Token> held_;
+};
+
+class NothingDue final : public StoreWrapper {
+ public:
+  using StoreWrapper::StoreWrapper;
+
+  awaitable<StoreResult<std::vector<Record>>> sweep(Time, std::size_t) override {
+    co_return std::vector<Record>();
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Store> make_planted(Plant plant, Store& inner) {
+  switch (plant) {
+    case Plant::none:
+      return nullptr;
+    case Plant::no_fence:
+      return std::make_unique<NoFence>(inner);
+    case Plant::unknown_is_success:
+      return std::make_unique<UnknownIsSuccess>(inner);
+    case Plant::takeover_without_cas:
+      return std::make_unique<TakeoverWithoutCas>(inner);
+    case Plant::renewals_lost:
+      return std::make_unique<RenewalsLost>(inner);
+    case Plant::nothing_due:
+      return std::make_unique<NothingDue>(inner);
+  }
+  return nullptr;
+}
+
+}  // namespace semel::sim

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <array>
+#include <memory>
+#include <string_view>
+
+#include "semel/store.h"
+
+namespace semel::sim {
+
+// Bugs that other tools had, put between the engine and its store to see whether the simulator
+// finds them.
+enum class Plant {
+  none,
+  no_fence,              // whatever claim a node finds, it takes for its own
+  unknown_is_success,    // a write of unknown fate counts as done
+  takeover_without_cas,  // a record is taken over whatever became of it since it was read
+  renewals_lost,         // a renewed lease is not written
+  nothing_due,           // the sweeper is shown nothing
+};
+
+struct PlantName {
+  Plant plant;
+  std::string_view name;
+};
+inline constexpr std::array kPlants = {
+    PlantName{Plant::no_fence, "no_fence"},
+    PlantName{Plant::unknown_is_success, "unknown_is_success"},
+    PlantName{Plant::takeover_without_cas, "takeover_without_cas"},
+    PlantName{Plant::renewals_lost, "renewals_lost"},
+    PlantName{Plant::nothing_due, "nothing_due"},
+};
+
+// nullptr for Plant::none.
+std::unique_ptr<Store> make_planted(Plant plant, Store& inner);
+
+}  // namespace semel::sim

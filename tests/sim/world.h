@@ -1,0 +1,22 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "sim/checks.h"
+#include "sim/planted.h"
+#include "sim/trace.h"
+
+namespace semel::sim {
+
+struct Report {
+  Violations violations;
+  std::vector<std::string> trace;  // empty unless asked for
+  Tally tally;
+};
+
+// One run: everything that happens in it follows from the seed.
+Report run_seed(std::uint64_t seed, Plant plant = Plant::none, bool traced = false);
+
+}  // namespace semel::sim

@@ -1,0 +1,29 @@
+// The stores that the suite is run against: one line each.
+#include "stores/embedded_harness.h"
+#include "stores/memory.h"
+#include "stores/store_suite.h"
+
+namespace semel {
+namespace {
+
+class MemoryHarness final : public StoreHarness {
+ public:
+  Store& store() override { return store_; }
+
+ private:
+  MemoryStore store_;
+};
+
+template <typename Harness, typename... Args>
+StoreUnderTest under_test(std::string name, Args... args) {
+  return {std::move(name), [args...] { return std::make_unique<Harness>(args...); }};
+}
+
+INSTANTIATE_TEST_SUITE_P(Stores, StoreSuite,
+                         testing::Values(under_test<MemoryHarness>("memory"),
+                                         under_test<EmbeddedHarness>("embedded", true),
+                                         under_test<EmbeddedHarness>("embedded_crash", false)),
+                         [](const auto& test) { return test.param.name; });
+
+}  // namespace
+}  // namespace semel

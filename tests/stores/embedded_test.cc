@@ -1,0 +1,272 @@
+// What only the embedded store promises: opening, refusing to open, grouping, and stopping.
+#include "stores/embedded.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <rocksdb/db.h>
+#include <sys/stat.h>
+
+#include <boost/asio/detached.hpp>
+#include <fstream>
+#include <numeric>
+#include <variant>
+
+#include "stores/embedded_harness.h"
+#include "stores/embedded_layout.h"
+#include "stores/faulty_files.h"
+
+namespace semel {
+namespace {
+
+namespace asio = boost::asio;
+namespace fs = std::filesystem;
+using namespace std::chrono_literals;
+using testing::HasSubstr;
+
+Version apply(Store& store, const RecordId& id, Version expected, std::optional<Record> next) {
+  const SwapResult result = run(store.swap(id, expected, std::move(next)));
+  return std::get<swap::Applied>(result).version;
+}
+
+std::string refusal(const EmbeddedOptions& options) {
+  auto store = EmbeddedStore::open(options);
+  return store ? "it opened" : store.error();
+}
+
+// The store's database, without the store.
+class RawDatabase {
+ public:
+  explicit RawDatabase(const fs::path& path) {
+    const std::vector<rocksdb::ColumnFamilyDescriptor> families = {
+        {rocksdb::kDefaultColumnFamilyName, {}},
+        {std::string(kRecordsFamily), {}},
+        {std::string(kIndexFamily), {}}};
+    rocksdb::DB* db = nullptr;
+    const auto status = rocksdb::DB::Open({}, path.string(), families, &families_, &db);
+    if (!status.ok()) throw std::runtime_error(status.ToString());
+    db_.reset(db);
+  }
+  ~RawDatabase() {
+    for (auto* family : families_) db_->DestroyColumnFamilyHandle(family);
+  }
+
+  void put_format(std::uint32_t format) {
+    db_->Put({}, families_[0], kFormatKey, number_bytes(format, kFormatBytes));
+  }
+  void flip_last_bit(const RecordId& id) {
+    std::string value;
+    ASSERT_TRUE(db_->Get({}, families_[1], bytes_of(id), &value).ok());
+    value.back() ^= 1;
+    ASSERT_TRUE(db_->Put({}, families_[1], bytes_of(id), value).ok());
+  }
+
+ private:
+  std::unique_ptr<rocksdb::DB> db_;
+  std::vector<rocksdb::ColumnFamilyHandle*> families_;
+};
+
+class EmbeddedTest : public testing::Test {
+ protected:
+  ScratchDirectory directory_;
+  EmbeddedOptions options_{.path = directory_.path() / "store"};
+};
+
+TEST_F(EmbeddedTest, MakesItsDirectoryForItsOwnerOnly) {
+  options_.path = directory_.path() / "not" / "there" / "yet";
+  open_or_throw(options_);
+  struct stat status{};
+  ASSERT_EQ(stat(options_.path.c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 0777, 0700);
+}
+
+TEST_F(EmbeddedTest, IsOpenInOnePlaceOnly) {
+  const auto store = open_or_throw(options_);
+  EXPECT_THAT(refusal(options_), HasSubstr("another semel has it open"));
+  EXPECT_THAT(refusal(options_), HasSubstr(options_.path.string()));
+}
+
+TEST_F(EmbeddedTest, RefusesAFile) {
+  std::ofstream(options_.path) << "not a store";
+  EXPECT_THAT(refusal(options_), HasSubstr("is not a directory"));
+}
+
+TEST_F(EmbeddedTest, RefusesAPlaceItCannotWrite) {
+  options_.path = "/proc/self/store";
+  EXPECT_THAT(refusal(options_), HasSubstr("cannot make the directory"));
+}
+
+TEST_F(EmbeddedTest, RefusesANewerFormat) {
+  open_or_throw(options_);
+  RawDatabase(options_.path).put_format(kEmbeddedFormat + 1);
+  EXPECT_THAT(refusal(options_), HasSubstr("written by a newer semel"));
+}
+
+TEST_F(EmbeddedTest, RefusesAForeignDatabase) {
+  rocksdb::Options options;
+  options.create_if_missing = true;
+  rocksdb::DB* db = nullptr;
+  ASSERT_TRUE(rocksdb::DB::Open(options, options_.path.string(), &db).ok());
+  ASSERT_TRUE(db->Put({}, "key", "value").ok());
+  delete db;
+  EXPECT_THAT(refusal(options_), HasSubstr("not semel's"));
+}
+
+// A record that cannot be read is never taken for absent: its key would run again.
+TEST_F(EmbeddedTest, ADamagedRecordIsAnErrorThatNamesIt) {
+  const RecordId id = id_of(1);
+  apply(*open_or_throw(options_), id, 0, claim_of(id));
+  RawDatabase(options_.path).flip_last_bit(id);
+  const auto store = open_or_throw(options_);
+  EXPECT_THAT(run(store->read(id)).error().why, HasSubstr(id.hex()));
+  const SwapResult claimed = run(store->swap(id, 0, claim_of(id)));
+  EXPECT_THAT(std::get<StoreUnavailable>(claimed).why, HasSubstr(id.hex()));
+  EXPECT_THAT(run(store->scan(std::nullopt, 10)).error().why, HasSubstr(id.hex()));
+  EXPECT_THAT(run(store->sweep(kNever, 10)).error().why, HasSubstr(id.hex()));
+}
+
+TEST_F(EmbeddedTest, LargeRecordsMakeShortPages) {
+  const auto store = open_or_throw(options_);
+  for (std::uint64_t n = 0; n < 6; ++n) {
+    Record record = completion_of(id_of(n), kThen);
+    record.answer.body.resize(4 << 20, 'x');
+    apply(*store, record.id, 0, std::move(record));
+  }
+  EXPECT_LT(run(store->sweep(kThen, 100))->size(), 6);
+  std::size_t found = 0;
+  std::optional<RecordId> after;
+  do {
+    const auto page = run(store->scan(after, 100));
+    EXPECT_LT(page->records.size(), 6);
+    found += page->records.size();
+    after = page->next;
+  } while (after);
+  EXPECT_EQ(found, 6);
+}
+
+class EmbeddedFaultTest : public EmbeddedTest {
+ protected:
+  EmbeddedFaultTest() { options_.env = files_.env(); }
+
+  // Begins a claim of each id on one executor, and gives the results once all are there.
+  std::vector<SwapResult> claim_at_once(Store& store, std::uint64_t count) {
+    std::vector<SwapResult> results;
+    asio::io_context io;
+    for (std::uint64_t n = 0; n < count; ++n) {
+      asio::co_spawn(io, store.swap(id_of(n), 0, claim_of(id_of(n))),
+                     [&](std::exception_ptr, SwapResult result) { results.push_back(result); });
+    }
+    io.run();
+    return results;
+  }
+
+  FaultyFiles files_;
+};
+
+TEST_F(EmbeddedFaultTest, EverySwapIsSyncedBeforeItIsApplied) {
+  const auto store = open_or_throw(options_);
+  for (std::uint64_t n = 0; n < 10; ++n) {
+    const int before = files_.syncs;
+    apply(*store, id_of(n), 0, claim_of(id_of(n)));
+    EXPECT_GT(files_.syncs, before);
+  }
+}
+
+TEST_F(EmbeddedFaultTest, WithoutSyncNothingIsSynced) {
+  options_.sync = false;
+  const auto store = open_or_throw(options_);
+  const int before = files_.syncs;
+  apply(*store, id_of(1), 0, claim_of(id_of(1)));
+  EXPECT_EQ(files_.syncs, before);
+}
+
+TEST_F(EmbeddedFaultTest, SwapsThatWaitAreCommittedTogether) {
+  std::vector<std::size_t> groups;
+  options_.committed = [&](std::size_t swaps) { groups.push_back(swaps); };
+  auto store = open_or_throw(options_);
+  files_.sync_takes = 20ms;
+  const int before = files_.syncs;
+  for (const SwapResult& result : claim_at_once(*store, 64)) {
+    EXPECT_TRUE(std::holds_alternative<swap::Applied>(result));
+  }
+  EXPECT_LE(files_.syncs - before, 8);
+  store.reset();
+  EXPECT_EQ(std::accumulate(groups.begin(), groups.end(), std::size_t{0}), 64);
+}
+
+TEST_F(EmbeddedFaultTest, ADuplicateIsAnsweredWithoutWaitingForTheDisk) {
+  const auto store = open_or_throw(options_);
+  apply(*store, id_of(1), 0, claim_of(id_of(1)));
+  const int before = files_.syncs;
+  const SwapResult again = run(store->swap(id_of(1), 0, claim_of(id_of(1))));
+  EXPECT_TRUE(std::holds_alternative<swap::Conflict>(again));
+  EXPECT_EQ(files_.syncs, before);
+}
+
+// The whole group is unknown, nothing is taken after it, and opening anew finds a whole state.
+TEST_F(EmbeddedFaultTest, AFailedSyncStopsTheStore) {
+  const Record kept = completion_of(id_of(1000), kThen);
+  auto store = open_or_throw(options_);
+  const Version version = apply(*store, kept.id, 0, kept);
+  files_.fail_sync = true;
+  int unknown = 0;
+  for (const SwapResult& result : claim_at_once(*store, 8)) {
+    EXPECT_FALSE(std::holds_alternative<swap::Applied>(result));
+    unknown += std::holds_alternative<swap::Unknown>(result);
+  }
+  EXPECT_GT(unknown, 0);
+  files_.fail_sync = false;
+
+  ASSERT_TRUE(store->trouble());
+  EXPECT_THAT(*store->trouble(), HasSubstr("store stopped"));
+  const int syncs = files_.syncs;
+  const SwapResult later = run(store->swap(id_of(2000), 0, claim_of(id_of(2000))));
+  EXPECT_TRUE(std::holds_alternative<StoreUnavailable>(later));
+  EXPECT_FALSE(run(store->read(kept.id)));
+  EXPECT_FALSE(run(store->sweep(kNever, 1)));
+  EXPECT_FALSE(run(store->scan(std::nullopt, 1)));
+  store.reset();
+  EXPECT_EQ(files_.syncs, syncs);
+
+  store = open_or_throw(options_);
+  EXPECT_EQ(store->trouble(), std::nullopt);
+  EXPECT_EQ(run(store->read(kept.id)).value()->version, version);
+  EXPECT_FALSE(run(store->read(id_of(2000))).value());
+  std::size_t landed = 0;
+  for (std::uint64_t n = 0; n < 8; ++n) landed += run(store->read(id_of(n))).value().has_value();
+  EXPECT_EQ(run(store->sweep(kNever, 100))->size(), landed + 1);
+  apply(*store, id_of(2000), 0, claim_of(id_of(2000)));
+}
+
+TEST_F(EmbeddedFaultTest, AFullDiskStopsTheStore) {
+  auto store = open_or_throw(options_);
+  apply(*store, id_of(1), 0, claim_of(id_of(1)));
+  files_.fail_append = true;
+  const SwapResult result = run(store->swap(id_of(2), 0, claim_of(id_of(2))));
+  EXPECT_TRUE(std::holds_alternative<swap::Unknown>(result));
+  EXPECT_TRUE(store->trouble());
+  files_.fail_append = false;
+  store.reset();
+  store = open_or_throw(options_);
+  EXPECT_TRUE(run(store->read(id_of(1))).value());
+}
+
+TEST_F(EmbeddedFaultTest, TheDestructorFinishesWhatWasBegun) {
+  files_.sync_takes = 20ms;
+  asio::io_context io;
+  std::vector<SwapResult> results;
+  auto store = open_or_throw(options_);
+  for (std::uint64_t n = 0; n < 8; ++n) {
+    asio::co_spawn(io, store->swap(id_of(n), 0, claim_of(id_of(n))),
+                   [&](std::exception_ptr, SwapResult result) { results.push_back(result); });
+  }
+  io.poll();
+  store.reset();
+  io.run();
+  ASSERT_EQ(results.size(), 8);
+  for (const SwapResult& result : results) {
+    EXPECT_TRUE(std::holds_alternative<swap::Applied>(result));
+  }
+}
+
+}  // namespace
+}  // namespace semel

@@ -1,0 +1,113 @@
+#pragma once
+
+#include <fmt/format.h>
+
+#include <optional>
+#include <string>
+
+#include "core/transition.h"
+
+namespace semel::testing {
+
+// The story of one key, told by its actors: everybody is a letter, which is also their token. Holds
+// the record and the time; every event goes through transition() and is written at once.
+class KeyStory {
+ public:
+  static constexpr Time kStart{std::chrono::seconds(1'700'000'000)};
+
+  // What the actor is told: "execute", "replay", "busy" …
+  std::string claim(char who, std::string_view payload = "pay 10") {
+    event::Claim claim;
+    claim.scope = {"test", "tenant", "operation"};
+    claim.key = "k";
+    claim.recipe = recipe;
+    claim.fingerprint = print(payload);
+    claim.compared = claim.fingerprint;
+    claim.policy = policy;
+    claim.token = token(who);
+    claim.owner = {std::string(1, who), 1};
+    claim.holder = holder;
+    claim.skew = skew;
+    return happens(claim);
+  }
+  std::string finishes(char who, const Outcome& outcome) {
+    return happens(event::Finish{token(who), outcome, policy.unknown, policy.on_retry});
+  }
+  std::string answers(char who, int status, std::string body = "done") {
+    return finishes(who, {OutcomeKind::final, {status, {}, std::move(body), {}}, "status"});
+  }
+  std::string fails(char who, int status = 503) {
+    return finishes(who, {OutcomeKind::retry, {status, {}, "", {}}, "status"});
+  }
+  std::string hears_nothing(char who) {
+    return finishes(who, {OutcomeKind::unknown, {504, {}, "no answer", {}}, "no answer"});
+  }
+  std::string renews(char who) { return happens(event::Renew{token(who), policy.lease}); }
+  std::string gives_back(char who) { return happens(event::Abandon{token(who)}); }
+  std::string begins(char who, int status) { return happens(event::Begin{token(who), status}); }
+  std::string sweep() { return happens(event::Sweep{holder, skew}); }
+  std::string resolves(std::optional<Answer> answer, std::string why = "checked the books",
+                       bool force = false) {
+    event::Resolve resolve;
+    resolve.token = record ? record->token : Token{};
+    resolve.answer = std::move(answer);
+    resolve.who = "operator";
+    resolve.why = std::move(why);
+    resolve.holder = holder;
+    resolve.skew = skew;
+    resolve.force = force;
+    return happens(resolve);
+  }
+
+  void passes(Duration duration) { now += duration; }
+
+  std::string state() const {
+    if (!record) return "absent";
+    return fmt::format("{} {}", to_string(record->state), record->attempt);
+  }
+
+  std::string happens(const Event& event) {
+    const Decision decision = transition(record, event, now);
+    if (const auto* put = std::get_if<Put>(&decision.change)) {
+      record = put->next;
+      record->version = ++version_;
+    } else if (std::holds_alternative<Erase>(decision.change)) {
+      record.reset();
+    }
+    told = decision.verdict;
+    return name(decision.verdict);
+  }
+
+  static Token token(char who) {
+    Token token;
+    token.bytes[0] = static_cast<std::uint8_t>(who);
+    return token;
+  }
+  static Fingerprint print(std::string_view payload) {
+    Fingerprint fingerprint;
+    std::copy_n(payload.begin(), std::min(payload.size(), fingerprint.digest.size()),
+                fingerprint.digest.begin());
+    fingerprint.parts = {1, 2, 3, 4, std::hash<std::string_view>{}(payload)};
+    return fingerprint;
+  }
+
+  std::optional<Record> record;
+  Time now = kStart;
+  Policy policy;
+  Recipe recipe;
+  Holder holder = Holder::unsure;
+  Duration skew{0};
+  Verdict told;  // the last one, in full
+
+ private:
+  static std::string name(const Verdict& verdict) {
+    static constexpr const char* kNames[] = {
+        "execute",         "replay", "mismatch", "busy",    "outcome unknown", "expired",
+        "version changed", "done",   "stale",    "refused", "nothing"};
+    return kNames[verdict.index()];
+  }
+
+  Version version_ = 0;
+};
+
+}  // namespace semel::testing

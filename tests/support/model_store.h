@@ -1,0 +1,71 @@
+#pragma once
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "semel/store.h"
+
+namespace semel::testing {
+
+// What a store is, in the fewest words: a compare-and-swap map that is never wrong, never slow and
+// never down. Everything that goes wrong is put around it.
+class ModelStore {
+ public:
+  // Told of every write; `after` is null for a removal.
+  using OnWrite = std::function<void(const std::optional<Record>& before, const Record* after)>;
+
+  void on_write(OnWrite told) { told_ = std::move(told); }
+
+  SwapResult swap(const RecordId& id, Version expected, std::optional<Record> next) {
+    std::optional<Record> before = read(id);
+    if ((before ? before->version : 0) != expected) return swap::Conflict{std::move(before)};
+    if (!next) {
+      records_.erase(id);
+      if (told_) told_(before, nullptr);
+      return swap::Applied{0};
+    }
+    next->version = ++last_version_;
+    if (told_) told_(before, &*next);
+    records_.insert_or_assign(id, std::move(*next));
+    return swap::Applied{last_version_};
+  }
+
+  std::optional<Record> read(const RecordId& id) const {
+    const auto found = records_.find(id);
+    if (found == records_.end()) return {};
+    return found->second;
+  }
+
+  std::vector<Record> sweep(Time now, std::size_t limit) const {
+    std::vector<Record> due;
+    for (const auto& [id, record] : records_) {
+      if (due_at(record) <= now) due.push_back(record);
+    }
+    std::ranges::sort(due, {}, [](const Record& record) { return due_at(record); });
+    if (due.size() > limit) due.resize(limit);
+    return due;
+  }
+
+  ScanPage scan(const std::optional<RecordId>& after, std::size_t limit) const {
+    ScanPage page;
+    auto at = after ? records_.upper_bound(*after) : records_.begin();
+    for (; at != records_.end() && page.records.size() < limit; ++at) {
+      page.records.push_back(at->second);
+    }
+    if (at != records_.end()) page.next = page.records.back().id;
+    return page;
+  }
+
+  const std::map<RecordId, Record>& records() const { return records_; }
+
+ private:
+  std::map<RecordId, Record> records_;
+  Version last_version_ = 0;
+  OnWrite told_;
+};
+
+}  // namespace semel::testing

@@ -1,0 +1,94 @@
+#pragma once
+
+#include <deque>
+#include <utility>
+
+#include "support/model_store.h"
+#include "support/virtual_time.h"
+
+namespace semel::testing {
+
+// A store that takes a millisecond for everything and does what a test tells it to.
+class PlainStore final : public Store {
+ public:
+  enum class Fault {
+    none,
+    unavailable,  // nothing written
+    lost_reply,   // written, fate unknown
+    lost_write,   // not written, fate unknown
+  };
+
+  explicit PlainStore(VirtualTime& time) : time_(time) {}
+
+  // What becomes of the next swaps, in their order.
+  void next_swaps(std::initializer_list<Fault> faults) { faults_.insert(faults_.end(), faults); }
+  // Done just before the next swap reaches the store: what crosses it on its way.
+  void before_next_swap(std::function<void()> crossing) { crossing_ = std::move(crossing); }
+  void set_down(bool down) { down_ = down; }
+  void set_exclusive(bool exclusive) { exclusive_ = exclusive; }
+  void set_body_bytes_max(std::size_t bytes) { body_bytes_max_ = bytes; }
+
+  ModelStore& model() { return model_; }
+  int swaps() const { return swaps_; }
+
+  boost::asio::awaitable<StoreResult<std::optional<Record>>> read(RecordId id) override {
+    co_await time_.pause(kLane, kLatency);
+    if (down_) co_return std::unexpected(StoreUnavailable{"down"});
+    co_return model_.read(id);
+  }
+
+  boost::asio::awaitable<SwapResult> swap(RecordId id, Version expected,
+                                          std::optional<Record> next) override {
+    co_await time_.pause(kLane, kLatency);
+    ++swaps_;
+    if (crossing_) std::exchange(crossing_, nullptr)();
+    Fault fault = down_ ? Fault::unavailable : Fault::none;
+    if (!faults_.empty()) {
+      fault = faults_.front();
+      faults_.pop_front();
+    }
+    if (fault == Fault::unavailable) co_return StoreUnavailable{"down"};
+    if (fault == Fault::lost_write) co_return swap::Unknown{"no reply"};
+    if (next && next->answer.body.size() > body_bytes_max_) {
+      co_return swap::TooLarge{body_bytes_max_};
+    }
+    SwapResult result = model_.swap(id, expected, std::move(next));
+    if (fault == Fault::lost_reply) co_return swap::Unknown{"no reply"};
+    co_return result;
+  }
+
+  boost::asio::awaitable<StoreResult<std::vector<Record>>> sweep(Time now,
+                                                                 std::size_t limit) override {
+    co_await time_.pause(kLane, kLatency);
+    if (down_) co_return std::unexpected(StoreUnavailable{"down"});
+    co_return model_.sweep(now, limit);
+  }
+
+  boost::asio::awaitable<StoreResult<ScanPage>> scan(std::optional<RecordId> after,
+                                                     std::size_t limit) override {
+    co_await time_.pause(kLane, kLatency);
+    if (down_) co_return std::unexpected(StoreUnavailable{"down"});
+    co_return model_.scan(after, limit);
+  }
+
+  StoreFeatures features() const override {
+    return {.exclusive = exclusive_, .durable = true, .record_bytes_max = body_bytes_max_};
+  }
+  StoreStats stats() const override { return {}; }
+  std::optional<std::string> trouble() const override { return {}; }
+
+ private:
+  static constexpr VirtualTime::Lane kLane = 0;
+  static constexpr Duration kLatency{1};
+
+  VirtualTime& time_;
+  ModelStore model_;
+  std::deque<Fault> faults_;
+  std::function<void()> crossing_;
+  bool down_ = false;
+  bool exclusive_ = false;
+  std::size_t body_bytes_max_ = 1 << 20;
+  int swaps_ = 0;
+};
+
+}  // namespace semel::testing

@@ -1,0 +1,311 @@
+"""Runs the gateway under test as a process on free ports in a folder of its own, and gives the
+tests the few verbs they are told in."""
+
+import json
+import os
+import pathlib
+import queue
+import re
+import shutil
+import signal
+import subprocess
+import tempfile
+import threading
+import time
+import uuid
+
+from http_client import TIME_SCALE, TIMEOUT, Connection, ConnectionEnded, request_bytes
+
+SANITIZER_REPORTS = ("ERROR: AddressSanitizer", "ERROR: LeakSanitizer",
+                     "WARNING: ThreadSanitizer", "runtime error:")
+SANITIZED = bool(os.environ.get("SEMEL_SANITIZER"))
+STDERR_TAIL_LINES = 60
+
+# How each kind of store is configured in a folder. A new kind is one line here.
+STORES = {
+    "memory": lambda folder: {"kind": "memory"},
+    "embedded": lambda folder: {"kind": "embedded", "path": str(folder / "data")},
+}
+
+
+def binary():
+    path = os.environ.get("SEMEL_BINARY")
+    assert path and os.access(path, os.X_OK), "SEMEL_BINARY must name the program under test"
+    return path
+
+
+def new_key():
+    return str(uuid.uuid4())
+
+
+class Gateway:
+    """`semel serve` with one configuration. Starting again keeps the store's folder."""
+
+    live = []  # for the failure report
+
+    def __init__(self, routes, store="embedded", inherit_signals=False, **top):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="semel-test-"))
+        self.config = {"listen": "127.0.0.1:0", "admin": {"listen": "127.0.0.1:0"}, "workers": 2,
+                       "store": STORES[store](self.folder), "tenant": {"from": "none"},
+                       "drain_timeout": "5s", "routes": routes, **top}
+        self.stderr_path = self.folder / "stderr"
+        self.process = None
+        self.address = self.admin_address = None
+        self.ready_seconds = None
+        self._inherit_signals = inherit_signals
+        self._stderr_open = None
+
+    # --- its life -------------------------------------------------------------------------------
+
+    def start(self):
+        config_path = self.folder / "semel.yaml"
+        config_path.write_text(json.dumps(self.config, indent=1))
+        begun = time.monotonic()
+        self.process = subprocess.Popen(
+            [binary(), "serve", "--config", str(config_path)], cwd=self.folder,
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            restore_signals=not self._inherit_signals)
+        Gateway.live.append(self)
+        lines = queue.Queue()
+        self._pumps = [threading.Thread(target=self._pump_stdout, args=(self.process, lines)),
+                       threading.Thread(target=self._pump_stderr, args=(self.process,))]
+        for pump in self._pumps:
+            pump.start()
+        self._await_ready(lines)
+        self.ready_seconds = time.monotonic() - begun
+        return self
+
+    @staticmethod
+    def _pump_stdout(process, lines):
+        for line in process.stdout:
+            lines.put(line.decode().strip())
+        lines.put(None)
+
+    def _pump_stderr(self, process):
+        # Through a pipe, so that limits on the size of files do not touch the log.
+        with open(self.stderr_path, "ab") as out:
+            while data := process.stderr.read1(65536):
+                out.write(data)
+                out.flush()
+
+    def _await_ready(self, lines):
+        found = {}
+        deadline = time.monotonic() + TIMEOUT
+        while True:
+            try:
+                line = lines.get(timeout=max(0.0, deadline - time.monotonic()))
+            except queue.Empty:
+                self.kill9()
+                raise AssertionError(f"not ready in {TIMEOUT} s\n{self.stderr_tail()}") from None
+            if line is None:
+                code = self.process.wait()
+                self._reap()
+                raise AssertionError(f"exit code {code} before ready\n{self.stderr_tail()}")
+            if line == "ready":
+                break
+            if match := re.fullmatch(r"listening (http|admin) 127\.0\.0\.1:(\d+)", line):
+                found.setdefault(match[1], ("127.0.0.1", int(match[2])))
+        self.address, self.admin_address = found["http"], found["admin"]
+
+    @property
+    def running(self):
+        return self.process is not None and self.process.poll() is None
+
+    def terminate(self):
+        self.process.send_signal(signal.SIGTERM)
+
+    def wait(self, timeout=TIMEOUT):
+        """Its exit code."""
+        try:
+            code = self.process.wait(timeout)
+        except subprocess.TimeoutExpired:
+            self.kill9()
+            raise AssertionError(f"still running {timeout} s after it should have ended\n"
+                                 f"{self.stderr_tail()}") from None
+        self._reap()
+        return code
+
+    def stop(self):
+        """SIGTERM; it must end by itself, with exit code 0 and nothing for a sanitizer to say."""
+        if self.process is None:
+            return
+        self.terminate()
+        code = self.wait()
+        assert code == 0, f"exit code {code}\n{self.stderr_tail()}"
+        self.check_sanitizers()
+
+    def kill9(self):
+        self.process.kill()
+        self.process.wait()
+        self._reap()
+        self.check_sanitizers()
+
+    def _reap(self):
+        for pump in self._pumps:
+            pump.join()
+        self.process.stdout.close()
+        self.process.stderr.close()
+        self.process = None
+        Gateway.live.remove(self)
+
+    def restart(self, **changes):
+        """Stops it, edits the configuration's top level, and starts it on the same store."""
+        self.stop()
+        self.config.update(changes)
+        return self.start()
+
+    def discard(self):
+        """Ends it whatever state it is in and leaves nothing behind."""
+        try:
+            if self.process is not None:
+                code = self.process.poll()
+                assert code is None, f"it ended by itself, exit code {code}\n{self.stderr_tail()}"
+                self.stop()
+        finally:
+            if self.process is not None:
+                self.process.kill()
+                self.process.wait()
+                self._reap()
+            shutil.rmtree(self.folder, ignore_errors=True)
+
+    def stderr(self):
+        return self.stderr_path.read_text(errors="replace") if self.stderr_path.exists() else ""
+
+    def stderr_tail(self):
+        return "\n".join(self.stderr().splitlines()[-STDERR_TAIL_LINES:])
+
+    def check_sanitizers(self):
+        text = self.stderr()
+        for report in SANITIZER_REPORTS:
+            assert report not in text, text[max(0, text.index(report) - 500):][:8000]
+
+    def resident_bytes(self):
+        status = pathlib.Path(f"/proc/{self.process.pid}/status").read_text()
+        return int(re.search(r"VmRSS:\s+(\d+) kB", status)[1]) * 1024
+
+    # --- talking to it --------------------------------------------------------------------------
+
+    def connect(self, **options):
+        return Connection(self.address, **options)
+
+    def request(self, method, target, body=b"", source=None, **more):
+        """One request on a connection of its own."""
+        with self.connect(source=source) as connection:
+            return connection.request(method, target, body, **more)
+
+    def post(self, target, body=b"", **more):
+        return self.request("POST", target, body, **more)
+
+    def get(self, target, **more):
+        return self.request("GET", target, **more)
+
+    def admin(self, target, method="GET", host=None):
+        host = host or "%s:%d" % self.admin_address
+        with Connection(self.admin_address) as connection:
+            return connection.request(method, target, host=host)
+
+    def metrics(self):
+        """Every sample: its name with its labels sorted, as "name{a=1,b=2}", to its value."""
+        samples = {}
+        for line in self.admin("/metrics").body.decode().splitlines():
+            if line and not line.startswith("#"):
+                name, labels, value = re.fullmatch(r"([\w:]+)(?:\{(.*)\})? (\S+)", line).groups()
+                pairs = sorted(re.findall(r'(\w+)="((?:[^"\\]|\\.)*)"', labels or ""))
+                text = ",".join(f"{n}={v}" for n, v in pairs)
+                samples[f"{name}{{{text}}}" if text else name] = float(value)
+        return samples
+
+    def result_count(self, route, result):
+        return self.metrics().get(
+            f"semel_requests_total{{result={result},route={route}}}", 0)
+
+
+# --- verbs for the tests --------------------------------------------------------------------------
+
+
+class Background:
+    """A call on a thread of its own."""
+
+    def __init__(self, call, *args, **more):
+        self._outcome = None
+        self._failure = None
+        self._thread = threading.Thread(target=self._run, args=(call, args, more), daemon=True)
+        self._thread.start()
+
+    def _run(self, call, args, more):
+        try:
+            self._outcome = call(*args, **more)
+        except BaseException as failure:
+            self._failure = failure
+
+    @property
+    def done(self):
+        return not self._thread.is_alive()
+
+    def result(self, timeout=2 * TIMEOUT):
+        self._thread.join(timeout)
+        assert not self._thread.is_alive(), f"no result within {timeout} s"
+        if self._failure:
+            raise self._failure
+        return self._outcome
+
+
+def at_once(count, gateway, *args, **more):
+    """The same POST on `count` connections, all written before the first answer is read."""
+    wire = request_bytes("POST", *args, **more)
+    connections = [gateway.connect() for _ in range(count)]
+    try:
+        for connection in connections:
+            connection.send(wire)
+        return [connection.read_response() for connection in connections]
+    finally:
+        for connection in connections:
+            connection.close()
+
+
+def eventually(check, timeout=TIMEOUT, every=0.02):
+    """The first truthy result of `check`; for what the program does in its own time and offers no
+    event for."""
+    deadline = time.monotonic() + timeout
+    while True:
+        found = check()
+        if found:
+            return found
+        assert time.monotonic() < deadline, f"not within {timeout} s; last: {found!r}"
+        time.sleep(every)
+
+
+def let_pass(seconds):
+    """Time that has to pass because the contract counts it."""
+    time.sleep(seconds)
+
+
+def settle():
+    """Lets the gateway take in what was sent to it. Only where a request is to be held in silence,
+    which shows nowhere outside."""
+    time.sleep(0.25 * TIME_SCALE)
+
+
+def assert_problem(response, status, code):
+    """The answer is Semel's own, in the default shape, and complete. Returns its members."""
+    assert response.status == status, response
+    assert response.header("Content-Type") == "application/problem+json", response
+    problem = response.json()
+    assert problem["code"] == code, problem
+    assert problem["type"] == f"urn:semel:problem:{code}", problem
+    assert problem["status"] == status, problem
+    assert problem["title"] and problem["detail"], problem
+    assert isinstance(problem["new_key_safe"], bool), problem
+    if code in ("in-progress", "outcome-unknown", "store-unavailable", "overloaded"):
+        assert int(response.header("Retry-After")) >= 1, response
+    if code in ("key-missing", "key-invalid"):
+        assert 'rel="describedby"' in response.header("Link"), response
+    return problem
+
+
+def assert_replay(replay, first):
+    """Byte for byte the first answer, and marked as a replay."""
+    assert replay.status == first.status, (first, replay)
+    assert replay.body == first.body, (first, replay)
+    assert replay.header("Idempotency-Replayed") == "true", replay
+    assert int(replay.header("Age")) >= 0, replay

@@ -1,0 +1,247 @@
+// A record that is read is the record that was written, or an error. Never a guess.
+#include "core/codec.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+namespace semel {
+namespace {
+
+using std::chrono::hours;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+Time at(std::int64_t ms) {
+  return Time(milliseconds(ms));
+}
+
+Record with_every_field() {
+  Record r;
+  r.state = State::completed;
+  r.attempt = 300;
+  for (std::size_t i = 0; i < r.token.bytes.size(); ++i) {
+    r.token.bytes[i] = static_cast<std::uint8_t>(i * 17);
+  }
+  r.owner = {"node-7", 0xfedcba9876543210};
+  r.recipe.body = BodyRecipe::json;
+  r.recipe.query = false;
+  r.recipe.include = {"/amount", "/items/*/sku"};
+  r.recipe.exclude = {"/sent_at"};
+  r.recipe.headers = {"x-account"};
+  r.fingerprint.digest.fill(0xab);
+  r.fingerprint.parts = {1, 2, 3, 4, 5, 0xffffffffffffffff};
+  r.lease_until = at(1'700'000'030'000);
+  r.created_at = at(1'700'000'000'000);
+  r.updated_at = at(1'700'000'000'777);
+  r.expires_at = at(1'700'086'400'777);
+  r.tombstone_until = at(1'700'691'200'777);
+  r.hold_until = at(-1);
+  r.ttl = hours(24);
+  r.tombstone = hours(168);
+  r.hold_for = hours(1);
+  r.ttl_from_creation = true;
+  r.result = Result::failed;
+  r.reason = "status 402";
+  r.only_auth_failures = true;
+  r.status_begun = 200;
+  r.answer.status = 402;
+  r.answer.headers = {{"Content-Type", "application/json"}, {"X-Empty", ""}};
+  r.answer.body = std::string("{\"error\":\0\xff\n}", 14);
+  r.answer.body_note = BodyNote::omitted;
+  r.response_version = "2024-06";
+  r.resource_type = "charge";
+  r.resource_id = "ch_1";
+  r.trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+  r.history = {{at(1'700'000'000'000), State::in_progress, 300, "claimed"},
+               {at(1'700'000'000'777), State::completed, 300, "status 402"}};
+  r.tenant = "acme";
+  r.operation = "charges";
+  r.key = "8e03978e-40d5-43dd-bc93-6894a57f9324";
+  return r;
+}
+
+TEST(Codec, EveryFieldComesBack) {
+  const Record written = with_every_field();
+  const auto read = decode(encode(written));
+  ASSERT_TRUE(read.has_value()) << read.error();
+  EXPECT_EQ(*read, written);
+}
+
+TEST(Codec, TheEmptyRecordComesBack) {
+  const auto read = decode(encode(Record{}));
+  ASSERT_TRUE(read.has_value()) << read.error();
+  EXPECT_EQ(*read, Record{});
+}
+
+TEST(Codec, IdAndVersionAreLeftToTheStore) {
+  Record record = with_every_field();
+  const std::string plain = encode(record);
+  record.id.bytes.fill(9);
+  record.version = 12;
+  EXPECT_EQ(encode(record), plain);
+}
+
+class RandomRecord {
+ public:
+  explicit RandomRecord(unsigned seed) : random_(seed) {}
+
+  Record make() {
+    Record r;
+    r.state = static_cast<State>(below(6) + 1);
+    r.attempt = static_cast<std::uint32_t>(random_());
+    for (auto& byte : r.token.bytes) byte = static_cast<std::uint8_t>(random_());
+    r.owner = {text(20), random_()};
+    r.recipe = {static_cast<BodyRecipe>(below(4) + 1), below(2) == 1, texts(), texts(), texts()};
+    for (auto& byte : r.fingerprint.digest) byte = static_cast<std::uint8_t>(random_());
+    r.fingerprint.parts.resize(below(9));
+    for (auto& part : r.fingerprint.parts) part = random_();
+    for (Time* time : {&r.lease_until, &r.created_at, &r.updated_at, &r.expires_at,
+                       &r.tombstone_until, &r.hold_until}) {
+      *time = below(4) == 0 ? kNever : at(static_cast<std::int64_t>(random_() >> 20));
+    }
+    r.ttl = milliseconds(random_() >> 30);
+    r.tombstone = milliseconds(random_() >> 30);
+    r.ttl_from_creation = below(2) == 1;
+    r.result = static_cast<Result>(below(3));
+    r.reason = text(60);
+    r.only_auth_failures = below(2) == 1;
+    r.status_begun = static_cast<int>(below(600));
+    r.answer = {static_cast<int>(below(600)), {}, text(5000), static_cast<BodyNote>(below(2))};
+    r.answer.headers.resize(below(20));
+    for (auto& header : r.answer.headers) header = {text(30), text(200)};
+    r.response_version = text(10);
+    r.resource_type = text(10);
+    r.resource_id = text(30);
+    r.trace = text(60);
+    r.history.resize(below(kHistoryEntriesMax + 1));
+    for (auto& entry : r.history) {
+      entry = {at(static_cast<std::int64_t>(random_() >> 20)), static_cast<State>(below(6) + 1),
+               static_cast<std::uint32_t>(below(1000)), text(80)};
+    }
+    r.tenant = text(80);
+    r.operation = text(40);
+    r.key = text(255);
+    return r;
+  }
+
+ private:
+  std::size_t below(std::size_t bound) { return random_() % bound; }
+  std::string text(std::size_t bytes_max) {
+    std::string value(below(bytes_max + 1), '\0');
+    for (char& c : value) c = static_cast<char>(random_());
+    return value;
+  }
+  std::vector<std::string> texts() {
+    std::vector<std::string> values(below(4));
+    for (auto& value : values) value = text(40);
+    return values;
+  }
+
+  std::mt19937_64 random_;
+};
+
+TEST(Codec, RandomRecordsComeBack) {
+  for (unsigned seed = 1; seed <= 300; ++seed) {
+    const Record written = RandomRecord(seed).make();
+    const auto read = decode(encode(written));
+    ASSERT_TRUE(read.has_value()) << "seed " << seed << ": " << read.error();
+    ASSERT_EQ(*read, written) << "seed " << seed;
+  }
+}
+
+TEST(Codec, EveryFlippedBitIsAnError) {
+  const std::string good = encode(with_every_field());
+  for (std::size_t bit = 0; bit < good.size() * 8; ++bit) {
+    std::string bad = good;
+    bad[bit / 8] = static_cast<char>(bad[bit / 8] ^ (1 << (bit % 8)));
+    ASSERT_FALSE(decode(bad).has_value()) << "bit " << bit;
+  }
+}
+
+TEST(Codec, EveryTruncationIsAnError) {
+  const std::string good = encode(with_every_field());
+  for (std::size_t bytes = 0; bytes < good.size(); ++bytes) {
+    ASSERT_FALSE(decode(std::string_view(good).substr(0, bytes)).has_value()) << bytes;
+  }
+}
+
+TEST(Codec, MoreThanARecordIsAnError) {
+  const std::string good = encode(with_every_field());
+  EXPECT_FALSE(decode(good + '\0').has_value());
+  EXPECT_FALSE(decode(good + good).has_value());
+}
+
+TEST(Codec, AnotherFormatIsAnErrorThatSaysSo) {
+  std::string later = encode(with_every_field());
+  later[0] = 2;
+  const auto read = decode(later);
+  ASSERT_FALSE(read.has_value());
+  EXPECT_NE(read.error().find("format 2"), std::string::npos) << read.error();
+}
+
+// Records outlive the program that wrote them. If this fails, the format has changed: give it a new
+// version byte and go on reading this one.
+TEST(Codec, TheFormatIsWhatItWas) {
+  static constexpr std::string_view kGolden =
+      "01"                                                                // format
+      "04"                                                                // released
+      "00"                                                                // no result
+      "08"                                                                // flags
+      "02"                                                                // attempt
+      "11111111111111111111111111111111"                                  // token
+      "016e"                                                              // owner
+      "0300000000000000"                                                  // run
+      "0500000000000000"                                                  // lease_until
+      "0600000000000000"                                                  // created_at
+      "0700000000000000"                                                  // updated_at
+      "0800000000000000"                                                  // expires_at
+      "0900000000000000"                                                  // tombstone_until
+      "ffffffffffffff7f"                                                  // hold_until
+      "0a00000000000000"                                                  // ttl
+      "0b00000000000000"                                                  // tombstone
+      "ffffffffffffff7f"                                                  // hold_for
+      "03000000"                                                          // recipe
+      "2222222222222222222222222222222222222222222222222222222222222222"  // fingerprint
+      "010400000000000000"                                                // its parts
+      "0172"                                                              // reason
+      "00"                                                                // status_begun
+      "000000"                                                            // no answer
+      "0131"                                                              // response_version
+      "000000"                                                            // resource, trace
+      "0174016f016b"                                                      // tenant, operation, key
+      "01"                                                                // history
+      "0c0000000000000004020168"                                          // its entry
+      "22a9650b";                                                         // checksum
+  Record r;
+  r.state = State::released;
+  r.attempt = 2;
+  r.token.bytes.fill(0x11);
+  r.owner = {"n", 3};
+  r.fingerprint.digest.fill(0x22);
+  r.fingerprint.parts = {4};
+  r.lease_until = at(5);
+  r.created_at = at(6);
+  r.updated_at = at(7);
+  r.expires_at = at(8);
+  r.tombstone_until = at(9);
+  r.ttl = milliseconds(10);
+  r.tombstone = milliseconds(11);
+  r.reason = "r";
+  r.response_version = "1";
+  r.history = {{at(12), State::released, 2, "h"}};
+  r.tenant = "t";
+  r.operation = "o";
+  r.key = "k";
+
+  std::string hex;
+  for (const char byte : encode(r)) {
+    constexpr char kDigits[] = "0123456789abcdef";
+    hex += kDigits[static_cast<unsigned char>(byte) >> 4];
+    hex += kDigits[static_cast<unsigned char>(byte) & 15];
+  }
+  EXPECT_EQ(hex, kGolden);
+}
+
+}  // namespace
+}  // namespace semel
