@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::string_view kLater = "not in this version of semel";
 
-// The least number of characters inserted, removed, replaced, or swapped with their neighbour.
+// The least number of characters to insert, remove or replace.
 std::size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<std::vector<std::size_t>> cost(a.size() + 1, std::vector<std::size_t>(b.size() + 1));
   for (std::size_t i = 0; i <= a.size(); ++i) {
@@ -21,9 +21,6 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
       }
       const std::size_t replaced = cost[i - 1][j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1);
       cost[i][j] = std::min({replaced, cost[i - 1][j] + 1, cost[i][j - 1] + 1});
-      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) {
-        cost[i][j] = std::min(cost[i][j], cost[i - 2][j - 2] + 1);
-      }
     }
   }
   return cost[a.size()][b.size()];

@@ -147,15 +147,17 @@ std::string upstream_head(const net::Request& request, std::string_view base_pat
   return head;
 }
 
+bool is_ours(std::string_view name, bool keyed) {
+  if (iequals(name, "Content-Length")) return true;
+  return keyed ? listed(kOurs, name) : iequals(name, "Idempotency-Outcome");
+}
+
 std::vector<Header> client_headers(const net::Response& response, bool keyed) {
   std::vector<Header> headers;
   headers.reserve(response.fields().size());
-  const HopByHop hop_by_hop(response.fields());
-  for (const net::Field& field : response.fields()) {
-    if (hop_by_hop.contains(field.name) || iequals(field.name, "Content-Length")) continue;
-    if (keyed ? listed(kOurs, field.name) : iequals(field.name, "Idempotency-Outcome")) continue;
+  for_client_fields(response, keyed, [&](const net::Field& field) {
     headers.push_back({std::string(field.name), std::string(field.value)});
-  }
+  });
   return headers;
 }
 

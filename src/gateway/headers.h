@@ -42,7 +42,16 @@ std::string upstream_head(const net::Request& request, std::string_view base_pat
                           const BodyFraming& framing, const std::vector<std::string>& drop,
                           const std::vector<Header>& extra);
 
-// The end-to-end fields of an answer for the client that caused it.
+// Calls `use(field)` for every end-to-end field of an answer that the client that caused it gets.
+// What only Semel may say is left out of the answer to a keyed request.
+bool is_ours(std::string_view name, bool keyed);
+template <typename Use>
+void for_client_fields(const net::Response& response, bool keyed, Use use) {
+  const HopByHop hop_by_hop(response.fields());
+  for (const net::Field& field : response.fields()) {
+    if (!hop_by_hop.contains(field.name) && !is_ours(field.name, keyed)) use(field);
+  }
+}
 std::vector<Header> client_headers(const net::Response& response, bool keyed);
 
 // Those of them that are kept for replays.

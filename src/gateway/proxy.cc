@@ -40,7 +40,8 @@ class Proxying {
   awaitable<void> run();
 
  private:
-  awaitable<bool> take_buffered_body();
+  // False: what arrived is malformed.
+  bool take_buffered_body();
   std::string head(const BodyFraming& framing) const;
   awaitable<bool> connect(bool allow_idle);
   awaitable<void> exchange_whole();
@@ -70,7 +71,7 @@ class Proxying {
 };
 
 awaitable<void> Proxying::run() {
-  if (!co_await take_buffered_body()) {
+  if (!take_buffered_body()) {
     co_await fail(Code::bad_request, "The request's body is malformed.");
     co_return;
   }
@@ -81,14 +82,14 @@ awaitable<void> Proxying::run() {
   }
 }
 
-awaitable<bool> Proxying::take_buffered_body() {
+bool Proxying::take_buffered_body() {
   while (!request_.message.is_done() && body_.size() < kWholeBodyBytesMax) {
     const auto piece = request_.client.buffered_piece(request_.message);
-    if (!piece) co_return false;
+    if (!piece) return false;
     if (piece->empty()) break;
     body_ += *piece;
   }
-  co_return true;
+  return true;
 }
 
 std::string Proxying::head(const BodyFraming& framing) const {
@@ -236,7 +237,6 @@ awaitable<net::IoResult<void>> Proxying::read_answer_head() {
 
 awaitable<void> Proxying::relay_answer() {
   answer_begun_ = true;
-  const std::vector<Header> headers = client_headers(*response_, false);
   const auto length = response_->body_length();
   BodyEnd end = BodyEnd::length;
   std::uint64_t announced = length.value_or(0);
@@ -246,7 +246,15 @@ awaitable<void> Proxying::relay_answer() {
   // An answer to HEAD announces the length that its GET would have, or none.
   const bool says_nothing = request_.message.method() == "HEAD" && !length;
   if (says_nothing) end = BodyEnd::chunks;
-  std::string head = answer_head(request_, response_->status(), headers, {}, end, announced);
+  std::string head;
+  head.reserve(512);
+  append_status_line(head, response_->status());
+  bool has_date = false;
+  for_client_fields(*response_, false, [&](const net::Field& field) {
+    append_header(head, field.name, field.value);
+    has_date = has_date || net::iequals(field.name, "Date");
+  });
+  end_head(request_, head, has_date, response_->status(), end, announced);
   co_await relay_body(std::move(head), end);
 }
 

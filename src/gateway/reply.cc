@@ -42,7 +42,13 @@ std::string answer_head(ClientRequest& request, int status, const std::vector<He
   append_status_line(head, status);
   for (const Header& header : headers) append_header(head, header.name, header.value);
   for (const Header& header : extra) append_header(head, header.name, header.value);
-  if (!named(headers, "Date")) append_header(head, "Date", request.worker.date());
+  end_head(request, head, named(headers, "Date"), status, end, length);
+  return head;
+}
+
+void end_head(ClientRequest& request, std::string& head, bool has_date, int status, BodyEnd end,
+              std::uint64_t length) {
+  if (!has_date) append_header(head, "Date", request.worker.date());
   if (has_body(status)) {
     if (end == BodyEnd::chunks) append_header(head, "Transfer-Encoding", "chunked");
     if (end == BodyEnd::length) {
@@ -57,7 +63,6 @@ std::string answer_head(ClientRequest& request, int status, const std::vector<He
     append_header(head, "Connection", "keep-alive");
   }
   head.append("\r\n");
-  return head;
 }
 
 awaitable<void> send_answer(ClientRequest& request, const Answer& answer,

@@ -19,7 +19,7 @@ struct ClientRequest {
   net::Connection& client;
   net::Request& message;
   Target target;
-  Forwarded forwarded;
+  const Forwarded& forwarded;
   bool keep_alive = true;  // after the answer
 
   Gateway& gateway() const { return worker.gateway(); }
@@ -31,6 +31,11 @@ enum class BodyEnd { length, chunks, close };
 // The head of an answer. `length` is announced where `end` says so and the status has a body.
 std::string answer_head(ClientRequest& request, int status, const std::vector<Header>& headers,
                         const std::vector<Header>& extra, BodyEnd end, std::uint64_t length);
+
+// Ends a head that has its status line and the answer's own fields: adds Date unless they had one,
+// the body's framing, and what becomes of the connection.
+void end_head(ClientRequest& request, std::string& head, bool has_date, int status, BodyEnd end,
+              std::uint64_t length);
 
 // Answers. A failure to write ends the connection after this request, nothing else.
 boost::asio::awaitable<void> send_answer(ClientRequest& request, const Answer& answer,

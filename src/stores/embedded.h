@@ -35,8 +35,8 @@ struct EmbeddedOptions {
 // A commit that fails stops the store for good: its swaps are swap::Unknown, everything later is
 // StoreUnavailable, and only opening it anew tells what the disk has kept.
 //
-// Destroy the store before the execution contexts whose coroutines may still wait for it. The
-// destructor finishes every swap that was begun.
+// The destructor finishes the swaps that wait for their commit and posts their results. Before it,
+// stop what runs the callers' coroutines; after it, destroy their execution contexts.
 class EmbeddedStore final : public Store {
  public:
   static constexpr std::size_t kRecordBytesMax = 64 << 20;

@@ -181,10 +181,11 @@ def test_a_file_that_is_not_there(folder):
         assert done.returncode == 2 and "missing.yaml" in done.stderr
 
 
-def test_a_port_in_use_is_said_at_start(config, upstream):
-    done = run("serve", "--config", config(
-        GOOD.replace("listen: 127.0.0.1:0", "listen: 127.0.0.1:%d" % upstream.address[1], 1)))
-    assert done.returncode != 0 and str(upstream.address[1]) in done.stderr
+@pytest.mark.parametrize("line", ["listen: 127.0.0.1:0\n", "{listen: 127.0.0.1:0}"])
+def test_a_port_in_use_is_said_at_start(config, upstream, line):
+    port = str(upstream.address[1])
+    done = run("serve", "--config", config(GOOD.replace(line, line.replace(":0", ":" + port), 1)))
+    assert done.returncode > 0 and port in done.stderr, done
 
 
 def test_version():

@@ -1,6 +1,7 @@
 """SPEC 16: SIGTERM. What runs is finished and answered, nothing new is taken, and what does not
 finish in time is unknown, not forgotten."""
 
+import signal
 import socket
 
 import pytest
@@ -35,6 +36,13 @@ def test_a_running_execution_is_finished_and_answered(start_gateway, upstream, k
     gateway.start()
     assert_replay(gateway.post("/slow", json=BODY, key=key), first)
     assert upstream.effects(key) == 1
+
+
+def test_ctrl_c_is_as_good(start_gateway, upstream):
+    gateway = start_gateway({"path": "/*"})
+    assert gateway.post("/").status == 200
+    gateway.process.send_signal(signal.SIGINT)
+    assert gateway.wait() == 0
 
 
 def test_a_plain_request_is_finished_too(start_gateway, upstream):

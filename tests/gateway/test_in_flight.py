@@ -86,6 +86,21 @@ def test_whatever_the_outcome_all_who_wait_get_it_and_none_executes(gateway, ups
     assert upstream.arrived(key) == 1
 
 
+def test_a_crowd_that_waits_for_a_failure_does_not_execute_in_turn(gateway, upstream, key):
+    first = First(gateway, upstream, "/wait", key, "status=503")
+    crowd = [gateway.connect() for _ in range(200)]
+    try:
+        for connection in crowd:
+            connection.send(request_bytes("POST", "/wait", json=BODY, key=key))
+        settle()
+        assert first.finish().status == 503
+        assert [connection.read_response().status for connection in crowd] == [503] * len(crowd)
+    finally:
+        for connection in crowd:
+            connection.close()
+    assert upstream.arrived(key) == 1
+
+
 def test_who_waits_in_vain_gets_a_conflict(gateway, upstream, key):
     first = First(gateway, upstream, "/short-wait", key)
     assert_problem(gateway.post("/short-wait", json=BODY, key=key), 409, "in-progress")

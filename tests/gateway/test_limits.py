@@ -1,10 +1,13 @@
 """What one client may cost: connections, slow senders, large bodies and executions are bounded, and
 who is over a bound is told so."""
 
+import os
+import resource
+
 import pytest
 
 from http_client import ConnectionEnded, request_bytes
-from semel_harness import TIME_SCALE, assert_problem, eventually, new_key
+from semel_harness import TIME_SCALE, assert_problem, eventually, new_key, scaled
 
 BODY = {"amount": 100}
 LIMIT = 64 * 1024
@@ -15,7 +18,7 @@ def slow(module_gateway):
     """Impatient with slow clients, and with large keyed bodies."""
     return module_gateway({"name": "keyed", "path": "/keyed", "max_request_body": "64KiB"},
                           {"name": "everything", "path": "/*"},
-                          limits={"header_timeout": "500ms", "body_timeout": "500ms"})
+                          limits={"header_timeout": scaled(500), "body_timeout": scaled(500)})
 
 
 def test_a_header_that_does_not_come_is_408(slow, upstream):
@@ -139,6 +142,41 @@ def test_what_was_refused_for_overload_may_be_tried_again(start_gateway, upstrea
     first = gateway.post("/more", json=BODY, key=key)
     assert first.status == 200 and not first.replayed
     assert upstream.last(key)["attempt"] == "1"
+
+
+def test_what_ends_badly_gives_its_place_back(start_gateway, upstream):
+    """A leak of one place an aborted request would refuse everybody for good."""
+    gateway = start_gateway({"path": "/*"}, limits={"in_flight": 4})
+    for n in range(40):
+        test = ["gate=g", "close=reset", "close=mid", "status=503"][n % 4]
+        whole = request_bytes("POST", "/", json=BODY, key=new_key(), test=test)
+        with gateway.connect() as connection:
+            connection.send(whole if n % 3 else whole[:-3])
+            connection.reset()
+        upstream.open_gate("g")
+
+    def served():
+        return all(gateway.post("/", json=BODY, key=key).status == 200
+                   for key in (new_key(), None, None, None))
+    eventually(served)
+
+
+def test_out_of_file_descriptors_is_not_the_end(start_gateway, upstream, key):
+    gateway = start_gateway({"path": "/*"})
+    before = resource.prlimit(gateway.process.pid, resource.RLIMIT_NOFILE)
+    in_use = len(os.listdir(f"/proc/{gateway.process.pid}/fd"))
+    resource.prlimit(gateway.process.pid, resource.RLIMIT_NOFILE, (in_use + 1, before[1]))
+    crowd = [gateway.connect() for _ in range(8)]
+    crowd[0].send(request_bytes("POST", "/", json=BODY, key=key))
+    answer = crowd[0].read_response()  # it is connected, the executor cannot be
+    assert_problem(answer, 502, "upstream-unreachable")
+    resource.prlimit(gateway.process.pid, resource.RLIMIT_NOFILE, before)
+    for connection in crowd[1:]:
+        assert connection.request("GET", "/").status == 200
+    for connection in crowd:
+        connection.close()
+    assert gateway.post("/", json=BODY, key=key).status == 200
+    assert [r["attempt"] for r in upstream.requests(key)] == ["2"]
 
 
 def test_more_connections_than_allowed_are_not_served(start_gateway, upstream):

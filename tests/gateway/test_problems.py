@@ -136,6 +136,14 @@ def test_a_routes_own_keys_win_over_its_profile(gateway, upstream, key):
     assert gateway.post("/overridden", json=BODY, key=key).header("Idempotent-Replayed") == "true"
 
 
+def test_defaults_hold_where_a_route_says_nothing(start_gateway, upstream):
+    gateway = start_gateway({"name": "a", "path": "/a"}, {"name": "b", "path": "/b",
+                                                          "errors": "nested"},
+                            defaults={"errors": "flat", "key": {"required": True}})
+    a, b = gateway.post("/a"), gateway.post("/b")
+    assert a.json()["error"] == b.json()["error"]["code"] == "key-missing"
+
+
 def test_a_refusal_leaves_the_connection_usable(gateway, upstream, key):
     with gateway.connect() as connection:
         for _ in range(3):

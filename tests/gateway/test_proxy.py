@@ -234,6 +234,21 @@ def test_no_route_is_a_404(start_gateway, upstream):
     assert upstream.arrived() == 0
 
 
+def test_several_listeners(start_gateway, upstream):
+    gateway = start_gateway({"path": "/*"}, listen=["127.0.0.1:0", "127.0.0.1:0"])
+    assert len(set(gateway.addresses)) == 2
+    for address in gateway.addresses:
+        with Connection(address) as connection:
+            assert connection.request("POST", "/", key=new_key()).status == 200
+
+
+def test_an_http_1_0_connection_is_kept_only_if_asked_for(gateway, upstream):
+    with gateway.connect() as connection:
+        for _ in range(2):
+            connection.send(b"GET /old HTTP/1.0\r\nHost: h\r\nConnection: keep-alive\r\n\r\n")
+            assert connection.read_response("GET").header("Connection").lower() == "keep-alive"
+
+
 def test_256_connections_at_once(gateway, upstream):
     connections = [gateway.connect() for _ in range(256)]
     try:

@@ -5,7 +5,8 @@ import time
 import pytest
 
 from http_client import request_bytes
-from semel_harness import assert_problem, assert_replay, eventually, let_pass, new_key
+from semel_harness import (SANITIZED, TIME_SCALE, assert_problem, assert_replay, eventually,
+                           let_pass, new_key)
 
 BODY = {"amount": 100}
 
@@ -88,6 +89,27 @@ def test_expired_records_are_removed_in_the_background(gateway, upstream):
     for _ in range(30):
         assert gateway.post("/short", json=BODY, key=new_key()).status == 200
     eventually(lambda: gateway.metrics()["semel_purged_records_total"] >= before + 30)
+
+
+def test_removing_a_large_backlog_does_not_stall_live_traffic(gateway, upstream):
+    backlog = 500 if SANITIZED else 2000
+    before = gateway.metrics()["semel_purged_records_total"]
+    senders = [gateway.connect() for _ in range(20)]
+    each = backlog // len(senders)
+    for connection in senders:
+        connection.send(b"".join(request_bytes("POST", "/short", key=new_key())
+                                 for _ in range(each)))
+    for connection in senders:
+        assert {connection.read_response().status for _ in range(each)} == {200}
+        connection.close()
+    slowest, deadline = 0.0, time.monotonic() + 30 * TIME_SCALE
+    with gateway.connect() as connection:
+        while gateway.metrics()["semel_purged_records_total"] < before + backlog:
+            assert time.monotonic() < deadline, "the backlog is not removed"
+            begun = time.monotonic()
+            assert connection.request("POST", "/v1/charges", key=new_key()).status == 200
+            slowest = max(slowest, time.monotonic() - begun)
+    assert slowest < 0.5 * TIME_SCALE
 
 
 def test_the_policy_is_published(gateway, upstream):

@@ -4,7 +4,8 @@ Semel never pretends to."""
 import pytest
 
 from http_client import ConnectionEnded, request_bytes
-from semel_harness import assert_problem, assert_replay, eventually, let_pass, new_key, settle
+from semel_harness import (assert_problem, assert_replay, eventually, let_pass, new_key, scaled,
+                           settle)
 
 BODY = {"amount": 100}
 LOST = ["close=before", "close=reset", "close=mid", "close=midreset", "chunked; close=mid",
@@ -18,10 +19,10 @@ def gateway(module_gateway):
         {"name": "retry", "path": "/retry", "unknown": "retry"},
         {"name": "fail", "path": "/fail", "unknown": "fail"},
         {"name": "held-for", "path": "/held-for", "hold_for": "1s"},
-        {"name": "slow", "path": "/slow", "upstream_timeout": "300ms", "late_answer": "60s"},
-        {"name": "slow-fail", "path": "/slow-fail", "upstream_timeout": "300ms",
+        {"name": "slow", "path": "/slow", "upstream_timeout": scaled(300), "late_answer": "60s"},
+        {"name": "slow-fail", "path": "/slow-fail", "upstream_timeout": scaled(300),
          "late_answer": "300ms", "unknown": "fail"},
-        {"name": "deaf", "path": "/deaf", "upstream_timeout": "300ms", "late_answer": "300ms"})
+        {"name": "deaf", "path": "/deaf", "upstream_timeout": scaled(300), "late_answer": "300ms"})
 
 
 def refused_for_now(answer):
@@ -179,8 +180,8 @@ def test_an_accepting_upstream_that_closes_at_once_is_unknown(start_gateway, raw
 
 def test_a_late_first_attempt_never_overwrites_the_second(start_gateway, upstream, key):
     """Attempt 1 outlives its time out; whatever runs next, one answer is recorded and stays."""
-    gateway = start_gateway({"path": "/charges", "unknown": "retry", "upstream_timeout": "300ms",
-                             "late_answer": "60s"})
+    gateway = start_gateway({"path": "/charges", "unknown": "retry", "late_answer": "60s",
+                             "upstream_timeout": scaled(300)})
     first = gateway.post("/charges", json=BODY, key=key, test="gate=zombie; header.X-From=first")
     assert_problem(first, 504, "upstream-timeout")
     second = gateway.post("/charges", json=BODY, key=key, test="header.X-From=second")

@@ -6,7 +6,8 @@ import threading
 import pytest
 
 from http_client import TIMEOUT, ConnectionEnded, request_bytes
-from semel_harness import assert_problem, assert_replay, eventually, let_pass, new_key
+from semel_harness import (TIME_SCALE, assert_problem, assert_replay, eventually, let_pass,
+                           new_key, scaled)
 
 BODY = {"amount": 100}
 
@@ -42,11 +43,11 @@ def test_connections_are_kept_and_reused(start_gateway, upstream):
 
 
 def test_a_keyed_request_does_not_use_a_connection_that_was_idle_too_long(start_gateway, upstream):
-    gateway = start_gateway({"path": "/*", "upstream_idle": "200ms"}, workers=1)
+    gateway = start_gateway({"path": "/*", "upstream_idle": scaled(300)}, workers=1)
     gateway.post("/", key=new_key())
     gateway.post("/", key=new_key())
     assert upstream.connections() == 1
-    let_pass(0.4)
+    let_pass(0.6 * TIME_SCALE)
     gateway.post("/", key=new_key())
     assert upstream.connections() == 2
 

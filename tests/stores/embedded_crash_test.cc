@@ -168,6 +168,7 @@ TEST_F(PowerCutTest, OnlyTheDamageMattersForTheVerdict) {
 // ---- A kill: a child writes until it is killed and tells each acknowledged swap through a pipe.
 
 constexpr const char* kChildPath = "SEMEL_CRASH_TEST_PATH";
+constexpr const char* kChildSyncs = "SEMEL_CRASH_TEST_SYNCS";
 constexpr int kChildPipe = 3;
 constexpr std::uint64_t kWriters = 16;
 
@@ -193,7 +194,8 @@ asio::awaitable<void> write_for_ever(Store& store, std::uint64_t writer) {
 // Not a test: what the child runs. It is a process of its own, since a fork would not take the
 // threads of RocksDB with it.
 TEST(EmbeddedKill, DISABLED_Child) {
-  const auto store = open_or_throw({.path = std::getenv(kChildPath)});
+  const bool syncs = std::getenv(kChildSyncs) == std::string_view("yes");
+  const auto store = open_or_throw({.path = std::getenv(kChildPath), .sync = syncs});
   asio::io_context io;
   for (std::uint64_t writer = 0; writer < kWriters; ++writer) {
     asio::co_spawn(io, write_for_ever(*store, writer), asio::detached);
@@ -202,7 +204,7 @@ TEST(EmbeddedKill, DISABLED_Child) {
 }
 
 // Runs the child for a while, kills it, and adds what it had acknowledged to `last`.
-void write_and_kill(const fs::path& path, std::map<std::uint64_t, Version>& last) {
+void write_and_kill(const EmbeddedOptions& options, std::map<std::uint64_t, Version>& last) {
   int ends[2];
   ASSERT_EQ(pipe2(ends, O_CLOEXEC), 0);
   posix_spawn_file_actions_t actions;
@@ -213,7 +215,8 @@ void write_and_kill(const fs::path& path, std::map<std::uint64_t, Version>& last
   std::string disabled = "--gtest_also_run_disabled_tests";
   std::string brief = "--gtest_brief=1";
   char* arguments[] = {program.data(), filter.data(), disabled.data(), brief.data(), nullptr};
-  setenv(kChildPath, path.c_str(), 1);
+  setenv(kChildPath, options.path.c_str(), 1);
+  setenv(kChildSyncs, options.sync ? "yes" : "no", 1);
   pid_t child = 0;
   ASSERT_EQ(posix_spawn(&child, program.c_str(), &actions, nullptr, arguments, environ), 0);
   posix_spawn_file_actions_destroy(&actions);
@@ -231,13 +234,15 @@ void write_and_kill(const fs::path& path, std::map<std::uint64_t, Version>& last
   EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
 }
 
-TEST(EmbeddedKill, WhatWasAcknowledgedIsThere) {
+class EmbeddedKillTest : public testing::TestWithParam<bool> {};
+
+TEST_P(EmbeddedKillTest, WhatWasAcknowledgedIsThere) {
   const ScratchDirectory directory;
-  const fs::path path = directory.path() / "store";
+  const EmbeddedOptions options{.path = directory.path() / "store", .sync = GetParam()};
   std::map<std::uint64_t, Version> last;
-  for (int round = 0; round < 5; ++round) {
-    write_and_kill(path, last);
-    const auto store = open_or_throw({.path = path});
+  for (int round = 0; round < 4; ++round) {
+    write_and_kill(options, last);
+    const auto store = open_or_throw(options);
     for (const auto& [writer, version] : last) {
       const auto found = run(store->read(id_of(writer)));
       ASSERT_TRUE(found && *found);
@@ -247,6 +252,9 @@ TEST(EmbeddedKill, WhatWasAcknowledgedIsThere) {
     }
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(Durability, EmbeddedKillTest, testing::Bool(),
+                         [](const auto& test) { return test.param ? "power" : "crash"; });
 
 }  // namespace
 }  // namespace semel

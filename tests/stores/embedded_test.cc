@@ -196,10 +196,15 @@ TEST_F(EmbeddedFaultTest, SwapsThatWaitAreCommittedTogether) {
 TEST_F(EmbeddedFaultTest, ADuplicateIsAnsweredWithoutWaitingForTheDisk) {
   const auto store = open_or_throw(options_);
   apply(*store, id_of(1), 0, claim_of(id_of(1)));
-  const int before = files_.syncs;
-  const SwapResult again = run(store->swap(id_of(1), 0, claim_of(id_of(1))));
-  EXPECT_TRUE(std::holds_alternative<swap::Conflict>(again));
-  EXPECT_EQ(files_.syncs, before);
+  files_.sync_takes = 50ms;
+  asio::io_context io;
+  std::vector<std::string> answered;
+  asio::co_spawn(io, store->swap(id_of(2), 0, claim_of(id_of(2))),
+                 [&](std::exception_ptr, SwapResult) { answered.push_back("new key"); });
+  asio::co_spawn(io, store->swap(id_of(1), 0, claim_of(id_of(1))),
+                 [&](std::exception_ptr, SwapResult) { answered.push_back("duplicate"); });
+  io.run();
+  EXPECT_THAT(answered, testing::ElementsAre("duplicate", "new key"));
 }
 
 // The whole group is unknown, nothing is taken after it, and opening anew finds a whole state.

@@ -14,7 +14,7 @@ import threading
 import time
 import uuid
 
-from http_client import TIME_SCALE, TIMEOUT, Connection, ConnectionEnded, request_bytes
+from http_client import TIME_SCALE, TIMEOUT, Connection, request_bytes
 
 SANITIZER_REPORTS = ("ERROR: AddressSanitizer", "ERROR: LeakSanitizer",
                      "WARNING: ThreadSanitizer", "runtime error:")
@@ -104,8 +104,9 @@ class Gateway:
             if line == "ready":
                 break
             if match := re.fullmatch(r"listening (http|admin) 127\.0\.0\.1:(\d+)", line):
-                found.setdefault(match[1], ("127.0.0.1", int(match[2])))
-        self.address, self.admin_address = found["http"], found["admin"]
+                found.setdefault(match[1], []).append(("127.0.0.1", int(match[2])))
+        self.addresses = found["http"]
+        self.address, self.admin_address = found["http"][0], found["admin"][0]
 
     @property
     def running(self):
@@ -273,6 +274,11 @@ def eventually(check, timeout=TIMEOUT, every=0.02):
             return found
         assert time.monotonic() < deadline, f"not within {timeout} s; last: {found!r}"
         time.sleep(every)
+
+
+def scaled(milliseconds):
+    """A duration for the configuration that a slow build must be able to keep, too."""
+    return f"{int(milliseconds * TIME_SCALE)}ms"
 
 
 def let_pass(seconds):

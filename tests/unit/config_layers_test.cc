@@ -29,6 +29,12 @@ TEST(ConfigLayers, DefaultsLieUnderARoute) {
   EXPECT_EQ(route.fingerprint.body, BodyFingerprint::raw);
 }
 
+TEST(ConfigLayers, ARouteCanSayWhatIsBuiltInAgain) {
+  EXPECT_EQ(route_over("hold_for: 1d", "hold_for: never").policy.hold_for, Duration::max());
+  EXPECT_EQ(route_over("key: {pointer: /id}", "key: {pointer: ''}").key.pointer, "");
+  EXPECT_EQ(route_over("docs_url: /a", "docs_url: ''").docs_url, "");
+}
+
 TEST(ConfigLayers, ReportsAnErrorInDefaultsOnce) {
   const std::string routes = with_paths({"/a", "/b"});
   EXPECT_THAT(errors_of("defaults: {ttll: 1h}\n" + routes),

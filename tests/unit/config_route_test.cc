@@ -214,6 +214,22 @@ TEST(ConfigRoute, RefusesBadValues) {
   });
 }
 
+TEST(ConfigRoute, AWrongTypeIsReportedOnceAndReadNoFurther) {
+  expect_refused({
+      {"name: []", "name: must be a single value, not a list"},
+      {"methods: [[]]", "methods[0]: must be a single value"},
+      {"profile: []", "profile: must be a single value"},
+      {"key: {header: []}", "key.header: must be a single value"},
+      {"key: {from: pointer, pointer: []}", "key.pointer: must be a single value"},
+      {"fingerprint: {include: [[]]}", "fingerprint.include[0]: must be a single value"},
+      {"outcomes: []", "outcomes: must be a mapping"},
+      {"outcomes: {final: [[]]}", "outcomes.final[0]: must be a single value"},
+      {"hold_for: []", "hold_for: must be a single value"},
+      {"docs_url: []", "docs_url: must be a single value"},
+      {"statuses: {mismatch: []}", "statuses.mismatch: must be a single value"},
+  });
+}
+
 TEST(ConfigRoute, RefusesBadKeyRules) {
   expect_refused({
       {"key: Idempotency-Key", "key: must be a mapping"},
@@ -340,6 +356,10 @@ TEST(ConfigRoute, RefusesBadPaths) {
                 ElementsAre(AllOf(HasSubstr("routes[0].path: "), HasSubstr(expected))))
         << path;
   }
+  EXPECT_THAT(errors_of(with_paths({"", "a", "a", "/b"})),
+              ElementsAre(HasSubstr("routes[0].path: '' must be 1 to 1024"),
+                          HasSubstr("routes[1].path: 'a' must begin"),
+                          HasSubstr("routes[2].path: 'a' must begin")));
   config_of(with_paths({"/a/{id}/b_2/{x}/*", "/a/", "/a", "/", "/%2F"}));
 }
 

@@ -19,6 +19,7 @@ using testing::ElementsAre;
 using testing::EndsWith;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::SizeIs;
 using testing::StartsWith;
 
 TEST(Config, FillsInEveryDefault) {
@@ -138,6 +139,18 @@ TEST(Config, RefusesWrongTypes) {
               ElementsAre(HasSubstr("listen: must be a list")));
   EXPECT_THAT(errors_of("[1, 2]"), ElementsAre(HasSubstr("must be a mapping")));
   EXPECT_THAT(errors_of("# nothing\n"), ElementsAre(HasSubstr("the file is empty")));
+}
+
+TEST(Config, AWrongTypeIsReportedOnceAndReadNoFurther) {
+  for (const char* top :
+       {"listen: [[]]", "namespace: []", "admin: {listen: []}", "store: {path: []}",
+        "store: {kind: {}}", "store_keys: []", "trusted_proxies: [[]]", "tenant: {from: []}",
+        "limits: {connections: []}", "limits: {header_bytes: []}", "drain_timeout: []"}) {
+    EXPECT_THAT(errors_of(with_top(top)), ElementsAre(HasSubstr("must be a"))) << top;
+  }
+  EXPECT_THAT(errors_of(with_top("tenant: {from: header, name: []}\ntrusted_proxies: ['::1']")),
+              ElementsAre(HasSubstr("tenant.name: must be a single value")));
+  EXPECT_THAT(errors_of(with_top("store: {path: '${NOPE}'}")), SizeIs(1));
 }
 
 TEST(Config, RefusesBadValues) {

@@ -1,0 +1,72 @@
+"""The rules of the house that a machine can check: who may include whom, where time and randomness
+come from, formatting, and that documents name what exists."""
+import pathlib
+import re
+import subprocess
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+SOURCES = [p for folder in ("include", "src", "tests", "bench", "fuzz") for p in
+           (ROOT / folder).rglob("*") if p.suffix in (".h", ".cc")]
+
+# A folder may include what stands to the right of it, and itself.
+MAY_INCLUDE = {
+    "core": set(),
+    "engine": {"core"},
+    "net": {"core"},
+    "stores": {"engine", "net", "core"},
+    "gateway": {"stores", "engine", "net", "core"},
+    "admin": {"gateway", "stores", "engine", "net", "core"},
+    "cli": {"admin", "gateway", "stores", "engine", "net", "core"},
+}
+
+
+def includes(path):
+    return re.findall(r'^#include [<"]([^>"]+)[>"]', path.read_text(), re.M)
+
+
+def test_dependencies_point_down_the_page():
+    bad = []
+    for folder, allowed in MAY_INCLUDE.items():
+        for path in (ROOT / "src" / folder).glob("*"):
+            for name in includes(path):
+                top = name.split("/")[0]
+                if top in MAY_INCLUDE and top != folder and top not in allowed:
+                    bad.append(f"{path.relative_to(ROOT)} includes {name}")
+    assert not bad
+
+
+def test_the_core_is_pure():
+    bad = [f"{path.name}: {name}" for path in (ROOT / "src/core").glob("*")
+           for name in includes(path) if name.startswith("boost/asio") or
+           name in ("semel/store.h", "semel/clock.h", "semel/engine.h", "chrono", "thread")]
+    assert not bad
+
+
+def test_time_and_randomness_come_from_one_file():
+    allowed = {"src/engine/system.cc"}
+    pattern = re.compile(r"system_clock::now|random_device|RAND_bytes|\bgettimeofday\b")
+    bad = [str(p.relative_to(ROOT)) for p in SOURCES if "src" in p.parts or "include" in p.parts
+           if pattern.search(p.read_text()) and str(p.relative_to(ROOT)) not in allowed]
+    assert not bad
+
+
+def test_formatting():
+    files = [str(p) for p in SOURCES]
+    result = subprocess.run(["clang-format-19", "--dry-run", "-Werror", *files],
+                            capture_output=True, text=True)
+    assert result.returncode == 0, result.stderr[:3000]
+
+
+def test_no_file_has_two_jobs():
+    long = [f"{p.relative_to(ROOT)}: {n}" for p in SOURCES
+            if (n := len(p.read_text().splitlines())) > 600]
+    assert not long
+
+
+def test_documents_link_to_what_exists():
+    bad = []
+    for page in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")]:
+        for target in re.findall(r"\]\(([^)#]+)", page.read_text()):
+            if "://" not in target and not (page.parent / target).exists():
+                bad.append(f"{page.relative_to(ROOT)}: {target}")
+    assert not bad
