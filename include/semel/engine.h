@@ -179,10 +179,12 @@ class Engine {
 
   void stop();
 
-  // The number of executions in this process, and since when the oldest runs.
+  // The number of executions in this process, since when the oldest runs, and how many wait for
+  // them.
   struct Running {
     std::size_t executions = 0;
     std::optional<Time> oldest;
+    std::size_t waiters = 0;
   };
   Running running() const;
 

@@ -29,8 +29,10 @@ Answer text(int status, std::string body, std::string type = "text/plain; charse
 // A page that a browser was tricked into loading from elsewhere carries another host's name.
 bool is_own_host(std::string_view host) {
   if (host.starts_with('[')) return host.substr(0, host.find(']') + 1) == "[::1]";
-  const std::string_view name = host.substr(0, host.find(':'));
-  return net::iequals(name, "localhost") || name.starts_with("127.");
+  const std::string name(host.substr(0, host.find(':')));
+  boost::system::error_code error;
+  const auto address = asio::ip::make_address_v4(name, error);
+  return net::iequals(name, "localhost") || (!error && address.is_loopback());
 }
 
 double seconds_since(Time now, Time then) {
@@ -132,6 +134,7 @@ std::string Admin::metrics() const {
   if (stats.oldest_unknown) {
     snapshot.oldest_unknown_seconds = seconds_since(now, *stats.oldest_unknown);
   }
+  snapshot.waiting = static_cast<double>(running.waiters);
   snapshot.connections = static_cast<double>(gateway_.connections.load());
   return gateway_.metrics.render(snapshot);
 }

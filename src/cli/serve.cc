@@ -3,6 +3,8 @@
 #include <boost/asio/signal_set.hpp>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
+#include <functional>
 
 #include "admin/admin.h"
 #include "cli/commands.h"
@@ -60,12 +62,24 @@ int serve(const std::string& file) {
   signals.async_wait([&](const boost::system::error_code& error, int) {
     if (!error) (*server)->drain();
   });
+  // Whoever sends SIGHUP wants a reload, not the end of the gateway.
+  boost::asio::signal_set hangups((*server)->context(), SIGHUP);
+  std::function<void()> on_hangup = [&] {
+    hangups.async_wait([&](const boost::system::error_code& error, int) {
+      if (error) return;
+      log_event(LogLevel::warn, "SIGHUP ignored: restart to change the configuration", {});
+      on_hangup();
+    });
+  };
+  on_hangup();
   for (const HostPort& at : (*server)->listening()) announce("http", at);
   announce("admin", (*admin)->listening());
   std::puts("ready");
   std::fflush(stdout);
   (*server)->run();
   flush_log();
+  // A store that has stopped is not closed: closing would sync once more what failed to be synced.
+  if ((*server)->gateway().store.trouble()) std::_Exit(kExitOk);
   return kExitOk;
 }
 

@@ -133,6 +133,7 @@ Engine::Running Executions::summary() const {
     std::lock_guard lock(shard.mutex);
     for (const auto& [id, slot] : shard.slots) {
       for (const auto& execution : slot) {
+        sum.waiters += execution.waiters.size();
         if (execution.started_at == kNever) continue;
         ++sum.executions;
         oldest = std::min(oldest, execution.started_at);

@@ -255,9 +255,9 @@ void check_paths(const std::vector<Field>& fields, const std::vector<RouteConfig
   std::vector<PathPattern> patterns;
   for (std::size_t i = 0; i < routes.size(); ++i) {
     patterns.push_back(parse_path(routes[i].path));
-    if (routes[i].path.empty()) continue;  // reported
     for (std::size_t earlier = 0; earlier < i; ++earlier) {
-      if (routes[earlier].path.empty() || !covers(patterns[earlier], patterns[i])) continue;
+      const bool is_reported = routes[earlier].path.empty();
+      if (is_reported || !covers(patterns[earlier], patterns[i])) continue;
       const std::string message =
           fmt::format("never matches: the first match wins, and {} on line {} comes before",
                       quote(routes[earlier].path), routes[earlier].line);

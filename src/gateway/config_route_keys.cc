@@ -22,7 +22,7 @@ constexpr std::size_t kNameLengthMax = 128;
 constexpr std::size_t kPathLengthMax = 1024;
 constexpr std::size_t kUrlLengthMax = 1024;
 constexpr std::size_t kVersionLengthMax = 64;
-constexpr std::size_t kBodyBytesMax = std::size_t{1} << 30;
+constexpr std::size_t kBodySizeMax = std::size_t{1} << 30;
 
 // True where the key may stand; else it has been reported.
 bool is_in_route(const Field& field, const RouteDraft& draft) {
@@ -202,10 +202,10 @@ constexpr std::array kRouteKeys = std::to_array<Key<RouteDraft>>({
     {"resource", kLaterKey},
     {"max_request_body",
      [](const Field& f, RouteDraft& d) {
-       f.read_size(d.config.max_request_body, 0, kBodyBytesMax);
+       f.read_size(d.config.max_request_body, 0, kBodySizeMax);
      }},
     {"max_stored_body",
-     [](const Field& f, RouteDraft& d) { f.read_size(d.config.max_stored_body, 0, kBodyBytesMax); }},
+     [](const Field& f, RouteDraft& d) { f.read_size(d.config.max_stored_body, 0, kBodySizeMax); }},
     {"max_spilled_body", kLaterKey},
     {"replay_headers",
      [](const Field& f, RouteDraft& d) { read_replay_headers(f, d.config); }},

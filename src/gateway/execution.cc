@@ -81,7 +81,7 @@ std::string Execution::head() const {
   } else if (!key_in_header_) {
     extra.push_back({"Idempotency-Key", quoted_key(claim_.record.key)});
   }
-  return upstream_head(request_.message, call_->base_path(), request_.target.origin,
+  return upstream_head(request_.message, route_.key, call_->base_path(), request_.target.origin,
                        request_.forwarded, {false, body_.size()}, drop, extra);
 }
 
@@ -223,8 +223,9 @@ awaitable<void> execute_unkeyed(const UnkeyedRequest& unkeyed, std::vector<Heade
   Gateway& gateway = request.gateway();
   const RouteConfig& route = gateway.config.routes[unkeyed.route];
   UpstreamCall call(request.worker, unkeyed.route);
-  const std::string head = upstream_head(request.message, call.base_path(), request.target.origin,
-                                         request.forwarded, {false, unkeyed.body.size()}, {}, {});
+  const std::string head =
+      upstream_head(request.message, route.key, call.base_path(), request.target.origin,
+                    request.forwarded, {false, unkeyed.body.size()}, {}, {});
   const auto sent = co_await call.send(head, unkeyed.body);
   auto received = UpstreamCall::Received::broken;
   if (std::holds_alternative<UpstreamCall::Sent>(sent)) {

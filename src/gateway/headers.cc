@@ -118,10 +118,10 @@ bool HopByHop::contains(std::string_view name) const {
   return listed(kHopByHop, name) || listed(named_, name);
 }
 
-std::string upstream_head(const net::Request& request, std::string_view base_path,
-                          std::string_view origin_target, const Forwarded& forwarded,
-                          const BodyFraming& framing, const std::vector<std::string>& drop,
-                          const std::vector<Header>& extra) {
+std::string upstream_head(const net::Request& request, const KeyConfig& key,
+                          std::string_view base_path, std::string_view origin_target,
+                          const Forwarded& forwarded, const BodyFraming& framing,
+                          const std::vector<std::string>& drop, const std::vector<Header>& extra) {
   std::string head;
   head.reserve(512);
   head.append(request.method()).append(" ").append(base_path).append(origin_target);
@@ -129,8 +129,12 @@ std::string upstream_head(const net::Request& request, std::string_view base_pat
   const HopByHop hop_by_hop(request.fields());
   for (const net::Field& field : request.fields()) {
     if (iequals(field.name, "Content-Length") || iequals(field.name, "Expect") ||
-        is_forwarded(field.name) || has_prefix(field.name, "Semel-") ||
-        hop_by_hop.contains(field.name) || listed(drop, field.name)) {
+        is_forwarded(field.name) || has_prefix(field.name, "Semel-") || listed(drop, field.name)) {
+      continue;
+    }
+    const bool protects = iequals(field.name, "Host") || iequals(field.name, key.header) ||
+                          listed(key.aliases, field.name);
+    if (hop_by_hop.contains(field.name) && !protects) {
       continue;
     }
     append_header(head, field.name, field.value);

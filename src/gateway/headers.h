@@ -37,10 +37,11 @@ struct BodyFraming {
 
 // Builds the head of the request that goes to the upstream. Hop-by-hop fields, forged Semel-*
 // fields and Expect are left out; `drop` names further fields; `extra` is appended as it is.
-std::string upstream_head(const net::Request& request, std::string_view base_path,
-                          std::string_view origin_target, const Forwarded& forwarded,
-                          const BodyFraming& framing, const std::vector<std::string>& drop,
-                          const std::vector<Header>& extra);
+// Connection cannot remove the Host, or the key: the executor may rely on it.
+std::string upstream_head(const net::Request& request, const KeyConfig& key,
+                          std::string_view base_path, std::string_view origin_target,
+                          const Forwarded& forwarded, const BodyFraming& framing,
+                          const std::vector<std::string>& drop, const std::vector<Header>& extra);
 
 // Calls `use(field)` for every end-to-end field of an answer that the client that caused it gets.
 // What only Semel may say is left out of the answer to a keyed request.

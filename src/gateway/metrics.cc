@@ -68,6 +68,8 @@ Metrics::Metrics(const std::vector<RouteConfig>& routes) {
   unknown_ = gauge(registry_, "semel_unknown_records", "Records whose outcome nobody knows");
   oldest_unknown_ = gauge(registry_, "semel_oldest_unknown_seconds",
                           "How long the oldest of them has been unknown");
+  waiting_ =
+      gauge(registry_, "semel_waiting", "Duplicates held until the execution they wait for ends");
   connections_ = gauge(registry_, "semel_connections", "Open client connections");
   gauge(registry_, "semel_up", "1 while the process runs")->Set(1);
   prometheus::BuildGauge()
@@ -99,6 +101,7 @@ std::string Metrics::render(const Snapshot& snapshot) {
   oldest_in_progress_->Set(snapshot.oldest_in_progress_seconds);
   unknown_->Set(snapshot.unknown_records);
   oldest_unknown_->Set(snapshot.oldest_unknown_seconds);
+  waiting_->Set(snapshot.waiting);
   connections_->Set(snapshot.connections);
   return prometheus::TextSerializer().Serialize(registry_.Collect());
 }

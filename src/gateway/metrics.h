@@ -48,6 +48,7 @@ class Metrics {
     double oldest_in_progress_seconds = 0;
     double unknown_records = 0;
     double oldest_unknown_seconds = 0;
+    double waiting = 0;
     double connections = 0;
   };
   // Prometheus text format.
@@ -72,6 +73,7 @@ class Metrics {
   prometheus::Gauge* oldest_in_progress_;
   prometheus::Gauge* unknown_;
   prometheus::Gauge* oldest_unknown_;
+  prometheus::Gauge* waiting_;
   prometheus::Gauge* connections_;
 };
 

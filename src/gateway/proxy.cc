@@ -93,8 +93,8 @@ bool Proxying::take_buffered_body() {
 }
 
 std::string Proxying::head(const BodyFraming& framing) const {
-  return upstream_head(request_.message, picked_.upstream.base_path, request_.target.origin,
-                       request_.forwarded, framing, {}, {});
+  return upstream_head(request_.message, route_.key, picked_.upstream.base_path,
+                       request_.target.origin, request_.forwarded, framing, {}, {});
 }
 
 awaitable<bool> Proxying::connect(bool allow_idle) {
@@ -196,6 +196,8 @@ awaitable<void> Proxying::exchange_streaming() {
 awaitable<void> Proxying::pump_request() {
   const bool chunked = !request_.message.body_length();
   while (!answer_ended_) {
+    // While the client is to send, the upstream's time does not run.
+    upstream_->clear_deadline();
     request_.client.set_deadline(limits_.body_timeout);
     const auto piece = co_await request_.client.read_piece(request_.message);
     if (answer_ended_) co_return;
@@ -221,6 +223,7 @@ awaitable<void> Proxying::pump_request() {
     if (request_.message.is_done() && piece->empty()) break;
   }
   request_sent_ = !answer_ended_;
+  if (request_sent_) upstream_->set_deadline(route_.upstream_timeout);
 }
 
 awaitable<net::IoResult<void>> Proxying::read_answer_head() {
@@ -260,7 +263,7 @@ awaitable<void> Proxying::relay_answer() {
 
 awaitable<void> Proxying::relay_body(std::string head, BodyEnd end) {
   while (!response_->is_done()) {
-    upstream_->set_deadline(route_.upstream_timeout);
+    if (request_sent_) upstream_->set_deadline(route_.upstream_timeout);
     // What has arrived goes out with the head; a head alone does not wait for the body.
     auto piece = upstream_->buffered_piece(*response_);
     if (piece && piece->empty() && !response_->is_done()) {

@@ -51,8 +51,9 @@ std::expected<std::string, std::string> from_authorization(const net::Request& r
   }
   const std::size_t space = value->find(' ');
   const std::string_view scheme = value->substr(0, space);
-  const std::string_view credential =
+  std::string_view credential =
       space == std::string_view::npos ? std::string_view{} : value->substr(space + 1);
+  credential.remove_prefix(std::min(credential.find_first_not_of(' '), credential.size()));
   for (const std::string_view changing :
        {"AWS4-HMAC-SHA256", "DPoP", "Digest", "Signature", "OAuth", "Negotiate", "NTLM", "Hawk"}) {
     if (net::iequals(scheme, changing)) {

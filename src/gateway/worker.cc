@@ -52,21 +52,36 @@ void Worker::run() {
 
 void Worker::drain() {
   asio::post(context_, [this] {
-    boost::system::error_code ignored;
-    for (auto& acceptor : acceptors_) acceptor.close(ignored);
+    for (auto& acceptor : acceptors_) close_gently(acceptor);
   });
 }
 
+// Closing a listener resets the connections that the kernel has accepted and we have not yet.
+void Worker::close_gently(tcp::acceptor& acceptor) {
+  boost::system::error_code error;
+  acceptor.non_blocking(true, error);
+  while (!error) {
+    tcp::socket socket(context_);
+    acceptor.accept(socket, error);
+    if (!error) asio::co_spawn(context_, serve_client(*this, std::move(socket)), asio::detached);
+  }
+  acceptor.close(error);
+}
+
 awaitable<void> Worker::accept(tcp::acceptor& acceptor) {
+  bool failing = false;
   while (acceptor.is_open()) {
     boost::system::error_code error;
     tcp::socket socket(context_);
     co_await acceptor.async_accept(socket, asio::redirect_error(asio::use_awaitable, error));
     if (!error) {
+      failing = false;
       asio::co_spawn(context_, serve_client(*this, std::move(socket)), asio::detached);
     } else if (acceptor.is_open()) {
       // Out of file descriptors, most likely: accepting again at once would spin.
-      log_event(LogLevel::warn, "accept failed", {{"why", error.message()}});
+      if (!std::exchange(failing, true)) {
+        log_event(LogLevel::warn, "accept failed", {{"why", error.message()}});
+      }
       co_await gateway_.clock.sleep(kAcceptPause);
     }
   }

@@ -40,6 +40,7 @@ class Worker {
 
  private:
   boost::asio::awaitable<void> accept(boost::asio::ip::tcp::acceptor& acceptor);
+  void close_gently(boost::asio::ip::tcp::acceptor& acceptor);
   boost::asio::awaitable<void> prune();
 
   Gateway& gateway_;

@@ -18,6 +18,8 @@ using boost::system::error_code;
 namespace {
 constexpr std::size_t kReadBytes = 4 * 1024;         // a head and a small body
 constexpr std::size_t kStreamReadBytes = 64 * 1024;  // the rest of a large body
+// A chunk's size line, or all trailers together.
+constexpr std::size_t kChunkLineBytesMax = 16 * 1024;
 constexpr std::size_t kIdleBufferBytesMax = 16 * 1024;
 constexpr auto kLinger = std::chrono::seconds(2);
 constexpr std::size_t kLingerBytesMax = 4 * 1024 * 1024;
@@ -93,6 +95,7 @@ IoResult<std::string_view> Connection::buffered_piece(Message<is_request>& messa
       return piece;
     }
     in_.consume(used);
+    if (error && in_.size() > kChunkLineBytesMax) return std::unexpected(IoError::malformed);
     if (error) break;
   }
   return std::string_view{};

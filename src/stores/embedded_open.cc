@@ -49,7 +49,8 @@ std::string errno_text() {
 // A directory that is not synced into its parent can be gone after a power cut, store and all.
 std::expected<void, std::string> make_directory(const fs::path& path) {
   const fs::path parent = path.parent_path();
-  if (!fs::exists(parent)) {
+  std::error_code ignored;
+  if (!fs::exists(parent, ignored)) {
     if (auto made = make_directory(parent); !made) return made;
   }
   if (mkdir(path.c_str(), S_IRWXU) != 0) {
@@ -67,7 +68,10 @@ std::expected<void, std::string> make_directory(const fs::path& path) {
 std::expected<void, std::string> prepare_directory(const fs::path& path) {
   std::error_code failed;
   const fs::file_status status = fs::status(path, failed);
-  if (status.type() == fs::file_type::not_found) return make_directory(fs::absolute(path));
+  if (status.type() == fs::file_type::not_found) {
+    const fs::path whole = fs::absolute(path).lexically_normal();
+    return make_directory(whole.has_filename() ? whole : whole.parent_path());
+  }
   if (failed) return refuse(path, failed.message());
   if (!fs::is_directory(status)) return refuse(path, "is not a directory");
   if (access(path.c_str(), R_OK | W_OK | X_OK) != 0) {

@@ -14,7 +14,7 @@ std::expected<std::unique_ptr<Store>, std::string> open_store(
       EmbeddedOptions options;
       options.path = config.path;
       options.sync = config.durability == Durability::power;
-      (void)committed;
+      options.committed = std::move(committed);
       return EmbeddedStore::open(options);
     }
   }

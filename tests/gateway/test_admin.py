@@ -6,7 +6,7 @@ import re
 import pytest
 
 from http_client import Connection, request_bytes
-from semel_harness import Background, eventually, let_pass, new_key, settle
+from semel_harness import Background, eventually, let_pass, new_key
 
 BODY = {"amount": 100}
 HISTOGRAMS = ["semel_store_swap_seconds", "semel_store_batch_size", "semel_upstream_seconds"]
@@ -101,7 +101,7 @@ def test_waited(gateway, upstream, key):
         connection.send(request_bytes("POST", "/waiting", json=BODY, key=key, test="gate=g"))
         upstream.wait_effects(1, key)
         duplicate = Background(gateway.post, "/waiting", json=BODY, key=key)
-        settle()
+        eventually(lambda: gateway.metrics()["semel_waiting"] == 1)
         upstream.open_gate("g")
         connection.read_response()
     assert duplicate.result().status == 200

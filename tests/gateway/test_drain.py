@@ -2,7 +2,6 @@
 finish in time is unknown, not forgotten."""
 
 import signal
-import socket
 
 import pytest
 
@@ -12,21 +11,13 @@ from semel_harness import TIME_SCALE, assert_problem, assert_replay, eventually
 BODY = {"amount": 100}
 
 
-def refuses_connections(gateway):
-    try:
-        socket.create_connection(gateway.address, timeout=1).close()
-        return False
-    except ConnectionRefusedError:
-        return True
-
-
 def test_a_running_execution_is_finished_and_answered(start_gateway, upstream, key):
     gateway = start_gateway({"path": "/*"}, drain_timeout="60s")
     with gateway.connect() as connection:
         connection.send(request_bytes("POST", "/slow", json=BODY, key=key, test="gate=g"))
         upstream.wait_effects(1, key)
         gateway.terminate()
-        eventually(lambda: refuses_connections(gateway))
+        eventually(lambda: gateway.refuses_connections())
         assert gateway.running
         upstream.open_gate("g")
         first = connection.read_response()
@@ -51,7 +42,7 @@ def test_a_plain_request_is_finished_too(start_gateway, upstream):
         connection.send(request_bytes("POST", "/slow", b"x", test="gate=g"))
         upstream.wait_effects(1)
         gateway.terminate()
-        eventually(lambda: refuses_connections(gateway))
+        eventually(lambda: gateway.refuses_connections())
         upstream.open_gate("g")
         assert connection.read_response().status == 200
     assert gateway.wait() == 0
@@ -64,7 +55,7 @@ def test_an_execution_without_its_client_is_finished_too(start_gateway, upstream
         upstream.wait_effects(1, key)
         connection.reset()
     gateway.terminate()
-    eventually(lambda: refuses_connections(gateway))
+    eventually(lambda: gateway.refuses_connections())
     upstream.open_gate("g")
     assert gateway.wait() == 0
     gateway.start()
@@ -88,7 +79,7 @@ def test_a_request_while_draining_is_served_whole_or_not_at_all(start_gateway, u
         busy.send(request_bytes("POST", "/slow", test="gate=g"))
         upstream.wait_arrived(1, path="/slow")
         gateway.terminate()
-        eventually(lambda: refuses_connections(gateway))
+        eventually(lambda: gateway.refuses_connections())
         try:
             answer = kept.request("POST", "/late", json=BODY, key=key)
             assert answer.status in (200, 503)
@@ -130,7 +121,7 @@ def test_a_second_signal_does_not_make_it_forget(start_gateway, upstream, key):
         connection.send(request_bytes("POST", "/slow", json=BODY, key=key, test="gate=g"))
         upstream.wait_effects(1, key)
         gateway.terminate()
-        eventually(lambda: refuses_connections(gateway))
+        eventually(lambda: gateway.refuses_connections())
         gateway.terminate()
         try:
             upstream.open_gate("g")

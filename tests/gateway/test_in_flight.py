@@ -3,8 +3,7 @@
 import pytest
 
 from http_client import request_bytes
-from semel_harness import (Background, assert_problem, assert_replay, eventually, let_pass, new_key,
-                           settle)
+from semel_harness import (Background, assert_problem, assert_replay, eventually, let_pass, new_key)
 
 BODY = {"amount": 100}
 WAITERS = 8
@@ -48,9 +47,9 @@ def test_conflict(gateway, upstream, key):
     assert upstream.arrived(key) == 1
 
 
-def waiting(gateway, key, path, count=WAITERS):
+def waiting(gateway, key, path, count=WAITERS, others=0):
     calls = [Background(gateway.post, path, json=BODY, key=key) for _ in range(count)]
-    settle()
+    eventually(lambda: gateway.metrics()["semel_waiting"] == count + others)
     assert not any(call.done for call in calls), "a duplicate did not wait"
     return calls
 
@@ -92,7 +91,7 @@ def test_a_crowd_that_waits_for_a_failure_does_not_execute_in_turn(gateway, upst
     try:
         for connection in crowd:
             connection.send(request_bytes("POST", "/wait", json=BODY, key=key))
-        settle()
+        eventually(lambda: gateway.metrics()["semel_waiting"] == len(crowd))
         assert first.finish().status == 503
         assert [connection.read_response().status for connection in crowd] == [503] * len(crowd)
     finally:
@@ -114,7 +113,7 @@ def test_a_waiter_that_goes_away_disturbs_nobody(gateway, upstream, key):
     gone = [gateway.connect() for _ in range(4)]
     for connection in gone:
         connection.send(request_bytes("POST", "/wait", json=BODY, key=key))
-    calls = waiting(gateway, key, "/wait", 2)
+    calls = waiting(gateway, key, "/wait", 2, others=len(gone))
     gone[0].close()
     for connection in gone[1:]:
         connection.reset()

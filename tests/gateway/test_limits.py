@@ -166,7 +166,9 @@ def test_out_of_file_descriptors_is_not_the_end(start_gateway, upstream, key):
     before = resource.prlimit(gateway.process.pid, resource.RLIMIT_NOFILE)
     in_use = len(os.listdir(f"/proc/{gateway.process.pid}/fd"))
     resource.prlimit(gateway.process.pid, resource.RLIMIT_NOFILE, (in_use + 1, before[1]))
-    crowd = [gateway.connect() for _ in range(8)]
+    crowd = [gateway.connect()]
+    assert crowd[0].request("GET", "/.semel/policy").status == 200  # it has the last descriptor
+    crowd += [gateway.connect() for _ in range(7)]
     crowd[0].send(request_bytes("POST", "/", json=BODY, key=key))
     answer = crowd[0].read_response()  # it is connected, the executor cannot be
     assert_problem(answer, 502, "upstream-unreachable")

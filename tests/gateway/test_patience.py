@@ -7,8 +7,7 @@ import threading
 import pytest
 
 from http_client import TIMEOUT, request_bytes
-from semel_harness import (TIME_SCALE, assert_problem, assert_replay, eventually, let_pass, scaled,
-                           settle)
+from semel_harness import (TIME_SCALE, assert_problem, assert_replay, eventually, let_pass, scaled)
 
 BODY = {"amount": 100}
 MIB = 1 << 20
@@ -101,7 +100,7 @@ def test_a_late_answer_arrives_while_the_gateway_drains(start_gateway, upstream,
     gateway = start_gateway({"path": "/*", "upstream_timeout": "200ms"})
     assert_problem(gateway.post("/", json=BODY, key=key, test="gate=late"), 504, "upstream-timeout")
     gateway.terminate()
-    settle()
+    eventually(lambda: gateway.refuses_connections())
     upstream.open_gate("late")
     assert gateway.wait() == 0
     gateway.start()

@@ -34,7 +34,7 @@ struct Lab {
         rates(scenario.rates),
         plant(planted),
         upstream(random.next()),
-        leases(scenario.exclusive),
+        leases(scenario),
         trace(traced) {}
 
   boost::asio::io_context io{1};

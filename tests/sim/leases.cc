@@ -20,6 +20,15 @@ void Leases::died(testing::VirtualTime::Lane lane) {
   std::erase_if(beliefs_, [&](const auto& entry) { return entry.second.lane == lane; });
 }
 
+void Leases::given_up(const Record& claim) {
+  const auto found = beliefs_.find(claim.token);
+  if (!calm_ || found == beliefs_.end()) return;
+  const Record& held = found->second.claim;
+  if (found->second.clock->now() - held.updated_at >= Scenario::kMaxExecution) return;
+  violations_.push_back(
+      fmt::format("{}: attempt {} was given up although it ran", held.key, held.attempt));
+}
+
 bool Leases::live(const Belief& belief) const {
   return exclusive_ || belief.clock->now() < belief.claim.lease_until;
 }

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/scenario.h"
 #include "sim/store_wrapper.h"
 #include "support/virtual_time.h"
 
@@ -16,14 +17,19 @@ namespace semel::sim {
 // its node dies, or when the lease, as last written, has run out by its node's own clock. The last
 // is what needs bounded clocks: on a store that one process has for itself, a running execution
 // outranks any clock, and beliefs do not lapse at all.
+//
+// And where nobody is held up, nobody is overtaken: a lease is renewed as long as its holder lives.
 class Leases {
  public:
-  explicit Leases(bool exclusive) : exclusive_(exclusive) {}
+  explicit Leases(const Scenario& scenario)
+      : exclusive_(scenario.exclusive), calm_(scenario.calm) {}
 
   void began(const Record& claim, testing::VirtualTime::Lane lane, const Clock& clock);
   void renewed(const Record& claim);
   void ended(const Token& token) { beliefs_.erase(token); }
   void died(testing::VirtualTime::Lane lane);
+  // The store has accepted that nobody knows what became of this claim, or that another has it.
+  void given_up(const Record& claim);
 
   const std::vector<std::string>& violations() const { return violations_; }
 
@@ -36,7 +42,8 @@ class Leases {
   bool live(const Belief& belief) const;
   void check(const Belief& belief);
 
-  bool exclusive_;
+  const bool exclusive_;
+  const bool calm_;
   std::map<Token, Belief> beliefs_;
   std::vector<std::string> violations_;
 };

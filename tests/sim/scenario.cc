@@ -10,15 +10,15 @@ KeyRules draw_key(Random& random) {
   KeyRules rules;
   Policy& policy = rules.policy;
   const int kind = random.below(10);
-  policy.unknown = kind < 6   ? UnknownPolicy::hold
+  policy.unknown = kind < 5   ? UnknownPolicy::hold
                    : kind < 8 ? UnknownPolicy::retry
                               : UnknownPolicy::fail;
   policy.on_retry = random.chance(250) ? OnRetry::forget : OnRetry::keep;
   policy.lease = Scenario::kLease;
-  policy.max_execution = seconds(8);
-  policy.ttl = random.chance(300) ? Duration(random.ms(1000, 5000)) : std::chrono::hours(1);
-  policy.tombstone = random.chance(300) ? random.ms(500, 3000) : Duration(0);
-  policy.hold_for = random.chance(200) ? random.ms(2000, 8000) : Duration::max();
+  policy.max_execution = Scenario::kMaxExecution;
+  policy.ttl = random.chance(600) ? Duration(random.ms(300, 4000)) : std::chrono::hours(1);
+  policy.tombstone = random.chance(150) ? random.ms(500, 3000) : Duration(0);
+  policy.hold_for = random.chance(100) ? random.ms(2000, 8000) : Duration::max();
   policy.ttl_from_creation = random.chance(200);
   policy.on_version_change = random.chance(500) ? OnVersionChange::gone : OnVersionChange::fresh;
   if (random.chance(150)) rules.version_bump_at = random.ms(4000, 16000);
@@ -26,7 +26,6 @@ KeyRules draw_key(Random& random) {
 }
 
 FaultRates draw_rates(Random& random) {
-  if (random.chance(150)) return {};  // crashes and clocks alone
   return {.unavailable = random.below(60),
           .lost_reply = random.below(120),
           .lost_write = random.below(60),
@@ -43,18 +42,19 @@ Scenario Scenario::draw(Random& random) {
     scenario.clock_off_max = random.chance(500) ? seconds(8) : Duration(0);
   } else {
     scenario.nodes = random.between(1, 3);
-    scenario.skew = random.ms(100, 400);
+    scenario.skew = random.ms(200, 1000);
     scenario.clock_off_max = random.chance(200) ? seconds(8) : scenario.skew / 2;
   }
-  scenario.rates = draw_rates(random);
-  const int keys = random.between(1, 4);
+  scenario.calm = scenario.clocks_are_bounded() && random.chance(200);
+  if (!scenario.calm) scenario.rates = draw_rates(random);
+  const int keys = random.between(1, 6);
   for (int key = 0; key < keys; ++key) scenario.keys.push_back(draw_key(random));
-  scenario.requests = random.between(20, 70);
+  scenario.requests = random.between(20, 90);
   scenario.resolutions = random.chance(500) ? random.between(1, 12) : 0;
   scenario.crashes = random.between(0, 4);
-  scenario.freezes = random.between(0, 3);
+  scenario.freezes = scenario.calm ? 0 : random.between(0, 3);
   scenario.clock_steps = random.between(0, 4);
-  scenario.outages = random.chance(400) ? random.between(1, 2) : 0;
+  scenario.outages = !scenario.calm && random.chance(400) ? random.between(1, 2) : 0;
   return scenario;
 }
 

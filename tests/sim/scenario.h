@@ -42,10 +42,14 @@ struct Scenario {
   int clock_steps = 0;
   int outages = 0;
 
+  // Nodes may die and clocks may differ, but nobody is held up: who lives keeps his lease.
+  bool calm = false;
+
   bool clocks_are_bounded() const { return exclusive || 2 * clock_off_max <= skew; }
 
   static constexpr Duration kActive = std::chrono::seconds(20);
   static constexpr Duration kLease = std::chrono::seconds(2);
+  static constexpr Duration kMaxExecution = std::chrono::seconds(8);
 
   static Scenario draw(Random& random);
 };

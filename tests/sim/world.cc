@@ -24,6 +24,10 @@ class World {
   World(std::uint64_t seed, Plant plant, bool traced) : lab_(seed, plant, traced) {
     lab_.store.on_write([this](const std::optional<Record>& before, const Record* after) {
       lab_.history.wrote(before, after, lab_.time.now(), lab_.time.now() + clock_ahead_max_);
+      const bool ran = before && before->state == State::in_progress;
+      if (ran && after && (after->state == State::unknown || after->token != before->token)) {
+        lab_.leases.given_up(*before);
+      }
     });
     sites_.resize(static_cast<std::size_t>(lab_.scenario.nodes));
     for (Site& site : sites_) {
@@ -143,6 +147,17 @@ class World {
     }
   }
 
+  // Clients that come back just when the leases of a node that hangs or died run out.
+  void plan_vultures(Duration when) {
+    for (int i = 0; i < 6; ++i) {
+      const Request request{any_key(), 0, false};
+      Site& site = any_site();
+      plan(when + lab_.random.ms(-700, 500), [&site, request] {
+        if (site.node) site.node->serve(request);
+      });
+    }
+  }
+
   void plan_resolutions() {
     for (int i = 0; i < lab_.scenario.resolutions; ++i) {
       const int key = any_key();
@@ -163,12 +178,15 @@ class World {
       Site& site = any_site();
       const Duration when = any_time();
       plan(when, [this, &site] { crash(site); });
+      plan_vultures(when + Scenario::kLease);
       plan(when + lab_.random.ms(10, 3000), [this, &site] { boot(site); });
     }
     for (int i = 0; i < lab_.scenario.freezes; ++i) {
       Site& site = any_site();
       const Duration how_long = lab_.random.ms(200, 5000);
-      plan(any_time(), [this, &site, how_long] {
+      const Duration when = any_time();
+      plan_vultures(when + Scenario::kLease);
+      plan(when, [this, &site, how_long] {
         if (!site.node) return;
         lab_.trace.line(lab_.time.now(), [&] {
           return fmt::format("node {} FREEZES for {} ms", site.number, how_long.count());

@@ -37,10 +37,12 @@ std::string refusal(const EmbeddedOptions& options) {
 class RawDatabase {
  public:
   explicit RawDatabase(const fs::path& path) {
+    rocksdb::ColumnFamilyOptions plain;
+    plain.compression = rocksdb::kNoCompression;
     const std::vector<rocksdb::ColumnFamilyDescriptor> families = {
-        {rocksdb::kDefaultColumnFamilyName, {}},
-        {std::string(kRecordsFamily), {}},
-        {std::string(kIndexFamily), {}}};
+        {rocksdb::kDefaultColumnFamilyName, plain},
+        {std::string(kRecordsFamily), plain},
+        {std::string(kIndexFamily), plain}};
     rocksdb::DB* db = nullptr;
     const auto status = rocksdb::DB::Open({}, path.string(), families, &families_, &db);
     if (!status.ok()) throw std::runtime_error(status.ToString());
@@ -72,7 +74,7 @@ class EmbeddedTest : public testing::Test {
 };
 
 TEST_F(EmbeddedTest, MakesItsDirectoryForItsOwnerOnly) {
-  options_.path = directory_.path() / "not" / "there" / "yet";
+  options_.path = directory_.path() / "not" / "there" / "yet" / "";  // with a slash at its end
   open_or_throw(options_);
   struct stat status{};
   ASSERT_EQ(stat(options_.path.c_str(), &status), 0);

@@ -8,6 +8,7 @@ import queue
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import tempfile
 import threading
@@ -204,6 +205,13 @@ class Gateway:
         host = host or "%s:%d" % self.admin_address
         with Connection(self.admin_address) as connection:
             return connection.request(method, target, host=host)
+
+    def refuses_connections(self):
+        try:
+            socket.create_connection(self.address, timeout=1).close()
+            return False
+        except (ConnectionRefusedError, ConnectionResetError):
+            return True
 
     def metrics(self):
         """Every sample: its name with its labels sorted, as "name{a=1,b=2}", to its value."""

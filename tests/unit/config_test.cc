@@ -240,6 +240,7 @@ TEST(Config, ChecksTheTenant) {
       {"{}", "tenant.from: required; use authorization, header or none"},
       {"{from: cookie}", "'cookie' is not allowed here; use authorization, header, none"},
       {"{from: none, name: X}", "tenant.name: only with from: header"},
+      {"{from: jwt, name: X}", "tenant.from: 'jwt' is not in this version of semel"},
       {"none", "tenant: must be a mapping"},
   };
   for (const auto& [tenant, expected] : cases) {
