@@ -56,6 +56,7 @@ awaitable<void> AnswerStream::pass_on(std::string_view piece) {
 }
 
 awaitable<void> AnswerStream::finish() {
+  request_.in_flight.reset();
   if (!client_listens_) {
     request_.keep_alive = false;
     co_return;

@@ -249,8 +249,8 @@ bool is_keyed(const RouteConfig& route) {
   return !route.methods.empty();
 }
 
-// A route that an earlier one hides completely: an error if it is the same path again, and else a
-// warning, since the order may be meant for later.
+// A route that an earlier one hides completely does nothing. The same path again cannot be meant; a
+// narrower one behind a wider one can, while somebody moves routes about.
 void check_paths(const std::vector<Field>& fields, const std::vector<RouteConfig>& routes) {
   std::vector<PathPattern> patterns;
   for (std::size_t i = 0; i < routes.size(); ++i) {

@@ -61,12 +61,11 @@ Recipe recipe_of(const FingerprintConfig& config, std::string_view content_type)
 
 class Exchange {
  public:
-  Exchange(ClientRequest& request, std::size_t route, Counted in_flight)
+  Exchange(ClientRequest& request, std::size_t route)
       : request_(request),
         gateway_(request.gateway()),
         route_index_(route),
         route_(gateway_.config.routes[route]),
-        in_flight_(std::move(in_flight)),
         held_bytes_(gateway_.buffered_bytes, 0) {}
 
   awaitable<void> run();
@@ -91,7 +90,6 @@ class Exchange {
   Gateway& gateway_;
   const std::size_t route_index_;
   const RouteConfig& route_;
-  std::optional<Counted> in_flight_;
   Counted held_bytes_;
   std::optional<std::string> key_;
   bool key_in_header_ = false;
@@ -302,7 +300,7 @@ awaitable<void> Exchange::busy(admission::Busy found) {
   const auto now = request_.worker.deadlines().now();
   if (!wait_until_) wait_until_ = now + route_.wait_timeout;
   if (route_.in_progress == InProgress::wait && now < *wait_until_) {
-    in_flight_.reset();
+    request_.in_flight.reset();  // it only waits
     const auto left = std::chrono::duration_cast<Duration>(*wait_until_ - now);
     Waited waited = co_await gateway_.engine.wait(found.record.id, found.record.token, left);
     if (auto* settled = std::get_if<std::shared_ptr<const Settled>>(&waited)) {
@@ -343,8 +341,8 @@ bool is_keyed(const ClientRequest& request, const RouteConfig& route) {
          has_key_header(route.key, request.message);
 }
 
-awaitable<void> exchange(ClientRequest& request, std::size_t route, Counted in_flight) {
-  Exchange exchange(request, route, std::move(in_flight));
+awaitable<void> exchange(ClientRequest& request, std::size_t route) {
+  Exchange exchange(request, route);
   co_await exchange.run();
 }
 

@@ -10,7 +10,6 @@ namespace semel {
 bool is_keyed(const ClientRequest& request, const RouteConfig& route);
 
 // Takes a keyed request through the engine: executes it once, or answers from what is known.
-// `in_flight` is given up while the request only waits for another.
-boost::asio::awaitable<void> exchange(ClientRequest& request, std::size_t route, Counted in_flight);
+boost::asio::awaitable<void> exchange(ClientRequest& request, std::size_t route);
 
 }  // namespace semel

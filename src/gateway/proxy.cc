@@ -282,6 +282,7 @@ awaitable<void> Proxying::relay_body(std::string head, BodyEnd end) {
       co_return;
     }
     if (piece->empty()) break;
+    if (response_->is_done()) request_.in_flight.reset();
     request_.client.set_deadline(limits_.body_timeout);
     if (end == BodyEnd::chunks) head += chunk_size(piece->size());
     const auto written = co_await request_.client.write(
@@ -295,6 +296,7 @@ awaitable<void> Proxying::relay_body(std::string head, BodyEnd end) {
   }
   const bool closes_chunks = end == BodyEnd::chunks && request_.message.method() != "HEAD";
   if (closes_chunks) head += kLastChunk;
+  request_.in_flight.reset();
   if (!head.empty()) {
     request_.client.set_deadline(limits_.body_timeout);
     if (!co_await request_.client.write(head)) request_.keep_alive = false;

@@ -71,6 +71,7 @@ awaitable<void> send_answer(ClientRequest& request, const Answer& answer,
                                        BodyEnd::length, answer.body.size());
   const bool head_only = request.message.method() == "HEAD" || !has_body(answer.status);
   const std::string_view body = head_only ? std::string_view{} : std::string_view(answer.body);
+  request.in_flight.reset();
   request.client.set_deadline(request.gateway().config.limits.body_timeout);
   const auto written = co_await request.client.write(head, body);
   request.client.clear_deadline();

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,6 +22,9 @@ struct ClientRequest {
   Target target;
   const Forwarded& forwarded;
   bool keep_alive = true;  // after the answer
+  // Its place among limits.in_flight. Given up before the answer's last bytes are written: a client
+  // that has its answer may send the next request at once.
+  std::optional<Counted> in_flight = {};
 
   Gateway& gateway() const { return worker.gateway(); }
 };

@@ -80,8 +80,8 @@ awaitable<void> handle(ClientRequest& request) {
     co_await send_problem(request, problem, nullptr);
     co_return;
   }
-  Counted in_flight(gateway.in_flight);
-  if (in_flight.before() >= gateway.config.limits.in_flight) {
+  request.in_flight.emplace(gateway.in_flight);
+  if (request.in_flight->before() >= gateway.config.limits.in_flight) {
     gateway.metrics.count(*route, RequestResult::refused);
     Problem problem{.code = Code::overloaded,
                     .detail = "Too many requests are in flight. Retry with the same key."};
@@ -89,7 +89,7 @@ awaitable<void> handle(ClientRequest& request) {
     co_return;
   }
   if (is_keyed(request, gateway.config.routes[*route])) {
-    co_await exchange(request, *route, std::move(in_flight));
+    co_await exchange(request, *route);
   } else {
     co_await proxy(request, *route);
   }
