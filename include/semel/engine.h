@@ -66,8 +66,9 @@ namespace finish {
 struct Recorded {
   std::optional<Record> record;
 };
-// Another claim holds the record; nothing was changed. Answer from the record, never from one's own
-// outcome.
+// Another claim holds the record, or this one was ended otherwise before; nothing was changed.
+// Answer from the record, never from one's own outcome. nullopt: it is gone, or it is another
+// request's by now, and says nothing about this one.
 struct Stale {
   std::optional<Record> record;
 };
