@@ -31,7 +31,7 @@ class Entered {
     running_.enter(id_, token_);
   }
   ~Entered() {
-    if (!kept_) running_.leave(id_, token_, nullptr);
+    if (!kept_) running_.leave(id_, token_);
   }
   Entered(const Entered&) = delete;
   Entered& operator=(const Entered&) = delete;
@@ -67,11 +67,6 @@ struct ToAdmission {
 
 Admission to_admission(const Verdict& verdict, Record record, const Policy& policy) {
   return std::visit(ToAdmission{record, policy}, verdict);
-}
-
-const Record* put_of(const Change& change) {
-  const auto* put = std::get_if<Put>(&change);
-  return put ? &put->next : nullptr;
 }
 
 bool same_but_version(std::optional<Record> found, const std::optional<Record>& written) {
@@ -120,12 +115,13 @@ awaitable<Engine::Impl::Applied> Engine::Impl::apply(RecordId id, std::optional<
     // An event that is in the record already was written by a try whose reply was lost: what is
     // seen may be on its way to being durable, and only a write proves it.
     const bool proves = keeps && known && std::holds_alternative<verdict::Done>(decision.verdict);
-    if ((keeps && !proves) || (!keeps && !known && !put_of(decision.change))) {
+    auto* put = std::get_if<Put>(&decision.change);
+    if ((keeps && !proves) || (!keeps && !known && !put)) {
       co_return Changed{known, known, std::move(decision.verdict)};
     }
     std::optional<Record> next;
     if (proves) next = known;
-    if (const Record* put = put_of(decision.change)) next = *put;
+    if (put) next = std::move(put->next);
 
     Version expected = known ? known->version : 0;
     bool unsure = false;  // a write of `next` may have landed
@@ -189,10 +185,10 @@ awaitable<Admission> Engine::Impl::admit(Ask ask) {
     }
     const Time now = clock.now();
     Decision decision = transition(known, claim, now);
-    const Record* put = put_of(decision.change);
+    auto* put = std::get_if<Put>(&decision.change);
     if (!put) co_return to_admission(decision.verdict, std::move(*known), claim.policy);
 
-    Record next = *put;
+    Record next = std::move(put->next);
     const bool executes = std::holds_alternative<verdict::Execute>(decision.verdict);
     Version expected = known ? known->version : 0;
     bool unsure = false;
@@ -273,7 +269,7 @@ awaitable<void> Engine::Impl::give_back(Record claim) {
     }
     co_await clock.sleep(backoff.next());
   }
-  running.leave(id, token, nullptr);
+  running.leave(id, token);
 }
 
 awaitable<void> Engine::Impl::give_back_later(Record claim) {
@@ -281,13 +277,13 @@ awaitable<void> Engine::Impl::give_back_later(Record claim) {
   asio::co_spawn(executor, give_back(std::move(claim)), asio::detached);
 }
 
-void Engine::Impl::settle(const Claim& claim, const Outcome& outcome, std::optional<Record> record,
-                          Listening listening) {
-  auto settled = std::make_shared<const Settled>(Settled{outcome, std::move(record)});
+void Engine::Impl::settle(const Claim& claim, const Outcome& outcome,
+                          const std::optional<Record>& record, Listening listening) {
+  const auto settled = [&] { return std::make_shared<const Settled>(Settled{outcome, record}); };
   if (listening == Listening::yes) {
-    running.settle(claim.record.id, claim.record.token, std::move(settled));
+    running.settle(claim.record.id, claim.record.token, settled);
   } else {
-    running.leave(claim.record.id, claim.record.token, std::move(settled));
+    running.leave(claim.record.id, claim.record.token, settled);
   }
 }
 
@@ -299,7 +295,7 @@ awaitable<Finished> Engine::Impl::try_finish(const Claim& claim, Outcome& outcom
     Applied applied = co_await apply(record.id, record, std::move(event));
     if (auto* changed = std::get_if<Changed>(&applied)) {
       if (std::holds_alternative<verdict::Stale>(changed->verdict)) {
-        running.leave(record.id, record.token, nullptr);
+        running.leave(record.id, record.token);
         // The key may have lived anew since, for another request: its answer is not for this one.
         const bool same = changed->after && changed->after->fingerprint == record.fingerprint;
         co_return finish::Stale{same ? std::move(changed->after) : std::nullopt};
@@ -358,7 +354,7 @@ awaitable<Finished> Engine::finish(Claim claim, Outcome outcome, Listening liste
 }
 
 void Engine::stop_listening(const Claim& claim) {
-  impl_->running.leave(claim.record.id, claim.record.token, nullptr);
+  impl_->running.leave(claim.record.id, claim.record.token);
 }
 
 awaitable<bool> Engine::begin_stream(const Claim& claim, int status) {
@@ -372,7 +368,7 @@ awaitable<void> Engine::abandon(Claim claim) {
   Impl::Applied applied =
       co_await impl_->apply(claim.record.id, claim.record, event::Abandon{claim.record.token});
   if (std::holds_alternative<Impl::Changed>(applied)) {
-    impl_->running.leave(claim.record.id, claim.record.token, nullptr);
+    impl_->running.leave(claim.record.id, claim.record.token);
     co_return;
   }
   co_await impl_->give_back_later(std::move(claim.record));

@@ -51,7 +51,7 @@ class Engine::Impl {
   Holder holder_of(const Record& record) const;
   // A conflict may bring another claim than the one that was looked at first.
   void look_at_holder(Event& event, const std::optional<Record>& known) const;
-  void settle(const Claim& claim, const Outcome& outcome, std::optional<Record> record,
+  void settle(const Claim& claim, const Outcome& outcome, const std::optional<Record>& record,
               Listening listening);
 
   Store& store;

@@ -47,8 +47,7 @@ bool Executions::has(const RecordId& id, const Token& token) const {
          std::ranges::find(slot->second, token, &Execution::token) != slot->second.end();
 }
 
-void Executions::settle(const RecordId& id, const Token& token,
-                        std::shared_ptr<const Settled> settled) {
+void Executions::settle(const RecordId& id, const Token& token, const MakeSettled& make) {
   std::vector<Waiter> woken;
   Shard& shard = shard_of(id);
   {
@@ -58,11 +57,10 @@ void Executions::settle(const RecordId& id, const Token& token,
     execution->renew_at = kNever;
     woken.swap(execution->waiters);
   }
-  for (auto& waiter : woken) waiter.handler(settled);
+  wake(std::move(woken), make);
 }
 
-void Executions::leave(const RecordId& id, const Token& token,
-                       std::shared_ptr<const Settled> settled) {
+void Executions::leave(const RecordId& id, const Token& token, const MakeSettled& make) {
   std::vector<Waiter> woken;
   Shard& shard = shard_of(id);
   {
@@ -74,6 +72,12 @@ void Executions::leave(const RecordId& id, const Token& token,
     slot.erase(slot.begin() + (execution - slot.data()));
     if (slot.empty()) shard.slots.erase(id);
   }
+  wake(std::move(woken), make);
+}
+
+void Executions::wake(std::vector<Waiter> woken, const MakeSettled& make) {
+  if (woken.empty()) return;
+  const auto settled = make ? make() : nullptr;
   for (auto& waiter : woken) {
     if (settled) {
       waiter.handler(settled);

@@ -31,10 +31,12 @@ class Executions {
   // The claim is written: from now on its lease is renewed.
   void started(const Claim& claim, Time now);
   bool has(const RecordId& id, const Token& token) const;
+  // What waiters are told; made only if there are any.
+  using MakeSettled = std::function<std::shared_ptr<const Settled>()>;
   // Wakes its waiters; the execution stays (its answer may still come) and is renewed no more.
-  void settle(const RecordId& id, const Token& token, std::shared_ptr<const Settled> settled);
-  // Removes it and wakes its waiters: with `settled`, or, if that is null, to look again.
-  void leave(const RecordId& id, const Token& token, std::shared_ptr<const Settled> settled);
+  void settle(const RecordId& id, const Token& token, const MakeSettled& make);
+  // Removes it and wakes its waiters: with what `make` gives, or, if that is empty, to look again.
+  void leave(const RecordId& id, const Token& token, const MakeSettled& make = {});
 
   // `handler` is called exactly once, possibly at once, on any thread.
   void wait(const RecordId& id, const Token& token, Time deadline, WaitHandler handler);
@@ -68,6 +70,8 @@ class Executions {
   static constexpr std::size_t kShards = 64;
   Shard& shard_of(const RecordId& id) { return shards_[id.bytes[31] % kShards]; }
   const Shard& shard_of(const RecordId& id) const { return shards_[id.bytes[31] % kShards]; }
+
+  static void wake(std::vector<Waiter> woken, const MakeSettled& make);
 
   std::array<Shard, kShards> shards_;
 };

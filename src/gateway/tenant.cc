@@ -98,7 +98,9 @@ TrustedProxies::TrustedProxies(const std::vector<AddressRange>& ranges) {
     out.bytes = bytes_of(boost::asio::ip::make_address(std::string(text.substr(0, slash))));
     out.prefix_bits = static_cast<unsigned>(out.bytes.size() * 8);
     if (slash != std::string_view::npos) {
-      std::from_chars(text.data() + slash + 1, text.data() + text.size(), out.prefix_bits);
+      unsigned bits = out.prefix_bits;
+      std::from_chars(text.data() + slash + 1, text.data() + text.size(), bits);
+      out.prefix_bits = std::min(bits, out.prefix_bits);
     }
     ranges_.push_back(std::move(out));
   }

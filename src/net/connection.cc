@@ -3,6 +3,7 @@
 #include <sys/socket.h>
 
 #include <array>
+#include <boost/asio/post.hpp>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/asio/write.hpp>
@@ -37,10 +38,15 @@ void Connection::expire() {
   socket_.cancel(ignored);
 }
 
-IoError Connection::read_error(const error_code& error) const {
-  if (timed_out()) return IoError::timeout;
-  (void)error;  // closed or reset: the same to the caller, nothing more will come
-  return IoError::truncated;
+// Closed or reset is the same to the caller: nothing more will come.
+IoError Connection::why_ended() const {
+  return timed_out() ? IoError::timeout : IoError::truncated;
+}
+
+// Lets everything else that is ready go first. A peer that was just written to has not answered
+// yet; by the time the others had their turn it often has, and a read that finds nothing is saved.
+awaitable<void> Connection::yield() {
+  co_await asio::post(socket_.get_executor(), asio::use_awaitable);
 }
 
 awaitable<error_code> Connection::fill(std::size_t bytes_max) {
@@ -56,6 +62,7 @@ template <bool is_request>
 awaitable<IoResult<void>> Connection::read_head(Message<is_request>& message,
                                                 std::size_t head_bytes_max, std::string& why) {
   in_.consume(std::exchange(used_, 0));
+  if (in_.size() == 0) co_await yield();
   HeadScan scan;
   for (;;) {
     const auto state = scan.scan(view(in_).substr(0, head_bytes_max));
@@ -75,7 +82,7 @@ awaitable<IoResult<void>> Connection::read_head(Message<is_request>& message,
     const error_code error = co_await fill(kReadBytes);
     if (error) {
       if (in_.size() == 0 && !timed_out()) co_return std::unexpected(IoError::closed);
-      co_return std::unexpected(read_error(error));
+      co_return std::unexpected(why_ended());
     }
   }
 }
@@ -108,7 +115,7 @@ awaitable<IoResult<std::string_view>> Connection::read_piece(Message<is_request>
     if (!piece || !piece->empty() || message.is_done()) co_return piece;
     const error_code error = co_await fill(kStreamReadBytes);
     if (!error) continue;
-    if (error != asio::error::eof) co_return std::unexpected(read_error(error));
+    if (error != asio::error::eof) co_return std::unexpected(why_ended());
     boost::beast::error_code cut;
     message.put_eof(cut);
     if (cut) co_return std::unexpected(IoError::truncated);
@@ -123,7 +130,7 @@ awaitable<IoResult<void>> Connection::write(std::string_view first, std::string_
   const std::size_t n = co_await asio::async_write(
       socket_, buffers, asio::redirect_error(asio::use_awaitable, error));
   if (bytes_written) *bytes_written += n;
-  if (error) co_return std::unexpected(read_error(error));
+  if (error) co_return std::unexpected(why_ended());
   co_return IoResult<void>{};
 }
 
@@ -132,6 +139,7 @@ awaitable<bool> Connection::wait_readable() {
   if (in_.size() > 0) co_return true;
   // An idle connection shall not hold on to what a large message needed.
   if (in_.capacity() > kIdleBufferBytesMax) in_ = {};
+  co_await yield();
   co_return !co_await fill(kReadBytes);
 }
 

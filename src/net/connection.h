@@ -67,7 +67,8 @@ class Connection final : private Deadline {
 
  private:
   void expire() override;
-  IoError read_error(const boost::system::error_code& error) const;
+  IoError why_ended() const;
+  boost::asio::awaitable<void> yield();
   boost::asio::awaitable<boost::system::error_code> fill(std::size_t bytes_max);
 
   boost::asio::ip::tcp::socket socket_;

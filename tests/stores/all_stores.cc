@@ -8,10 +8,11 @@ namespace {
 
 class MemoryHarness final : public StoreHarness {
  public:
-  Store& store() override { return store_; }
+  Store& store() override { return *store_; }
+  void reopen() override { store_.emplace(); }
 
  private:
-  MemoryStore store_;
+  std::optional<MemoryStore> store_{std::in_place};
 };
 
 template <typename Harness, typename... Args>

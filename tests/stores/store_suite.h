@@ -27,8 +27,8 @@ class StoreHarness {
  public:
   virtual ~StoreHarness() = default;
   virtual Store& store() = 0;
-  // Closes the store and opens it again, as a restart does. Called only if the store is durable.
-  virtual void reopen() {}
+  // Closes the store and opens it again, as a restart does.
+  virtual void reopen() = 0;
 };
 
 struct StoreUnderTest {
