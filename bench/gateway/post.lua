@@ -1,6 +1,13 @@
--- wrk: POSTs a small charge. SEMEL_KEYS: none | new | replay
+-- wrk: POSTs a small charge. SEMEL_KEYS: none | new | replay. What does not change from request to
+-- request is put together once, so that the load generator takes as little of the machine as it can.
 local mode = os.getenv("SEMEL_KEYS") or "none"
 local seed = os.getenv("SEMEL_SEED") or "0"
+local body = '{"amount":4200,"currency":"eur","customer":"cus_8fJ2kd91","description":"an order"}'
+local head = "POST /v1/charges HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n" ..
+  "Content-Length: " .. #body .. "\r\n"
+local plain = head .. "\r\n" .. body
+local tail = '"\r\n\r\n' .. body
+local replays = 64
 local thread_number = 0
 
 function setup(thread)
@@ -9,20 +16,17 @@ function setup(thread)
 end
 
 function init()
-  wrk.method = "POST"
-  wrk.path = "/v1/charges"
-  wrk.headers["Content-Type"] = "application/json"
-  wrk.body = '{"amount":4200,"currency":"eur","customer":"cus_8fJ2kd91","description":"an order"}'
   counter = 0
+  prefix = head .. 'Idempotency-Key: "' .. seed .. "-" .. number .. "-0000000000"
+  known = {}
+  for i = 1, replays do known[i] = prefix .. i .. tail end
 end
 
 function request()
-  if mode == "none" then return wrk.format() end
+  if mode == "none" then return plain end
   counter = counter + 1
-  local n = counter
-  if mode == "replay" then n = counter % 64 end
-  wrk.headers["Idempotency-Key"] = string.format('"%s-%d-%012d"', seed, number, n)
-  return wrk.format()
+  if mode == "replay" then return known[counter % replays + 1] end
+  return prefix .. counter .. tail
 end
 
 function done(summary, latency, requests)
