@@ -1,5 +1,6 @@
-// The control of bench/gateway: the same gateway, whose store keeps records in memory and makes each
-// write durable by a bare append and fdatasync. What the embedded store costs beyond this is its own.
+// The control of bench/gateway: the same gateway, whose store keeps records in memory and makes
+// each write durable by a bare append and fdatasync. What the embedded store costs beyond this is
+// its own.
 #include <boost/asio/signal_set.hpp>
 #include <csignal>
 #include <cstdio>
