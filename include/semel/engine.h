@@ -178,6 +178,8 @@ class Engine {
   // One batch; the number of records it changed.
   boost::asio::awaitable<std::size_t> sweep_once();
 
+  // Ends the loops and all waits. To be called once more when no executor runs any longer, before
+  // they are destroyed: a wait that began meanwhile must not outlive its executor.
   void stop();
 
   // The number of executions in this process, since when the oldest runs, and how many wait for

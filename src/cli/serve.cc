@@ -37,8 +37,9 @@ int serve(const std::string& file) {
   raise_descriptor_limit();
 
   auto metrics = std::make_unique<Metrics>(config->routes);
-  auto store = open_store(config->store, [counter = metrics.get()](std::size_t records) {
-    counter->store_batch(records);
+  auto store = open_store(config->store, [counter = metrics.get()](const GroupCommit& group) {
+    counter->store_committed(group.swaps,
+                             std::chrono::duration<double>(group.longest_wait).count());
   });
   if (!store) {
     std::fprintf(stderr, "semel: %s\n", store.error().c_str());

@@ -416,6 +416,7 @@ awaitable<Resolved> Engine::resolve(RecordId id, Resolution resolution) {
 
 void Engine::stop() {
   impl_->stopped = true;
+  impl_->running.end_waits(kNever);
 }
 
 Engine::Running Engine::running() const {

@@ -87,8 +87,8 @@ awaitable<std::size_t> Engine::sweep_once() {
 awaitable<void> Engine::sweep_forever() {
   while (!impl_->stopped) {
     const std::size_t changed = co_await sweep_once();
-    // A full batch means there is more; live traffic gets its turn in between all the same.
-    const bool more = changed == impl_->options.sweep_batch;
+    // There may be more; live traffic gets its turn in between all the same.
+    const bool more = changed > 0;
     co_await impl_->clock.sleep(more ? impl_->options.tick : impl_->options.sweep_every);
   }
 }

@@ -15,6 +15,8 @@ using asio::awaitable;
 namespace {
 
 constexpr std::size_t kWeakKeyBytes = 16;
+// What is announced is not there yet: more than this is not reserved on a client's word.
+constexpr std::uint64_t kReservedBytesMax = 64 * 1024;
 constexpr auto kLookAgainAfter = std::chrono::milliseconds(100);
 
 bool is_keyed_method(const RouteConfig& route, std::string_view method) {
@@ -103,6 +105,8 @@ class Exchange {
 awaitable<void> Exchange::run() {
   if (!co_await find_key_and_tenant()) co_return;
   if (!co_await read_body()) co_return;
+  // Only now: a body that trickles in does not keep others out.
+  if (!co_await take_place(request_, route_index_)) co_return;
   take_fingerprint();
   if (!co_await find_key_after_body()) co_return;
   Admission admission = co_await gateway_.engine.admit(ask());
@@ -154,7 +158,7 @@ awaitable<bool> Exchange::read_body() {
     co_return false;
   }
   co_await send_continue(request_);
-  if (length) body_.reserve(*length);
+  if (length) body_.reserve(std::min<std::uint64_t>(*length, kReservedBytesMax));
   while (!request_.message.is_done()) {
     request_.client.set_deadline(gateway_.config.limits.body_timeout);
     const auto piece = co_await request_.client.read_piece(request_.message);
@@ -292,7 +296,17 @@ awaitable<void> Exchange::run_claim(Claim claim) {
   }
   count(RequestResult::executed);
   Execution execution(request_, route_index_, std::move(claim), body_, key_in_header_);
-  co_await execution.run();
+  bool ended = false;
+  try {
+    co_await execution.run();
+    ended = true;
+  } catch (const std::exception& error) {
+    log_event(LogLevel::error, "execution failed", {{"why", error.what()}});
+  }
+  if (!ended) {
+    request_.keep_alive = false;
+    co_await execution.give_up();
+  }
 }
 
 // Somebody executes this very request. One deadline holds over all the looks it takes.

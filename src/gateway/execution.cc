@@ -16,6 +16,8 @@ using asio::awaitable;
 
 namespace {
 
+constexpr auto kEarlyAnswerWait = std::chrono::seconds(1);
+
 OutcomeKind classify(const RouteConfig& route, const Claim& claim, const net::Response& response) {
   return route.outcomes.classify(response.status(), claim.record.attempt,
                                  response.field("Idempotency-Outcome").value_or(""));
@@ -32,8 +34,8 @@ Outcome outcome_of(const RouteConfig& route, const Claim& claim, const net::Resp
   return outcome;
 }
 
-// Goes on listening for an answer whose client has been told 504.
-awaitable<void> listen_late(Gateway& gateway, const RouteConfig& route, Claim claim,
+// Goes on listening for an answer whose client has been told 504. False: nothing to record came.
+awaitable<bool> record_late(Gateway& gateway, const RouteConfig& route, const Claim& claim,
                             std::unique_ptr<UpstreamCall> call) {
   call->set_deadline(route.late_answer);
   auto received = co_await call->receive(route.max_stored_body);
@@ -51,11 +53,22 @@ awaitable<void> listen_late(Gateway& gateway, const RouteConfig& route, Claim cl
     if (omitted) outcome.answer.body_note = BodyNote::omitted;
     outcome.reason += ", late";
     if (outcome.kind != OutcomeKind::unknown) {
-      co_await gateway.engine.finish(std::move(claim), std::move(outcome));
-      co_return;
+      co_await gateway.engine.finish(claim, std::move(outcome));
+      co_return true;
     }
   }
-  gateway.engine.stop_listening(claim);
+  co_return false;
+}
+
+awaitable<void> listen_late(Gateway& gateway, const RouteConfig& route, Claim claim,
+                            std::unique_ptr<UpstreamCall> call) {
+  bool recorded = false;
+  try {
+    recorded = co_await record_late(gateway, route, claim, std::move(call));
+  } catch (const std::exception& error) {
+    log_event(LogLevel::error, "late answer lost", {{"why", error.what()}});
+  }
+  if (!recorded) gateway.engine.stop_listening(claim);
 }
 
 }  // namespace
@@ -96,6 +109,12 @@ awaitable<void> Execution::run() {
     co_return;
   }
   if (const auto* maybe = std::get_if<UpstreamCall::MaybeDelivered>(&sent)) {
+    // An executor may refuse a request before it has read all of it, and close.
+    call_->set_deadline(kEarlyAnswerWait);
+    if (co_await call_->receive(route_.max_stored_body) == UpstreamCall::Received::complete) {
+      co_await answered();
+      co_return;
+    }
     co_await failed(OutcomeKind::unknown, Code::upstream_unreachable, maybe->why,
                     "The connection to the service broke, so it may have taken effect. Retry with "
                     "the same key only.");
@@ -120,6 +139,12 @@ awaitable<void> Execution::run() {
                       "taken effect. Retry with the same key only.");
       break;
   }
+}
+
+awaitable<void> Execution::give_up() {
+  Outcome outcome{OutcomeKind::unknown, to_answer(outcome_unknown(), route_.errors),
+                  "an error in the gateway"};
+  co_await gateway_.engine.finish(claim_, std::move(outcome));
 }
 
 awaitable<void> Execution::answered() {
@@ -169,8 +194,7 @@ awaitable<void> Execution::stream() {
     outcome.kind = OutcomeKind::unknown;
     outcome.reason = "the answer was cut off";
     co_await gateway_.engine.finish(claim_, std::move(outcome));
-    request_.keep_alive = false;
-    request_.client.close();
+    cut_off(request_);
     co_return;
   }
   call_->give_back();
@@ -187,8 +211,7 @@ awaitable<void> Execution::stream() {
   if (std::holds_alternative<finish::Recorded>(finished)) {
     co_await answer_stream.finish();
   } else {
-    request_.keep_alive = false;
-    request_.client.close();
+    cut_off(request_);
   }
 }
 
@@ -247,8 +270,7 @@ awaitable<void> execute_unkeyed(const UnkeyedRequest& unkeyed, std::vector<Heade
       call.give_back();
       co_await stream.finish();
     } else {
-      request.keep_alive = false;
-      request.client.close();
+      cut_off(request);
     }
     co_return;
   }

@@ -19,6 +19,8 @@ class Execution {
             bool key_in_header);
 
   boost::asio::awaitable<void> run();
+  // Something was thrown in run(): the outcome is unknown, unless it is recorded already.
+  boost::asio::awaitable<void> give_up();
 
  private:
   std::string head() const;

@@ -1,6 +1,5 @@
 #include "gateway/headers.h"
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -195,9 +194,16 @@ void append_header(std::string& head, std::string_view name, std::string_view va
 }
 
 std::string http_date(Time at) {
-  const auto seconds = std::chrono::floor<std::chrono::seconds>(at);
-  return fmt::format("{:%a, %d %b %Y %H:%M:%S} GMT",
-                     fmt::gmtime(std::chrono::system_clock::to_time_t(seconds)));
+  static constexpr std::array kDays = {"Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"};
+  static constexpr std::array kMonths = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
+                                         "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
+  const auto day = std::chrono::floor<std::chrono::days>(at);
+  const std::chrono::year_month_day date(day);
+  const std::chrono::hh_mm_ss time(std::chrono::floor<std::chrono::seconds>(at - day));
+  return fmt::format("{}, {:02} {} {:04} {:02}:{:02}:{:02} GMT",
+                     kDays[std::chrono::weekday(day).c_encoding()], unsigned{date.day()},
+                     kMonths[unsigned{date.month()} - 1], int{date.year()}, time.hours().count(),
+                     time.minutes().count(), time.seconds().count());
 }
 
 std::string quoted_key(std::string_view key) {

@@ -47,7 +47,9 @@ Metrics::Metrics(const std::vector<RouteConfig>& routes) {
   }
   swap_seconds_ = &prometheus::BuildHistogram()
                        .Name("semel_store_swap_seconds")
-                       .Help("From asking the store for a write until it was durable")
+                       .Help(
+                           "From asking the store for a write until it was durable: the longest "
+                           "wait of each group commit")
                        .Register(registry_)
                        .Add({}, kSeconds);
   batch_size_ = &prometheus::BuildHistogram()
@@ -86,6 +88,11 @@ void Metrics::count(std::size_t route, RequestResult result) {
 
 void Metrics::upstream_took(std::size_t route, double seconds) {
   routes_[route].upstream_seconds->Observe(seconds);
+}
+
+void Metrics::store_committed(std::size_t records, double seconds) {
+  batch_size_->Observe(static_cast<double>(records));
+  swap_seconds_->Observe(seconds);
 }
 
 std::string Metrics::render(const Snapshot& snapshot) {

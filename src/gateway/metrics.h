@@ -36,8 +36,7 @@ class Metrics {
   void count(std::size_t route, RequestResult result);
   void upstream_took(std::size_t route, double seconds);
   void weak_key(std::size_t route) { routes_[route].weak_keys->Increment(); }
-  void store_swap_took(double seconds) { swap_seconds_->Observe(seconds); }
-  void store_batch(std::size_t records) { batch_size_->Observe(static_cast<double>(records)); }
+  void store_committed(std::size_t records, double seconds);
   void lease_lost() { leases_lost_->Increment(); }
   void purged() { purged_->Increment(); }
   void store_failed() { store_failures_->Increment(); }

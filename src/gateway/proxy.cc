@@ -43,7 +43,8 @@ class Proxying {
   // False: what arrived is malformed.
   bool take_buffered_body();
   std::string head(const BodyFraming& framing) const;
-  awaitable<bool> connect(bool allow_idle);
+  bool take_idle();
+  awaitable<bool> connect();
   awaitable<void> exchange_whole();
   awaitable<void> exchange_streaming();
   awaitable<void> pump_request();
@@ -97,10 +98,14 @@ std::string Proxying::head(const BodyFraming& framing) const {
                        request_.target.origin, request_.forwarded, framing, {}, {});
 }
 
-awaitable<bool> Proxying::connect(bool allow_idle) {
-  if (allow_idle) upstream_ = picked_.pool.take_idle(route_.upstream_idle);
+bool Proxying::take_idle() {
+  upstream_ = picked_.pool.take_idle(route_.upstream_idle);
   reused_ = upstream_ != nullptr;
-  if (upstream_) co_return true;
+  return reused_;
+}
+
+awaitable<bool> Proxying::connect() {
+  reused_ = false;
   auto connected = co_await picked_.pool.connect(route_.connect_timeout);
   if (!connected) {
     log_event(LogLevel::warn, "upstream unreachable",
@@ -120,7 +125,8 @@ awaitable<void> Proxying::exchange_whole() {
   if (has_body) framing.length = body_.size();
   const std::string request_head = head(framing);
   for (bool allow_idle : {true, false}) {
-    if (!co_await connect(allow_idle)) break;
+    const bool has_idle = allow_idle && take_idle();
+    if (!has_idle && !co_await connect()) break;
     upstream_->set_deadline(route_.upstream_timeout);
     std::size_t sent_bytes = 0;
     const auto written = co_await upstream_->write(request_head, body_, {}, &sent_bytes);
@@ -150,7 +156,7 @@ awaitable<void> Proxying::exchange_streaming() {
   BodyFraming framing;
   framing.length = request_.message.body_length();
   framing.chunked = !framing.length;
-  if (!co_await connect(true)) {
+  if (!take_idle() && !co_await connect()) {
     co_await fail(Code::upstream_unreachable, "The service could not be reached.");
     co_return;
   }
@@ -258,7 +264,7 @@ awaitable<void> Proxying::relay_answer() {
     has_date = has_date || net::iequals(field.name, "Date");
   });
   end_head(request_, head, has_date, response_->status(), end, announced);
-  co_await relay_body(std::move(head), end);
+  return relay_body(std::move(head), end);
 }
 
 awaitable<void> Proxying::relay_body(std::string head, BodyEnd end) {
@@ -269,15 +275,18 @@ awaitable<void> Proxying::relay_body(std::string head, BodyEnd end) {
     if (piece && piece->empty() && !response_->is_done()) {
       if (!head.empty()) {
         request_.client.set_deadline(limits_.body_timeout);
-        if (!co_await request_.client.write(head)) break;
+        if (!co_await request_.client.write(head)) {
+          request_.keep_alive = false;
+          client_failed_ = true;
+          co_return;
+        }
         head.clear();
       }
       piece = co_await upstream_->read_piece(*response_);
     }
     if (!piece) {
       // Cut short: the client must see that, not a whole answer.
-      request_.keep_alive = false;
-      request_.client.close();
+      cut_off(request_);
       request_.gateway().metrics.count(route_index_, RequestResult::failed);
       co_return;
     }

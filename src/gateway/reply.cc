@@ -93,6 +93,24 @@ awaitable<void> send_problem(ClientRequest& request, const Problem& problem,
   co_await send_answer(request, answer, {});
 }
 
+awaitable<bool> take_place(ClientRequest& request, std::size_t route) {
+  Gateway& gateway = request.gateway();
+  request.in_flight.emplace(gateway.in_flight);
+  if (request.in_flight->before() < gateway.config.limits.in_flight) co_return true;
+  gateway.metrics.count(route, RequestResult::refused);
+  Problem problem{.code = Code::overloaded,
+                  .detail = "Too many requests are in flight. Retry with the same key."};
+  co_await send_problem(request, problem, &gateway.config.routes[route]);
+  co_return false;
+}
+
+void cut_off(ClientRequest& request) {
+  request.keep_alive = false;
+  // To an HTTP/1.0 client the end of the connection is the end of the answer; a reset is not.
+  if (request.message.http_version() < 11) request.client.reset_on_close();
+  request.client.close();
+}
+
 awaitable<void> send_continue(ClientRequest& request) {
   const auto expect = request.message.field("Expect");
   if (!expect || !net::iequals(*expect, "100-continue") || request.message.is_done() ||

@@ -48,6 +48,12 @@ boost::asio::awaitable<void> send_problem(ClientRequest& request, const Problem&
                                           const RouteConfig* route,
                                           const std::vector<Header>& extra = {});
 
+// Takes a place among limits.in_flight. False: there is none, and the request has been answered.
+boost::asio::awaitable<bool> take_place(ClientRequest& request, std::size_t route);
+
+// Ends the connection in the middle of an answer, so that the client sees that it is not whole.
+void cut_off(ClientRequest& request);
+
 // The interim answer a client may be waiting for before it sends its body.
 boost::asio::awaitable<void> send_continue(ClientRequest& request);
 

@@ -29,8 +29,7 @@ using ReusePort = asio::detail::socket_option::boolean<SOL_SOCKET, SO_REUSEPORT>
 Server::Server(Config config, std::unique_ptr<Metrics> metrics, std::unique_ptr<Store> store)
     : metrics_(std::move(metrics)),
       store_(std::move(store)),
-      metered_(*store_, *metrics_),
-      gateway_(std::make_unique<Gateway>(std::move(config), metered_, *metrics_, clock_, tokens_,
+      gateway_(std::make_unique<Gateway>(std::move(config), *store_, *metrics_, clock_, tokens_,
                                          Owner{host_name(), random_number()})) {
   for (unsigned i = 0; i < worker_count(gateway_->config); ++i) {
     workers_.push_back(std::make_unique<Worker>(*gateway_));
@@ -49,6 +48,7 @@ std::expected<std::unique_ptr<Server>, std::string> Server::start(Config config,
 
 Server::~Server() {
   store_.reset();
+  gateway_->engine.stop();
   workers_.clear();
   gateway_.reset();
 }

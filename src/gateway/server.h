@@ -9,7 +9,6 @@
 
 #include "engine/system.h"
 #include "gateway/gateway.h"
-#include "gateway/metered_store.h"
 #include "gateway/worker.h"
 
 namespace semel {
@@ -46,7 +45,6 @@ class Server {
   SystemClock clock_;
   SystemTokens tokens_;
   std::unique_ptr<Store> store_;
-  MeteredStore metered_;
   std::unique_ptr<Gateway> gateway_;
   std::vector<std::unique_ptr<Worker>> workers_;
   std::vector<HostPort> listening_;

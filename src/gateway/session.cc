@@ -80,17 +80,9 @@ awaitable<void> handle(ClientRequest& request) {
     co_await send_problem(request, problem, nullptr);
     co_return;
   }
-  request.in_flight.emplace(gateway.in_flight);
-  if (request.in_flight->before() >= gateway.config.limits.in_flight) {
-    gateway.metrics.count(*route, RequestResult::refused);
-    Problem problem{.code = Code::overloaded,
-                    .detail = "Too many requests are in flight. Retry with the same key."};
-    co_await send_problem(request, problem, &gateway.config.routes[*route]);
-    co_return;
-  }
   if (is_keyed(request, gateway.config.routes[*route])) {
     co_await exchange(request, *route);
-  } else {
+  } else if (co_await take_place(request, *route)) {
     co_await proxy(request, *route);
   }
 }

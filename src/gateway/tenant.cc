@@ -28,13 +28,17 @@ bool is_base64url(std::string_view text) {
   });
 }
 
-// header.payload.signature, where the header is base64url of something that begins with `{"`.
-bool looks_like_jwt(std::string_view credential) {
-  const std::size_t first = credential.find('.');
-  if (first == std::string_view::npos || !credential.starts_with("ey")) return false;
-  const std::size_t second = credential.find('.', first + 1);
-  return second != std::string_view::npos && is_base64url(credential.substr(0, first)) &&
-         is_base64url(credential.substr(first + 1, second - first - 1));
+// A JWS or JWE: dotted segments (one may be empty), the first of them base64url of something that
+// begins with `{"`. Or a PASETO: v4.public.…
+bool looks_like_signed_token(std::string_view credential) {
+  const std::size_t dot = credential.find('.');
+  if (dot == std::string_view::npos) return false;
+  const std::string_view first = credential.substr(0, dot);
+  const std::string_view rest = credential.substr(dot + 1);
+  const bool is_paseto = first.size() == 2 && first[0] == 'v' &&
+                         (rest.starts_with("local.") || rest.starts_with("public."));
+  return is_paseto || (first.starts_with("ey") && is_base64url(first) &&
+                       rest.find('.') != std::string_view::npos);
 }
 
 std::string hex(const Sha256Digest& digest) {
@@ -61,7 +65,7 @@ std::expected<std::string, std::string> from_authorization(const net::Request& r
                              " changes with every request, so a retry could not be recognised.");
     }
   }
-  if (looks_like_jwt(credential) || looks_like_jwt(*value)) {
+  if (looks_like_signed_token(credential) || looks_like_signed_token(*value)) {
     return std::unexpected(
         "A signed token changes when it is refreshed, so a retry could not be recognised. This "
         "route takes static API keys.");

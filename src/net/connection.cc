@@ -28,6 +28,12 @@ constexpr std::size_t kLingerBytesMax = 4 * 1024 * 1024;
 std::string_view view(const boost::beast::flat_buffer& buffer) {
   return {static_cast<const char*>(buffer.data().data()), buffer.size()};
 }
+
+// Lets everything else that is ready go first. A peer that was just written to has not answered
+// yet; by the time the others had their turn it often has, and a read that finds nothing is saved.
+auto others_first(asio::ip::tcp::socket& socket) {
+  return asio::post(socket.get_executor(), asio::use_awaitable);
+}
 }  // namespace
 
 Connection::Connection(asio::ip::tcp::socket socket, Deadlines& deadlines)
@@ -43,12 +49,6 @@ IoError Connection::why_ended() const {
   return timed_out() ? IoError::timeout : IoError::truncated;
 }
 
-// Lets everything else that is ready go first. A peer that was just written to has not answered
-// yet; by the time the others had their turn it often has, and a read that finds nothing is saved.
-awaitable<void> Connection::yield() {
-  co_await asio::post(socket_.get_executor(), asio::use_awaitable);
-}
-
 awaitable<error_code> Connection::fill(std::size_t bytes_max) {
   error_code error;
   auto room = in_.prepare(bytes_max);
@@ -62,7 +62,7 @@ template <bool is_request>
 awaitable<IoResult<void>> Connection::read_head(Message<is_request>& message,
                                                 std::size_t head_bytes_max, std::string& why) {
   in_.consume(std::exchange(used_, 0));
-  if (in_.size() == 0) co_await yield();
+  if (in_.size() == 0) co_await others_first(socket_);
   HeadScan scan;
   for (;;) {
     const auto state = scan.scan(view(in_).substr(0, head_bytes_max));
@@ -139,7 +139,7 @@ awaitable<bool> Connection::wait_readable() {
   if (in_.size() > 0) co_return true;
   // An idle connection shall not hold on to what a large message needed.
   if (in_.capacity() > kIdleBufferBytesMax) in_ = {};
-  co_await yield();
+  co_await others_first(socket_);
   co_return !co_await fill(kReadBytes);
 }
 
@@ -161,6 +161,11 @@ awaitable<void> Connection::close_gently() {
     seen += in_.size();
   }
   close();
+}
+
+void Connection::reset_on_close() {
+  error_code ignored;
+  socket_.set_option(asio::socket_base::linger(true, 0), ignored);
 }
 
 void Connection::close() {

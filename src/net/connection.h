@@ -64,11 +64,12 @@ class Connection final : private Deadline {
   // take back an answer that a peer which still sends has not read yet.
   boost::asio::awaitable<void> close_gently();
   void close();
+  // close() will reset the connection: the peer cannot take what it got for all there is.
+  void reset_on_close();
 
  private:
   void expire() override;
   IoError why_ended() const;
-  boost::asio::awaitable<void> yield();
   boost::asio::awaitable<boost::system::error_code> fill(std::size_t bytes_max);
 
   boost::asio::ip::tcp::socket socket_;

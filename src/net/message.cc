@@ -15,6 +15,10 @@ char lower(char c) {
   return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
 }
 
+// Beyond what anybody sends, and few enough that looking each up among the others costs nothing.
+constexpr std::size_t kFieldsMax = 256;
+constexpr std::size_t kConnectionBytesMax = 512;
+
 bool is_digits(std::string_view text) {
   return !text.empty() && std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
 }
@@ -69,6 +73,10 @@ std::optional<std::uint64_t> Message<is_request>::body_length() const {
 // allowed, so that no other parser on the way can see another end of the body.
 template <bool is_request>
 std::optional<std::string> Message<is_request>::framing_error() const {
+  if (fields_.size() > kFieldsMax) return "more than " + std::to_string(kFieldsMax) + " fields";
+  if (field("Connection").value_or("").size() > kConnectionBytesMax || count("Connection") > 8) {
+    return "an endless Connection field";
+  }
   const std::size_t lengths = count("Content-Length");
   const std::size_t codings = count("Transfer-Encoding");
   if (lengths > 1) return "more than one Content-Length";

@@ -22,7 +22,7 @@ std::unique_ptr<Connection> UpstreamPool::take_idle(Duration idle_max) {
   while (!idle_.empty()) {
     Idle last = std::move(idle_.back());
     idle_.pop_back();
-    if (last.since < oldest) break;  // and so is every one before it
+    if (last.since <= oldest) break;  // and so is every one before it
     if (last.connection->is_quiet()) return std::move(last.connection);
   }
   if (!idle_.empty()) prune(idle_max);
@@ -66,7 +66,7 @@ void UpstreamPool::give_back(std::unique_ptr<Connection> connection) {
 
 void UpstreamPool::prune(Duration idle_max) {
   const auto oldest = deadlines_.now() - idle_max;
-  std::erase_if(idle_, [&](const Idle& idle) { return idle.since < oldest; });
+  std::erase_if(idle_, [&](const Idle& idle) { return idle.since <= oldest; });
 }
 
 }  // namespace semel::net

@@ -26,7 +26,7 @@ constexpr std::size_t kGroupBytesMax = 8 << 20;
 
 }  // namespace
 
-CommitThread::CommitThread(EmbeddedDb& db, std::function<void(std::size_t)> committed)
+CommitThread::CommitThread(EmbeddedDb& db, std::function<void(const GroupCommit&)> committed)
     : writer_(db), committed_(std::move(committed)), thread_([this] {
         pthread_setname_np(pthread_self(), "semel-commit");
         run();
@@ -48,7 +48,8 @@ asio::awaitable<SwapReply> CommitThread::swap(SwapRequest request) {
     enqueue({.request = std::move(swap),
              .executor = std::move(executor),
              .resume = std::move(handler),
-             .reply = {}});
+             .reply = {},
+             .since = std::chrono::steady_clock::now()});
   };
   return asio::async_initiate<const asio::use_awaitable_t<>, void(SwapReply)>(
       initiate, asio::use_awaitable, std::move(request));
@@ -98,7 +99,10 @@ void CommitThread::commit(Group& group) {
   for (Waiting& waiting : group) waiting.reply = writer_.apply(waiting.request);
   const rocksdb::Status status = writer_.commit();
   if (status.ok()) {
-    if (committed_) committed_(group.size());
+    if (committed_) {
+      const auto longest = std::chrono::steady_clock::now() - group.front().since;
+      committed_({.swaps = group.size(), .longest_wait = longest});
+    }
     return;
   }
   stop(status);

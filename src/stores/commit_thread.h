@@ -3,6 +3,7 @@
 #include <atomic>
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
+#include <chrono>
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
@@ -15,6 +16,7 @@
 #include <vector>
 
 #include "semel/store.h"
+#include "stores/embedded.h"
 #include "stores/embedded_writer.h"
 
 namespace semel {
@@ -24,8 +26,8 @@ namespace semel {
 // The destructor commits what still waits.
 class CommitThread {
  public:
-  // `committed` is told the size of every group; it may be empty.
-  CommitThread(EmbeddedDb& db, std::function<void(std::size_t swaps)> committed);
+  // `committed` is told of every group; it may be empty.
+  CommitThread(EmbeddedDb& db, std::function<void(const GroupCommit&)> committed);
   ~CommitThread();
 
   // The caller's executor does not run out of work while the swap waits. It cannot be cancelled.
@@ -43,6 +45,7 @@ class CommitThread {
     boost::asio::any_io_executor executor;  // counts as outstanding work
     std::move_only_function<void(SwapReply)> resume;
     SwapReply reply;
+    std::chrono::steady_clock::time_point since;
   };
   using Group = std::vector<Waiting>;
 
@@ -56,7 +59,7 @@ class CommitThread {
   static void resume_all(Group group);
 
   EmbeddedWriter writer_;
-  std::function<void(std::size_t)> committed_;
+  std::function<void(const GroupCommit&)> committed_;
 
   std::mutex mutex_;
   std::condition_variable changed_;

@@ -43,7 +43,7 @@ std::expected<std::unique_ptr<EmbeddedStore>, std::string> EmbeddedStore::open(
 }
 
 EmbeddedStore::EmbeddedStore(std::unique_ptr<EmbeddedDb> db,
-                             std::function<void(std::size_t)> committed)
+                             std::function<void(const GroupCommit&)> committed)
     : db_(std::move(db)),
       commits_(std::make_unique<CommitThread>(*db_, std::move(committed))),
       reads_(std::make_unique<BlockingPool>("semel-read", kReadThreads)) {}

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <expected>
 #include <filesystem>
@@ -19,12 +20,18 @@ class BlockingPool;
 class CommitThread;
 class EmbeddedDb;
 
+// Swaps that were made durable together.
+struct GroupCommit {
+  std::size_t swaps = 0;
+  std::chrono::nanoseconds longest_wait{};  // of the first of them, from being asked for
+};
+
 struct EmbeddedOptions {
   std::filesystem::path path;  // a directory; made (0700) if it is not there
   // Sync every commit: what was applied survives a power cut. Without, it survives the process.
   bool sync = true;
-  // Told how many swaps each group held that was committed, on the commit thread; may be empty.
-  std::function<void(std::size_t swaps)> committed = {};
+  // Told of each group that was committed, on the commit thread; may be empty.
+  std::function<void(const GroupCommit&)> committed = {};
   // How files are reached; null: as RocksDB does by itself. Must outlive the store.
   rocksdb::Env* env = nullptr;
 };
@@ -60,7 +67,7 @@ class EmbeddedStore final : public Store {
   std::optional<std::string> trouble() const override;
 
  private:
-  EmbeddedStore(std::unique_ptr<EmbeddedDb> db, std::function<void(std::size_t)> committed);
+  EmbeddedStore(std::unique_ptr<EmbeddedDb> db, std::function<void(const GroupCommit&)> committed);
 
   // The last one first: the threads end before what they use.
   std::unique_ptr<EmbeddedDb> db_;

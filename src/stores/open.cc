@@ -1,12 +1,11 @@
 #include "stores/open.h"
 
-#include "stores/embedded.h"
 #include "stores/memory.h"
 
 namespace semel {
 
 std::expected<std::unique_ptr<Store>, std::string> open_store(
-    const StoreConfig& config, std::function<void(std::size_t records)> committed) {
+    const StoreConfig& config, std::function<void(const GroupCommit&)> committed) {
   switch (config.kind) {
     case StoreKind::memory:
       return std::make_unique<MemoryStore>();

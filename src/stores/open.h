@@ -7,6 +7,7 @@
 #include <string>
 
 #include "semel/store.h"
+#include "stores/embedded.h"
 
 namespace semel {
 
@@ -20,9 +21,9 @@ struct StoreConfig {
   Durability durability = Durability::power;
 };
 
-// `committed` is told the size of every group commit, on the store's own thread. The error is a
+// `committed` is told of every group commit, on the store's own thread. The error is a
 // sentence for the operator.
 std::expected<std::unique_ptr<Store>, std::string> open_store(
-    const StoreConfig& config, std::function<void(std::size_t records)> committed);
+    const StoreConfig& config, std::function<void(const GroupCommit&)> committed);
 
 }  // namespace semel

@@ -133,3 +133,19 @@ def test_a_second_signal_does_not_make_it_forget(start_gateway, upstream, key):
     answer = gateway.post("/slow", json=BODY, key=key)
     assert answer.replayed or answer.json()["code"] == "outcome-unknown"
     assert upstream.effects(key) == 1
+
+
+def test_a_duplicate_that_still_waits_when_the_drain_gives_up(start_gateway, upstream, key):
+    gateway = start_gateway({"path": "/*", "in_progress": "wait", "wait_timeout": "60s"},
+                            drain_timeout="500ms")
+    with gateway.connect() as first, gateway.connect() as second:
+        first.send(request_bytes("POST", "/slow", json=BODY, key=key, test="gate=never"))
+        upstream.wait_effects(1, key)
+        second.send(request_bytes("POST", "/slow", json=BODY, key=key, test="gate=never"))
+        eventually(lambda: gateway.metrics()["semel_waiting"] == 1)
+        gateway.terminate()
+        assert gateway.wait() == 0
+        assert second.ended()
+    gateway.start()
+    assert_problem(gateway.post("/slow", json=BODY, key=key), 409, "outcome-unknown")
+    assert upstream.effects(key) == 1

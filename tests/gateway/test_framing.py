@@ -92,6 +92,8 @@ LINES = {
     "control byte in a name": head("X-A\x7f: b", "Content-Length: 0"),
     "parenthesis in a name": head("X(A): b", "Content-Length: 0"),
     "high byte in a name": head("X-\xe9: b", "Content-Length: 0"),
+    "a thousand fields": head(*(f"X-{n}: b" for n in range(1000)), "Content-Length: 0"),
+    "an endless Connection": head("Connection: " + "a," * 1000 + "a", "Content-Length: 0"),
 }
 REQUEST_LINES = {
     "no host": b"POST /framing HTTP/1.1\r\nContent-Length: 0\r\n\r\n",

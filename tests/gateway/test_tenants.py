@@ -60,6 +60,8 @@ def test_basic_credentials_are_static_too(by_authorization, upstream, key):
 
 @pytest.mark.parametrize("credential", [
     f"Bearer {JWT}", f"bearer {JWT}", f"BEARER  {JWT}", f"DPoP {JWT}", "DPoP opaque-token",
+    "Bearer eyJhbGciOiJkaXIiLCJlbmMiOiJBMjU2R0NNIn0..aXY.Y2lwaGVy.dGFn", f"jwe {JWT}.a.b",
+    "paseto v4.public.eyJzdWIiOiJ4In0",
     "AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE/20150830/us-east-1/iam/aws4_request, "
     "SignedHeaders=host;x-amz-date, Signature=5d672d79c15b13162d9279b0855cfba6789a8edb",
     'Digest username="Mufasa", realm="test", nonce="dcd98b", uri="/v1/charges", response="6629fa"',

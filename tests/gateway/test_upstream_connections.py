@@ -122,6 +122,25 @@ def test_an_early_answer_reaches_the_client_before_its_upload_ends(start_gateway
         assert connection.request("POST", "/again", b"x").status == 403
 
 
+def test_an_early_answer_to_a_keyed_request_whose_rest_is_never_read(start_gateway, raw_upstream,
+                                                                     key):
+    answered = threading.Event()
+
+    def serve(peer, number):
+        peer.read_head()
+        peer.answer(b"too large", status=413, headers="Connection: close\r\n")
+        answered.wait(TIMEOUT)
+    early = raw_upstream(serve)
+    gateway = start_gateway({"path": "/*", "upstream": early.url, "max_request_body": "32MiB",
+                             "upstream_timeout": scaled(1000)})
+    body = b"x" * (24 << 20)  # more than the sockets on the way can hold
+    first = gateway.post("/upload", body, key=key)
+    answered.set()
+    assert (first.status, first.body) == (413, b"too large")
+    assert_replay(gateway.post("/upload", body, key=key), first)
+    assert early.accepted == 1
+
+
 def test_an_early_answer_to_a_keyed_request_is_its_answer(start_gateway, raw_upstream, key):
     def serve(peer, number):
         peer.read_head()

@@ -183,7 +183,7 @@ TEST_F(EmbeddedFaultTest, WithoutSyncNothingIsSynced) {
 
 TEST_F(EmbeddedFaultTest, SwapsThatWaitAreCommittedTogether) {
   std::vector<std::size_t> groups;
-  options_.committed = [&](std::size_t swaps) { groups.push_back(swaps); };
+  options_.committed = [&](const GroupCommit& group) { groups.push_back(group.swaps); };
   auto store = open_or_throw(options_);
   files_.sync_takes = 20ms;
   const int before = files_.syncs;
