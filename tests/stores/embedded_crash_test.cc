@@ -15,6 +15,7 @@
 #include <map>
 #include <variant>
 
+#include "stores/crash_child.h"
 #include "stores/embedded_harness.h"
 #include "stores/embedded_layout.h"
 #include "stores/embedded_wal.h"
@@ -167,8 +168,6 @@ TEST_F(PowerCutTest, OnlyTheDamageMattersForTheVerdict) {
 
 // ---- A kill: a child writes until it is killed and tells each acknowledged swap through a pipe.
 
-constexpr const char* kChildPath = "SEMEL_CRASH_TEST_PATH";
-constexpr const char* kChildSyncs = "SEMEL_CRASH_TEST_SYNCS";
 constexpr int kChildPipe = 3;
 constexpr std::uint64_t kWriters = 16;
 
@@ -191,18 +190,6 @@ asio::awaitable<void> write_for_ever(Store& store, std::uint64_t writer) {
   }
 }
 
-// Not a test: what the child runs. It is a process of its own, since a fork would not take the
-// threads of RocksDB with it.
-TEST(EmbeddedKill, DISABLED_Child) {
-  const bool syncs = std::getenv(kChildSyncs) == std::string_view("yes");
-  const auto store = open_or_throw({.path = std::getenv(kChildPath), .sync = syncs});
-  asio::io_context io;
-  for (std::uint64_t writer = 0; writer < kWriters; ++writer) {
-    asio::co_spawn(io, write_for_ever(*store, writer), asio::detached);
-  }
-  io.run();
-}
-
 // Runs the child for a while, kills it, and adds what it had acknowledged to `last`.
 void write_and_kill(const EmbeddedOptions& options, std::map<std::uint64_t, Version>& last) {
   int ends[2];
@@ -211,12 +198,10 @@ void write_and_kill(const EmbeddedOptions& options, std::map<std::uint64_t, Vers
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_adddup2(&actions, ends[1], kChildPipe);
   std::string program = "/proc/self/exe";
-  std::string filter = "--gtest_filter=EmbeddedKill.DISABLED_Child";
-  std::string disabled = "--gtest_also_run_disabled_tests";
-  std::string brief = "--gtest_brief=1";
-  char* arguments[] = {program.data(), filter.data(), disabled.data(), brief.data(), nullptr};
-  setenv(kChildPath, options.path.c_str(), 1);
-  setenv(kChildSyncs, options.sync ? "yes" : "no", 1);
+  std::string command = kWriteUntilKilled;
+  std::string path = options.path;
+  std::string syncs = options.sync ? "sync" : "no-sync";
+  char* arguments[] = {program.data(), command.data(), path.data(), syncs.data(), nullptr};
   pid_t child = 0;
   ASSERT_EQ(posix_spawn(&child, program.c_str(), &actions, nullptr, arguments, environ), 0);
   posix_spawn_file_actions_destroy(&actions);
@@ -257,4 +242,14 @@ INSTANTIATE_TEST_SUITE_P(Durability, EmbeddedKillTest, testing::Bool(),
                          [](const auto& test) { return test.param ? "power" : "crash"; });
 
 }  // namespace
+
+void write_until_killed(const std::string& path, bool sync) {
+  const auto store = open_or_throw({.path = path, .sync = sync});
+  asio::io_context io;
+  for (std::uint64_t writer = 0; writer < kWriters; ++writer) {
+    asio::co_spawn(io, write_for_ever(*store, writer), asio::detached);
+  }
+  io.run();
+}
+
 }  // namespace semel
