@@ -54,7 +54,6 @@ spdlog::level::level_enum to_spdlog(LogLevel level) {
 }
 
 bool needs_quotes(std::string_view value) {
-  if (value.empty()) return true;
   for (const char c : value) {
     if (c <= ' ' || c == '"' || c == '=' || c == '\\' || c == 0x7f) return true;
   }
@@ -94,6 +93,7 @@ void log_event(LogLevel level, std::string_view event, LogFields fields) {
     line += event;
   }
   for (const auto& [name, value] : fields) {
+    if (value.empty()) continue;
     if (as_json) {
       line.append(",\"").append(name).append("\":");
       append_json_text(line, value);
@@ -123,26 +123,15 @@ void LoggingObserver::transitioned(const std::optional<Record>& before, const Re
   const std::string_view from = before ? to_string(before->state) : "absent";
   const std::string_view to = after ? to_string(after->state) : "absent";
   const std::string attempt = std::to_string(record.attempt);
-  if (keys_ == LogKeys::full) {
-    log_event(LogLevel::info, "transition",
-              {{"record", id},
-               {"from", from},
-               {"to", to},
-               {"attempt", attempt},
-               {"operation", record.operation},
-               {"reason", record.reason},
-               {"trace", record.trace},
-               {"key", record.key}});
-  } else {
-    log_event(LogLevel::info, "transition",
-              {{"record", id},
-               {"from", from},
-               {"to", to},
-               {"attempt", attempt},
-               {"operation", record.operation},
-               {"reason", record.reason},
-               {"trace", record.trace}});
-  }
+  log_event(LogLevel::info, "transition",
+            {{"record", id},
+             {"from", from},
+             {"to", to},
+             {"attempt", attempt},
+             {"operation", record.operation},
+             {"reason", record.reason},
+             {"trace", record.trace},
+             {"key", keys_ == LogKeys::full ? std::string_view(record.key) : ""}});
 }
 
 void LoggingObserver::lease_lost(const RecordId& id) {
