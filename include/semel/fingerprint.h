@@ -21,6 +21,7 @@ struct Recipe {
   std::vector<std::string> include;  // JSON Pointers; `*` stands for every element of an array
   std::vector<std::string> exclude;
   std::vector<std::string> headers;  // lower case
+  std::string hash_key_id;           // the HMAC key it was made with; empty: plain SHA-256
   bool operator==(const Recipe&) const = default;
 };
 

@@ -52,6 +52,7 @@ struct Header {
 enum class BodyNote : std::uint8_t {
   kept = 0,     // `body` is the whole body
   omitted = 1,  // the answer had a body too large to store
+  spilled = 2,  // the body lies in chunks beside the record, under the record's token
 };
 
 // What the executor answered, as far as it is kept.
@@ -60,7 +61,15 @@ struct Answer {
   std::vector<Header> headers;
   std::string body;
   BodyNote body_note = BodyNote::kept;
+  std::uint64_t spilled_bytes = 0;  // of a spilled body
   bool operator==(const Answer&) const = default;
+};
+
+// What is encrypted at rest: the answer and the queued request of a record, under a named key.
+struct Sealed {
+  std::string key_id;  // empty: nothing is sealed
+  std::string bytes;   // nonce, ciphertext, tag
+  bool operator==(const Sealed&) const = default;
 };
 
 // Who holds the claim: the node, and one run (process lifetime) of it.
@@ -116,6 +125,11 @@ struct Record {
   std::string resource_id;
   std::string trace;  // traceparent of the first execution
   std::vector<HistoryEntry> history;
+
+  // The secret half of the status resource's name; all zero: the record has none.
+  Token handle;
+  std::string request;  // queued: the request itself, as the gateway encodes it
+  Sealed sealed;        // in the store only: the answer and the request, encrypted
 
   // For people; never used to decide anything.
   std::string tenant;

@@ -7,7 +7,10 @@
 namespace semel {
 namespace {
 
-constexpr std::uint8_t kFormat = 1;
+// Version 2 is version 1 with more at its end. What fits version 1 is written so, and a node of the
+// version before can read it.
+constexpr std::uint8_t kFirstFormat = 1;
+constexpr std::uint8_t kFormat = 2;
 constexpr std::size_t kChecksumBytes = 4;
 
 enum Flag : std::uint8_t {
@@ -15,7 +18,27 @@ enum Flag : std::uint8_t {
   kTtlFromCreation = 2,
   kBodyOmitted = 4,
   kQueryCounts = 8,
+  kBodySpilled = 16,
 };
+
+std::uint8_t flags_of(const Record& r) {
+  return static_cast<std::uint8_t>((r.only_auth_failures ? kOnlyAuthFailures : 0) |
+                                   (r.ttl_from_creation ? kTtlFromCreation : 0) |
+                                   (r.answer.body_note == BodyNote::omitted ? kBodyOmitted : 0) |
+                                   (r.recipe.query ? kQueryCounts : 0) |
+                                   (r.answer.body_note == BodyNote::spilled ? kBodySpilled : 0));
+}
+
+BodyNote body_note_of(std::uint8_t flags) {
+  if (flags & kBodySpilled) return BodyNote::spilled;
+  return flags & kBodyOmitted ? BodyNote::omitted : BodyNote::kept;
+}
+
+bool fits_first_format(const Record& r) {
+  return r.answer.body_note != BodyNote::spilled && r.answer.spilled_bytes == 0 &&
+         r.recipe.hash_key_id.empty() && r.recipe.body <= BodyRecipe::none && r.handle == Token{} &&
+         r.request.empty() && r.sealed == Sealed{};
+}
 
 std::uint32_t checksum(std::string_view bytes) {
   return static_cast<std::uint32_t>(
@@ -130,14 +153,12 @@ bool in_range(Enum value, Enum first, Enum last) {
 }  // namespace
 
 std::string encode(const Record& r) {
-  Writer out(320 + r.answer.body.size() + r.key.size());
-  out.u8(kFormat);
+  Writer out(320 + r.answer.body.size() + r.key.size() + r.request.size() + r.sealed.bytes.size());
+  const std::uint8_t format = fits_first_format(r) ? kFirstFormat : kFormat;
+  out.u8(format);
   out.u8(static_cast<std::uint8_t>(r.state));
   out.u8(static_cast<std::uint8_t>(r.result));
-  out.u8(static_cast<std::uint8_t>((r.only_auth_failures ? kOnlyAuthFailures : 0) |
-                                   (r.ttl_from_creation ? kTtlFromCreation : 0) |
-                                   (r.answer.body_note == BodyNote::omitted ? kBodyOmitted : 0) |
-                                   (r.recipe.query ? kQueryCounts : 0)));
+  out.u8(flags_of(r));
   out.varint(r.attempt);
   out.raw(r.token.bytes);
   out.text(r.owner.node);
@@ -176,13 +197,21 @@ std::string encode(const Record& r) {
     out.varint(entry.attempt);
     out.text(entry.note);
   }
+  if (format > kFirstFormat) {
+    out.raw(r.handle.bytes);
+    out.text(r.request);
+    out.text(r.sealed.key_id);
+    out.text(r.sealed.bytes);
+    out.varint(r.answer.spilled_bytes);
+    out.text(r.recipe.hash_key_id);
+  }
   return std::move(out).seal();
 }
 
 std::expected<Record, std::string> decode(std::string_view bytes) {
   if (bytes.empty()) return std::unexpected("empty record");
   const auto format = static_cast<std::uint8_t>(bytes[0]);
-  if (format != kFormat) {
+  if (format < kFirstFormat || format > kFormat) {
     return std::unexpected("record format " + std::to_string(format) +
                            " is not one this version reads");
   }
@@ -199,7 +228,7 @@ std::expected<Record, std::string> decode(std::string_view bytes) {
   const std::uint8_t flags = in.u8();
   r.only_auth_failures = flags & kOnlyAuthFailures;
   r.ttl_from_creation = flags & kTtlFromCreation;
-  r.answer.body_note = flags & kBodyOmitted ? BodyNote::omitted : BodyNote::kept;
+  r.answer.body_note = body_note_of(flags);
   r.recipe.query = flags & kQueryCounts;
   r.attempt = static_cast<std::uint32_t>(in.varint());
   in.raw(r.token.bytes);
@@ -238,6 +267,14 @@ std::expected<Record, std::string> decode(std::string_view bytes) {
     entry.to = static_cast<State>(in.u8());
     entry.attempt = static_cast<std::uint32_t>(in.varint());
     entry.note = in.text();
+  }
+  if (format > kFirstFormat) {
+    in.raw(r.handle.bytes);
+    r.request = in.text();
+    r.sealed.key_id = in.text();
+    r.sealed.bytes = in.text();
+    r.answer.spilled_bytes = in.varint();
+    r.recipe.hash_key_id = in.text();
   }
   if (!in.finished() || !in_range(r.state, State::queued, State::tombstone) ||
       !in_range(r.result, Result::none, Result::failed) ||

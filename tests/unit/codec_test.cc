@@ -58,6 +58,11 @@ Record with_every_field() {
   r.tenant = "acme";
   r.operation = "charges";
   r.key = "8e03978e-40d5-43dd-bc93-6894a57f9324";
+  r.recipe.hash_key_id = "h1";
+  r.answer.spilled_bytes = 5'000'000'000;
+  r.handle.bytes.fill(0x5a);
+  r.request = std::string("POST /\0\n", 8);
+  r.sealed = {"k1", std::string("\0sealed", 7)};
   return r;
 }
 
@@ -92,7 +97,8 @@ class RandomRecord {
     r.attempt = static_cast<std::uint32_t>(random_());
     for (auto& byte : r.token.bytes) byte = static_cast<std::uint8_t>(random_());
     r.owner = {text(20), random_()};
-    r.recipe = {static_cast<BodyRecipe>(below(4) + 1), below(2) == 1, texts(), texts(), texts()};
+    r.recipe = {
+        static_cast<BodyRecipe>(below(4) + 1), below(2) == 1, texts(), texts(), texts(), {}};
     for (auto& byte : r.fingerprint.digest) byte = static_cast<std::uint8_t>(random_());
     r.fingerprint.parts.resize(below(9));
     for (auto& part : r.fingerprint.parts) part = random_();
@@ -107,7 +113,7 @@ class RandomRecord {
     r.reason = text(60);
     r.only_auth_failures = below(2) == 1;
     r.status_begun = static_cast<int>(below(600));
-    r.answer = {static_cast<int>(below(600)), {}, text(5000), static_cast<BodyNote>(below(2))};
+    r.answer = {static_cast<int>(below(600)), {}, text(5000), static_cast<BodyNote>(below(3))};
     r.answer.headers.resize(below(20));
     for (auto& header : r.answer.headers) header = {text(30), text(200)};
     r.response_version = text(10);
@@ -122,6 +128,13 @@ class RandomRecord {
     r.tenant = text(80);
     r.operation = text(40);
     r.key = text(255);
+    if (below(2) == 1) {  // what only version 2 holds
+      r.recipe.hash_key_id = text(8);
+      r.answer.spilled_bytes = random_() >> 20;
+      for (auto& byte : r.handle.bytes) byte = static_cast<std::uint8_t>(random_());
+      r.request = text(3000);
+      r.sealed = {text(8), text(3000)};
+    }
     return r;
   }
 
@@ -174,10 +187,10 @@ TEST(Codec, MoreThanARecordIsAnError) {
 
 TEST(Codec, AnotherFormatIsAnErrorThatSaysSo) {
   std::string later = encode(with_every_field());
-  later[0] = 2;
+  later[0] = 3;
   const auto read = decode(later);
   ASSERT_FALSE(read.has_value());
-  EXPECT_NE(read.error().find("format 2"), std::string::npos) << read.error();
+  EXPECT_NE(read.error().find("format 3"), std::string::npos) << read.error();
 }
 
 // Records outlive the program that wrote them. If this fails, the format has changed: give it a new
@@ -241,6 +254,20 @@ TEST(Codec, TheFormatIsWhatItWas) {
     hex += kDigits[static_cast<unsigned char>(byte) & 15];
   }
   EXPECT_EQ(hex, kGolden);
+
+  // What version 1 cannot hold follows it, under another version byte.
+  Record later = r;
+  later.handle.bytes.fill(0x33);
+  later.request = "q";
+  later.sealed = {"k", "s"};
+  later.answer.spilled_bytes = 13;
+  later.recipe.hash_key_id = "h";
+  const std::string bytes = encode(later);
+  const std::string first = encode(r);
+  EXPECT_EQ(bytes[0], 2);
+  EXPECT_EQ(bytes.substr(1, first.size() - 5), first.substr(1, first.size() - 5));
+  EXPECT_EQ(bytes.substr(first.size() - 4, bytes.size() - first.size()),
+            std::string(16, '\x33') + "\1q" + "\1k" + "\1s" + "\x0d" + "\1h");
 }
 
 }  // namespace
