@@ -30,7 +30,8 @@ Record claim_of(const RecordId& id) {
                    .query = false,
                    .include = {"/amount", "/items/*/id"},
                    .exclude = {"/sent_at"},
-                   .headers = {"x-version"}};
+                   .headers = {"x-version"},
+                   .hash_key_id = "h1"};
   std::iota(record.fingerprint.digest.begin(), record.fingerprint.digest.end(), std::uint8_t{200});
   record.fingerprint.parts = {1, 0xffffffffffffffff, 3, 4, 5, 6};
   record.lease_until = kThen + 1h;
