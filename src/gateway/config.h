@@ -38,6 +38,11 @@ struct AddressRange {
   std::string text;
 };
 
+struct AdminConfig {
+  HostPort listen{"127.0.0.1", 9090};
+  std::string tokens_file;  // "": one token is generated beside the data
+};
+
 enum class TenantSource { none, authorization, header };
 struct TenantConfig {
   TenantSource from = TenantSource::none;
@@ -120,7 +125,7 @@ struct Config {
   std::vector<HostPort> listen = {{"127.0.0.1", 8080}};
   unsigned workers = 0;  // 0: one a core
   std::string name_space = "default";
-  HostPort admin{"127.0.0.1", 9090};
+  AdminConfig admin;
   StoreConfig store;
   std::vector<AddressRange> trusted_proxies;
   TenantConfig tenant;
