@@ -71,7 +71,7 @@ awaitable<void> AnswerStream::finish() {
 
 awaitable<void> AnswerStream::write(std::string_view first, std::string_view second,
                                     std::string_view third) {
-  request_.client.set_deadline(request_.gateway().config.limits.body_timeout);
+  request_.client.set_deadline(request_.limits().body_timeout);
   if (co_await request_.client.write(first, second, third)) co_return;
   // The client is gone. The execution is not: it is read to its end and recorded.
   client_listens_ = false;
