@@ -296,7 +296,9 @@ awaitable<void> Exchange::run_claim(Claim claim) {
     request_.metrics(route_index_).weak_key();
   }
   count(RequestResult::executed);
-  Execution execution(request_, route_index_, std::move(claim), body_, key_in_header_);
+  const KeyedRequest keyed{request_.head(), body_, key_in_header_};
+  Execution execution(request_.worker, request_.settings, route_index_, std::move(claim), keyed,
+                      &request_);
   bool ended = false;
   try {
     co_await execution.run();

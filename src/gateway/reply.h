@@ -31,6 +31,9 @@ struct ClientRequest {
   const LimitsConfig& limits() const { return settings->config.limits; }
   const RouteConfig& route(std::size_t index) const { return settings->config.routes[index]; }
   RouteMetrics& metrics(std::size_t route) const { return *settings->metrics[route]; }
+  RequestHead head() const {
+    return {message.method(), target.origin, message.fields(), forwarded};
+  }
 };
 
 // How the end of an answer's body is marked for the client.
