@@ -14,6 +14,8 @@ namespace semel {
 // named token in the Authorization header, which no web page can make a browser send unasked.
 class AdminAccess {
  public:
+  // On loopback, with no tokens: nothing can be changed.
+  AdminAccess() = default;
   // Without a tokens file one token is generated beside the data. The memory store has no such
   // place: nothing can be changed then. The error is a sentence for the operator.
   static std::expected<AdminAccess, std::string> open(const Config& config, TokenSource& random);
@@ -29,8 +31,8 @@ class AdminAccess {
   AdminAccess(AdminTokens tokens, HostPort listen);
 
   AdminTokens tokens_;
-  std::string host_;
-  bool loopback_;
+  std::string host_ = "127.0.0.1";
+  bool loopback_ = true;
 };
 
 }  // namespace semel

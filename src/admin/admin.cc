@@ -38,13 +38,12 @@ Admin::Admin(Server& server, AdminAccess access)
       gateway_(server.gateway()),
       deadlines_(server.deadlines()),
       access_(std::move(access)),
-      keys_(gateway_),
+      keys_(gateway_, server.config().name_space),
       acceptor_(server.context()) {}
 
 std::expected<std::unique_ptr<Admin>, std::string> Admin::start(Server& server) {
-  const Config& config = server.gateway().config;
-  SystemTokens random;
-  auto access = AdminAccess::open(config, random);
+  const Config& config = server.config();
+  auto access = read_access(config);
   if (!access) return std::unexpected(access.error());
   std::unique_ptr<Admin> admin(new Admin(server, *std::move(access)));
   const HostPort& wanted = config.admin.listen;
@@ -62,6 +61,11 @@ std::expected<std::unique_ptr<Admin>, std::string> Admin::start(Server& server) 
   admin->listening_ = {wanted.host, acceptor.local_endpoint().port()};
   asio::co_spawn(server.context(), admin->accept(), asio::detached);
   return admin;
+}
+
+std::expected<AdminAccess, std::string> Admin::read_access(const Config& config) {
+  SystemTokens random;
+  return AdminAccess::open(config, random);
 }
 
 awaitable<void> Admin::accept() {
@@ -86,9 +90,11 @@ awaitable<void> Admin::serve(tcp::socket socket) {
     client.set_deadline(kTimeout);
     net::Request request;
     std::string why;
-    if (!co_await client.read_head(request, kHeadBytesMax, why)) co_return;
-    const Answer reply = co_await answer(client, request);
-    keep_alive = request.keep_alive() && request.is_done();
+    const auto read = co_await client.read_head(request, kHeadBytesMax, why);
+    if (!read && read.error() != net::IoError::malformed) co_return;
+    const Answer reply =
+        read ? co_await answer(client, request) : problem_answer(400, "bad-request", why);
+    keep_alive = read && request.keep_alive() && request.is_done();
     std::string head;
     append_status_line(head, reply.status);
     for (const Header& header : reply.headers) append_header(head, header.name, header.value);

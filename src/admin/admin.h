@@ -19,6 +19,11 @@ class Admin {
 
   HostPort listening() const { return listening_; }
 
+  // Reads the tokens as they are now; it may wait for the disk. use() then makes them count, on the
+  // thread of the server's first worker.
+  static std::expected<AdminAccess, std::string> read_access(const Config& config);
+  void use(AdminAccess access) { access_ = std::move(access); }
+
  private:
   Admin(Server& server, AdminAccess access);
   boost::asio::awaitable<void> accept();

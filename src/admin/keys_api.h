@@ -18,7 +18,8 @@ enum class Decided { completed, released };
 // records and says where to go on; scans give way to requests between pages.
 class KeysApi {
  public:
-  explicit KeysApi(Gateway& gateway) : gateway_(gateway) {}
+  KeysApi(Gateway& gateway, std::string name_space)
+      : gateway_(gateway), name_space_(std::move(name_space)) {}
 
   // GET /api/keys?state=…&operation=…&tenant=…&key=…&older=…&newer=…&limit=…&cursor=…
   boost::asio::awaitable<Answer> list(std::string query);
@@ -48,6 +49,7 @@ class KeysApi {
   boost::asio::awaitable<Resolved> resolve(RecordId id, Resolution resolution);
 
   Gateway& gateway_;
+  const std::string name_space_;
 };
 
 }  // namespace semel

@@ -1,6 +1,7 @@
 """SPEC 16: who may see and change what through the admin listener, and how much at once."""
 
 import hashlib
+import signal
 import stat
 import subprocess
 import urllib.parse
@@ -94,6 +95,23 @@ def test_tokens_have_names_and_may_be_given_as_digests(start_gateway, upstream, 
         assert gateway.change(target, {"reason": "y"}, token=gateway.admin_token()).status == 401
         assert gateway.change(target, {"reason": "y"}, token=token).status == 200
         assert gateway.record(one)["history"][-1]["note"] == f"released by {name}: y"
+
+
+def test_tokens_are_read_again_on_sighup(start_gateway, upstream, key):
+    gateway = start_gateway({"name": "charges", "path": "/charges"})
+    path = tokens_file(gateway.folder, f"alice {TOKEN}\n")
+    gateway.restart(admin={"listen": "127.0.0.1:0", "tokens_file": path})
+    gateway.post("/charges", json=BODY, key=key, test="close=reset")
+    target = f"/api/keys/{gateway.record(key)['id']}/release"
+    decision = {"reason": ""}  # bad, but only a known token is told so
+    tokens_file(gateway.folder, f"bob {OTHER}\n")
+    gateway.process.send_signal(signal.SIGHUP)
+    eventually(lambda: gateway.change(target, decision, token=OTHER).status == 400)
+    assert gateway.change(target, decision, token=TOKEN).status == 401
+    tokens_file(gateway.folder, "bob\n")
+    gateway.process.send_signal(signal.SIGHUP)
+    eventually(lambda: "admin tokens refused" in gateway.stderr())
+    assert gateway.change(target, decision, token=OTHER).status == 400
 
 
 @pytest.mark.parametrize("text, mode, said", [
