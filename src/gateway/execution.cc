@@ -61,7 +61,7 @@ awaitable<bool> record_late(Gateway& gateway, const RouteConfig& route, const Cl
 }
 
 awaitable<void> listen_late(Gateway& gateway, const RouteConfig& route, Claim claim,
-                            std::unique_ptr<UpstreamCall> call) {
+                            std::unique_ptr<UpstreamCall> call) {  // which holds the route
   bool recorded = false;
   try {
     recorded = co_await record_late(gateway, route, claim, std::move(call));
@@ -73,16 +73,17 @@ awaitable<void> listen_late(Gateway& gateway, const RouteConfig& route, Claim cl
 
 }  // namespace
 
-Execution::Execution(ClientRequest& request, std::size_t route, Claim claim,
-                     const std::string& body, bool key_in_header)
-    : request_(request),
-      gateway_(request.gateway()),
+Execution::Execution(Worker& worker, SettingsPtr settings, std::size_t route, Claim claim,
+                     const KeyedRequest& request, ClientRequest* client)
+    : worker_(worker),
+      gateway_(worker.gateway()),
+      settings_(std::move(settings)),
       route_index_(route),
-      route_(gateway_.config.routes[route]),
+      route_(settings_->config.routes[route]),
       claim_(std::move(claim)),
-      body_(body),
-      key_in_header_(key_in_header),
-      call_(std::make_unique<UpstreamCall>(request.worker, route)) {}
+      request_(request),
+      client_(client),
+      call_(std::make_unique<UpstreamCall>(worker, settings_, route)) {}
 
 std::string Execution::head() const {
   std::vector<std::string> drop;
@@ -91,17 +92,17 @@ std::string Execution::head() const {
   if (route_.forward_key == ForwardKey::none) {
     drop = route_.key.aliases;
     drop.push_back(route_.key.header);
-  } else if (!key_in_header_) {
+  } else if (!request_.key_in_header) {
     extra.push_back({"Idempotency-Key", quoted_key(claim_.record.key)});
   }
-  return upstream_head(request_.message, route_.key, call_->base_path(), request_.target.origin,
-                       request_.forwarded, {false, body_.size()}, drop, extra);
+  return upstream_head(request_.head, route_.key, call_->base_path(), {false, request_.body.size()},
+                       drop, extra);
 }
 
 awaitable<void> Execution::run() {
   const Time started = gateway_.clock.now();
   const std::string request_head = head();
-  const auto sent = co_await call_->send(request_head, body_);
+  const auto sent = co_await call_->send(request_head, request_.body);
   if (const auto* not_delivered = std::get_if<UpstreamCall::NotDelivered>(&sent)) {
     co_await failed(OutcomeKind::retry, Code::upstream_unreachable, not_delivered->why,
                     "The service could not be reached, so nothing was executed. Retry with the "
@@ -121,8 +122,8 @@ awaitable<void> Execution::run() {
     co_return;
   }
   const auto received = co_await call_->receive(route_.max_stored_body);
-  gateway_.metrics.upstream_took(
-      route_index_, std::chrono::duration<double>(gateway_.clock.now() - started).count());
+  settings_->metrics[route_index_]->upstream_took(
+      std::chrono::duration<double>(gateway_.clock.now() - started).count());
   switch (received) {
     case UpstreamCall::Received::complete:
       co_await answered();
@@ -156,9 +157,10 @@ awaitable<void> Execution::answered() {
   Outcome outcome = outcome_of(route_, claim_, response, answer.headers, answer.body);
   call_->give_back();
   Finished finished = co_await gateway_.engine.finish(claim_, std::move(outcome));
+  if (!client_) co_return;
   if (const auto* recorded = std::get_if<finish::Recorded>(&finished)) {
     const std::string& key = claim_.record.key;
-    co_await send_answer(request_, answer,
+    co_await send_answer(*client_, answer,
                          recorded->record ? echo(key, *recorded->record) : echo(key));
   } else {
     co_await send_unrecorded(finished);
@@ -175,7 +177,7 @@ awaitable<void> Execution::timed_out() {
                   "same key only.",
                   listens ? Engine::Listening::yes : Engine::Listening::no);
   if (listens) {
-    asio::co_spawn(request_.worker.context(),
+    asio::co_spawn(worker_.context(),
                    listen_late(gateway_, route_, std::move(claim), std::move(call)),
                    asio::detached);
   }
@@ -186,7 +188,7 @@ awaitable<void> Execution::stream() {
   const std::vector<Header> headers = client_headers(response, true);
   Outcome outcome = outcome_of(route_, claim_, response, headers, {});
   const bool begun = co_await gateway_.engine.begin_stream(claim_, response.status());
-  AnswerStream answer_stream(request_, route_, *call_, begun);
+  AnswerStream answer_stream(gateway_, route_, *call_, begun ? client_ : nullptr);
   const AnswerStream::End end = co_await answer_stream.run(headers, echo(claim_.record.key));
   outcome.answer.body = answer_stream.take_stored();
   outcome.answer.body_note = answer_stream.note();
@@ -194,14 +196,15 @@ awaitable<void> Execution::stream() {
     outcome.kind = OutcomeKind::unknown;
     outcome.reason = "the answer was cut off";
     co_await gateway_.engine.finish(claim_, std::move(outcome));
-    cut_off(request_);
+    if (client_) cut_off(*client_);
     co_return;
   }
   call_->give_back();
   Finished finished = co_await gateway_.engine.finish(claim_, std::move(outcome));
+  if (!client_) co_return;
   if (!begun) {
     if (const auto* recorded = std::get_if<finish::Recorded>(&finished)) {
-      co_await send_record(request_, route_, claim_.record.key, recorded->record);
+      co_await send_record(*client_, route_, claim_.record.key, recorded->record);
     } else {
       co_await send_unrecorded(finished);
     }
@@ -211,7 +214,7 @@ awaitable<void> Execution::stream() {
   if (std::holds_alternative<finish::Recorded>(finished)) {
     co_await answer_stream.finish();
   } else {
-    cut_off(request_);
+    cut_off(*client_);
   }
 }
 
@@ -222,8 +225,9 @@ awaitable<void> Execution::failed(OutcomeKind kind, Code code, std::string reaso
   Outcome outcome{kind, to_answer(problem, route_.errors), std::move(reason)};
   const Answer answer = outcome.answer;
   Finished finished = co_await gateway_.engine.finish(claim_, std::move(outcome), listening);
+  if (!client_) co_return;
   if (std::holds_alternative<finish::Recorded>(finished)) {
-    co_await send_answer(request_, answer, echo(claim_.record.key));
+    co_await send_answer(*client_, answer, echo(claim_.record.key));
   } else {
     co_await send_unrecorded(finished);
   }
@@ -231,31 +235,30 @@ awaitable<void> Execution::failed(OutcomeKind kind, Code code, std::string reaso
 
 awaitable<void> Execution::send_unrecorded(const Finished& finished) {
   if (const auto* stale = std::get_if<finish::Stale>(&finished)) {
-    co_await send_record(request_, route_, claim_.record.key, stale->record);
+    co_await send_record(*client_, route_, claim_.record.key, stale->record);
     co_return;
   }
   Problem problem{.code = Code::store_unavailable,
                   .detail =
                       "The request was executed, but its outcome could not be recorded yet. "
                       "Retry with the same key only."};
-  co_await send_problem(request_, problem, &route_, echo(claim_.record.key));
+  co_await send_problem(*client_, problem, &route_, echo(claim_.record.key));
 }
 
 awaitable<void> execute_unkeyed(const UnkeyedRequest& unkeyed, std::vector<Header> extra) {
   ClientRequest& request = unkeyed.request;
-  Gateway& gateway = request.gateway();
-  const RouteConfig& route = gateway.config.routes[unkeyed.route];
-  UpstreamCall call(request.worker, unkeyed.route);
-  const std::string head =
-      upstream_head(request.message, route.key, call.base_path(), request.target.origin,
-                    request.forwarded, {false, unkeyed.body.size()}, {}, {});
+  RouteMetrics& metrics = request.metrics(unkeyed.route);
+  const RouteConfig& route = request.route(unkeyed.route);
+  UpstreamCall call(request.worker, request.settings, unkeyed.route);
+  const std::string head = upstream_head(request.head(), route.key, call.base_path(),
+                                         {false, unkeyed.body.size()}, {}, {});
   const auto sent = co_await call.send(head, unkeyed.body);
   auto received = UpstreamCall::Received::broken;
   if (std::holds_alternative<UpstreamCall::Sent>(sent)) {
     received = co_await call.receive(route.max_stored_body);
   }
   if (received == UpstreamCall::Received::complete) {
-    gateway.metrics.count(unkeyed.route, RequestResult::passed);
+    metrics.count(RequestResult::passed);
     Answer answer{call.response().status(), client_headers(call.response(), false),
                   call.take_body()};
     call.give_back();
@@ -263,8 +266,8 @@ awaitable<void> execute_unkeyed(const UnkeyedRequest& unkeyed, std::vector<Heade
     co_return;
   }
   if (received == UpstreamCall::Received::stream) {
-    gateway.metrics.count(unkeyed.route, RequestResult::passed);
-    AnswerStream stream(request, route, call, true);
+    metrics.count(RequestResult::passed);
+    AnswerStream stream(request.gateway(), route, call, &request);
     const auto end = co_await stream.run(client_headers(call.response(), false), extra);
     if (end == AnswerStream::End::whole) {
       call.give_back();
@@ -274,7 +277,7 @@ awaitable<void> execute_unkeyed(const UnkeyedRequest& unkeyed, std::vector<Heade
     }
     co_return;
   }
-  gateway.metrics.count(unkeyed.route, RequestResult::failed);
+  metrics.count(RequestResult::failed);
   const bool late = received == UpstreamCall::Received::timeout;
   Problem problem{.code = late ? Code::upstream_timeout : Code::upstream_unreachable,
                   .detail = "The service did not answer."};
