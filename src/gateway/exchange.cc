@@ -67,7 +67,7 @@ class Exchange {
       : request_(request),
         gateway_(request.gateway()),
         route_index_(route),
-        route_(gateway_.config.routes[route]),
+        route_(request.route(route)),
         held_bytes_(gateway_.buffered_bytes, 0) {}
 
   awaitable<void> run();
@@ -86,7 +86,7 @@ class Exchange {
   awaitable<void> busy(admission::Busy busy);
   awaitable<void> store_down(StoreUnavailable unavailable);
   awaitable<void> run_claim(Claim claim);
-  void count(RequestResult result) { gateway_.metrics.count(route_index_, result); }
+  void count(RequestResult result) { request_.metrics(route_index_).count(result); }
 
   ClientRequest& request_;
   Gateway& gateway_;
@@ -136,8 +136,8 @@ awaitable<bool> Exchange::find_key_and_tenant() {
                      .new_key_safe = true});
     co_return false;
   }
-  auto tenant =
-      find_tenant(gateway_.config.tenant, request_.message, request_.forwarded.from_trusted_proxy);
+  auto tenant = find_tenant(request_.settings->config.tenant, request_.message,
+                            request_.forwarded.from_trusted_proxy);
   if (!tenant) {
     co_await refuse({.code = Code::tenant_unknown, .detail = std::move(tenant.error())});
     co_return false;
@@ -160,7 +160,7 @@ awaitable<bool> Exchange::read_body() {
   co_await send_continue(request_);
   if (length) body_.reserve(std::min<std::uint64_t>(*length, kReservedBytesMax));
   while (!request_.message.is_done()) {
-    request_.client.set_deadline(gateway_.config.limits.body_timeout);
+    request_.client.set_deadline(request_.limits().body_timeout);
     const auto piece = co_await request_.client.read_piece(request_.message);
     if (!piece) {
       request_.keep_alive = false;
@@ -244,7 +244,8 @@ RequestView Exchange::view() const {
 
 Ask Exchange::ask() const {
   Ask ask;
-  ask.scope = {gateway_.config.name_space, tenant_, operation_of(route_, request_.target)};
+  ask.scope = {request_.settings->config.name_space, tenant_,
+               operation_of(route_, request_.target)};
   ask.key = *key_;
   ask.policy = route_.policy;
   ask.recipe = recipe_;
@@ -292,11 +293,12 @@ awaitable<void> Exchange::answer(Admission admission) {
 
 awaitable<void> Exchange::run_claim(Claim claim) {
   if (claim.record.attempt == 1 && key_->size() < kWeakKeyBytes) {
-    gateway_.metrics.weak_key(route_index_);
+    request_.metrics(route_index_).weak_key();
   }
   count(RequestResult::executed);
   const KeyedRequest keyed{request_.head(), body_, key_in_header_};
-  Execution execution(request_.worker, route_index_, std::move(claim), keyed, &request_);
+  Execution execution(request_.worker, request_.settings, route_index_, std::move(claim), keyed,
+                      &request_);
   bool ended = false;
   try {
     co_await execution.run();
