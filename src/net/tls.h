@@ -35,7 +35,7 @@ struct TlsClientFiles {
   std::string key;
   bool verify = true;
   std::string server_name;  // "": the host of the URL
-  bool operator==(const TlsClientFiles&) const = default;
+  auto operator<=>(const TlsClientFiles&) const = default;
 };
 
 // The server's side of TLS for new connections. Immutable, for any thread: to change it, another is
