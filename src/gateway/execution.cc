@@ -85,17 +85,12 @@ Execution::Execution(ClientRequest& request, std::size_t route, Claim claim,
       call_(std::make_unique<UpstreamCall>(request.worker, route)) {}
 
 std::string Execution::head() const {
-  std::vector<std::string> drop;
-  std::vector<Header> extra = {{"Semel-Record", claim_.record.id.hex()},
-                               {"Semel-Attempt", std::to_string(claim_.record.attempt)}};
-  if (route_.forward_key == ForwardKey::none) {
-    drop = route_.key.aliases;
-    drop.push_back(route_.key.header);
-  } else if (!key_in_header_) {
-    extra.push_back({"Idempotency-Key", quoted_key(claim_.record.key)});
-  }
+  const Record& record = claim_.record;
+  KeyForwarding key = forward_key(route_, record.id, record.key, key_in_header_);
+  key.add.push_back({"Semel-Record", record.id.hex()});
+  key.add.push_back({"Semel-Attempt", std::to_string(record.attempt)});
   return upstream_head(request_.message, route_.key, call_->base_path(), request_.target.origin,
-                       request_.forwarded, {false, body_.size()}, drop, extra);
+                       request_.forwarded, {false, body_.size()}, key.drop, key.add);
 }
 
 awaitable<void> Execution::run() {
@@ -246,9 +241,9 @@ awaitable<void> execute_unkeyed(const UnkeyedRequest& unkeyed, std::vector<Heade
   Gateway& gateway = request.gateway();
   const RouteConfig& route = gateway.config.routes[unkeyed.route];
   UpstreamCall call(request.worker, unkeyed.route);
-  const std::string head =
-      upstream_head(request.message, route.key, call.base_path(), request.target.origin,
-                    request.forwarded, {false, unkeyed.body.size()}, {}, {});
+  const std::string head = upstream_head(
+      request.message, route.key, call.base_path(), request.target.origin, request.forwarded,
+      {false, unkeyed.body.size()}, unkeyed.key.drop, unkeyed.key.add);
   const auto sent = co_await call.send(head, unkeyed.body);
   auto received = UpstreamCall::Received::broken;
   if (std::holds_alternative<UpstreamCall::Sent>(sent)) {
