@@ -13,9 +13,9 @@ namespace semel {
 // the answer is held back until finish(): only then is the whole of it recorded.
 class AnswerStream {
  public:
-  // With `to_client` false the answer is only read and kept.
-  AnswerStream(ClientRequest& request, const RouteConfig& route, UpstreamCall& call,
-               bool to_client);
+  // Without a client the answer is only read and kept.
+  AnswerStream(Gateway& gateway, const RouteConfig& route, UpstreamCall& call,
+               ClientRequest* client);
 
   enum class End { whole, cut };
   boost::asio::awaitable<End> run(const std::vector<Header>& headers,
@@ -32,10 +32,10 @@ class AnswerStream {
                                      std::string_view third = {});
   void keep(std::string_view piece);
 
-  ClientRequest& request_;
+  Gateway& gateway_;
   const RouteConfig& route_;
   UpstreamCall& call_;
-  bool client_listens_;
+  ClientRequest* client_;  // null as soon as nobody listens
   BodyEnd end_ = BodyEnd::chunks;
   std::string held_back_;  // where the length is announced: the last piece
   std::string stored_;

@@ -33,6 +33,15 @@ struct Upstream {
   std::string base_path;  // "" or "/prefix", put before the request's path
 };
 
+// A URL that Semel itself asks: http:// or https://, taken apart.
+struct Url {
+  bool tls = false;
+  HostPort address;
+  std::string target;  // path and query; at least "/"
+  // The value of a Host header: the port only where it is not the scheme's own.
+  std::string authority() const;
+};
+
 // An address range, "10.0.0.0/8" or "::1".
 struct AddressRange {
   std::string text;

@@ -41,6 +41,10 @@ bool is_name_character(char c) {
   return is_letter(c) || is_digit(c) || c == '_';
 }
 
+std::uint16_t default_port(bool tls) {
+  return tls ? 443 : 80;
+}
+
 struct Amount {
   std::uint64_t number;
   std::string_view unit;
@@ -125,6 +129,39 @@ bool is_address(const Authority& authority) {
   return authority.in_brackets ? parse_v6(authority.host).has_value() : is_v4(authority.host);
 }
 
+constexpr std::string_view kHttp = "http://";
+constexpr std::string_view kHttps = "https://";
+
+struct SplitUrl {
+  bool tls;
+  std::string_view authority;
+  std::string_view rest;  // from the first '/' or '?'
+};
+
+std::optional<SplitUrl> split_url(std::string_view text) {
+  const bool tls = lower_case(text.substr(0, kHttps.size())) == kHttps;
+  if (!tls && lower_case(text.substr(0, kHttp.size())) != kHttp) return std::nullopt;
+  text.remove_prefix(tls ? kHttps.size() : kHttp.size());
+  const std::size_t end = std::min(text.find_first_of("/?"), text.size());
+  return SplitUrl{tls, text.substr(0, end), text.substr(end)};
+}
+
+Parsed<HostPort> parse_address(std::string_view text, bool tls) {
+  const std::optional<Authority> authority = split_authority(text);
+  if (!authority ||
+      !(is_address(*authority) || (!authority->in_brackets && is_host_name(authority->host)))) {
+    return std::unexpected("has no valid host");
+  }
+  HostPort address{std::string(authority->host), default_port(tls)};
+  if (!authority->port) return address;
+  const std::optional<std::uint16_t> port = parse_port(*authority->port);
+  if (!port || *port == 0) {
+    return std::unexpected("has no valid port; it must be between 1 and 65535");
+  }
+  address.port = *port;
+  return address;
+}
+
 }  // namespace
 
 Parsed<std::uint64_t> parse_number(std::string_view text) {
@@ -173,38 +210,40 @@ Parsed<HostPort> parse_listen(std::string_view text) {
 }
 
 Parsed<Upstream> parse_upstream(std::string_view text) {
-  constexpr std::string_view kScheme = "http://";
-  if (lower_case(text.substr(0, 8)) == "https://") {
+  if (lower_case(text.substr(0, kHttps.size())) == kHttps) {
     return std::unexpected("uses https, which is not in this version of semel; use http://");
   }
-  if (lower_case(text.substr(0, kScheme.size())) != kScheme) {
+  const std::optional<SplitUrl> url = split_url(text);
+  if (!url) {
     return std::unexpected("is not an upstream; write http://host:port or http://host:port/base");
   }
-  const std::string_view after_scheme = text.substr(kScheme.size());
-  if (after_scheme.find_first_of("?#@") != std::string_view::npos) {
+  if (text.find_first_of("?#@") != std::string_view::npos) {
     return std::unexpected("must have no query, no fragment and no user name");
   }
-  const std::size_t slash = std::min(after_scheme.find('/'), after_scheme.size());
-  const std::optional<Authority> authority = split_authority(after_scheme.substr(0, slash));
-  if (!authority ||
-      !(is_address(*authority) || (!authority->in_brackets && is_host_name(authority->host)))) {
-    return std::unexpected("has no valid host");
-  }
-  Upstream upstream{{std::string(authority->host), 80}, ""};
-  if (authority->port) {
-    const std::optional<std::uint16_t> port = parse_port(*authority->port);
-    if (!port || *port == 0) {
-      return std::unexpected("has no valid port; it must be between 1 and 65535");
-    }
-    upstream.address.port = *port;
-  }
-  std::string_view base = after_scheme.substr(slash);
+  Parsed<HostPort> address = parse_address(url->authority, url->tls);
+  if (!address) return std::unexpected(std::move(address.error()));
+  std::string_view base = url->rest;
   if (!is_printable(base) || base.contains(' ')) {
     return std::unexpected("has a base path with characters that must be escaped as %XX");
   }
   while (base.ends_with('/')) base.remove_suffix(1);
-  upstream.base_path = base;
-  return upstream;
+  return Upstream{*std::move(address), std::string(base)};
+}
+
+Parsed<Url> parse_url(std::string_view text) {
+  const std::optional<SplitUrl> url = split_url(text);
+  if (!url) return std::unexpected("is not a URL; write it like http://host:port/path");
+  if (url->tls) return std::unexpected("uses https, which is not in this version of semel");
+  if (text.find_first_of("#@") != std::string_view::npos) {
+    return std::unexpected("must have no fragment and no user name");
+  }
+  Parsed<HostPort> address = parse_address(url->authority, url->tls);
+  if (!address) return std::unexpected(std::move(address.error()));
+  if (!is_printable(url->rest) || url->rest.contains(' ')) {
+    return std::unexpected("has characters that must be escaped as %XX");
+  }
+  const std::string_view slash = url->rest.starts_with('/') ? "" : "/";
+  return Url{url->tls, *std::move(address), fmt::format("{}{}", slash, url->rest)};
 }
 
 Parsed<AddressRange> parse_address_range(std::string_view text) {
@@ -327,3 +366,14 @@ std::string quote(std::string_view text) {
 }
 
 }  // namespace semel::config_file
+
+namespace semel {
+
+std::string Url::authority() const {
+  const bool v6 = address.host.contains(':');
+  const std::string host = v6 ? "[" + address.host + "]" : address.host;
+  if (address.port == config_file::default_port(tls)) return host;
+  return fmt::format("{}:{}", host, address.port);
+}
+
+}  // namespace semel

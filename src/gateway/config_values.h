@@ -28,6 +28,9 @@ Parsed<std::uint64_t> parse_size(std::string_view text);
 Parsed<HostPort> parse_listen(std::string_view text);
 // http://host[:port][/base]
 Parsed<Upstream> parse_upstream(std::string_view text);
+// http[s]://host[:port][/path][?query], for what Semel asks itself. Braces are left as they are: a
+// caller may fill in {placeholders}.
+Parsed<Url> parse_url(std::string_view text);
 // 10.0.0.0/8, 10.1.2.3, 2001:db8::/32, ::1
 Parsed<AddressRange> parse_address_range(std::string_view text);
 

@@ -307,7 +307,8 @@ awaitable<void> Exchange::run_claim(Claim claim) {
     gateway_.metrics.weak_key(route_index_);
   }
   count(RequestResult::executed);
-  Execution execution(request_, route_index_, std::move(claim), body_, key_in_header_);
+  const KeyedRequest keyed{request_.head(), body_, key_in_header_};
+  Execution execution(request_.worker, route_index_, std::move(claim), keyed, &request_);
   bool ended = false;
   try {
     co_await execution.run();

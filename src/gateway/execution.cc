@@ -73,30 +73,30 @@ awaitable<void> listen_late(Gateway& gateway, const RouteConfig& route, Claim cl
 
 }  // namespace
 
-Execution::Execution(ClientRequest& request, std::size_t route, Claim claim,
-                     const std::string& body, bool key_in_header)
-    : request_(request),
-      gateway_(request.gateway()),
+Execution::Execution(Worker& worker, std::size_t route, Claim claim, const KeyedRequest& request,
+                     ClientRequest* client)
+    : worker_(worker),
+      gateway_(worker.gateway()),
       route_index_(route),
       route_(gateway_.config.routes[route]),
       claim_(std::move(claim)),
-      body_(body),
-      key_in_header_(key_in_header),
-      call_(std::make_unique<UpstreamCall>(request.worker, route)) {}
+      request_(request),
+      client_(client),
+      call_(std::make_unique<UpstreamCall>(worker, route)) {}
 
 std::string Execution::head() const {
   const Record& record = claim_.record;
-  KeyForwarding key = forward_key(route_, record.id, record.key, key_in_header_);
+  KeyForwarding key = forward_key(route_, record.id, record.key, request_.key_in_header);
   key.add.push_back({"Semel-Record", record.id.hex()});
   key.add.push_back({"Semel-Attempt", std::to_string(record.attempt)});
-  return upstream_head(request_.message, route_.key, call_->base_path(), request_.target.origin,
-                       request_.forwarded, {false, body_.size()}, key.drop, key.add);
+  return upstream_head(request_.head, route_.key, call_->base_path(), {false, request_.body.size()},
+                       key.drop, key.add);
 }
 
 awaitable<void> Execution::run() {
   const Time started = gateway_.clock.now();
   const std::string request_head = head();
-  const auto sent = co_await call_->send(request_head, body_);
+  const auto sent = co_await call_->send(request_head, request_.body);
   if (const auto* not_delivered = std::get_if<UpstreamCall::NotDelivered>(&sent)) {
     co_await failed(OutcomeKind::retry, Code::upstream_unreachable, not_delivered->why,
                     "The service could not be reached, so nothing was executed. Retry with the "
@@ -151,9 +151,10 @@ awaitable<void> Execution::answered() {
   Outcome outcome = outcome_of(route_, claim_, response, answer.headers, answer.body);
   call_->give_back();
   Finished finished = co_await gateway_.engine.finish(claim_, std::move(outcome));
+  if (!client_) co_return;
   if (const auto* recorded = std::get_if<finish::Recorded>(&finished)) {
     const std::string& key = claim_.record.key;
-    co_await send_answer(request_, answer,
+    co_await send_answer(*client_, answer,
                          recorded->record ? echo(key, *recorded->record) : echo(key));
   } else {
     co_await send_unrecorded(finished);
@@ -170,7 +171,7 @@ awaitable<void> Execution::timed_out() {
                   "same key only.",
                   listens ? Engine::Listening::yes : Engine::Listening::no);
   if (listens) {
-    asio::co_spawn(request_.worker.context(),
+    asio::co_spawn(worker_.context(),
                    listen_late(gateway_, route_, std::move(claim), std::move(call)),
                    asio::detached);
   }
@@ -181,7 +182,7 @@ awaitable<void> Execution::stream() {
   const std::vector<Header> headers = client_headers(response, true);
   Outcome outcome = outcome_of(route_, claim_, response, headers, {});
   const bool begun = co_await gateway_.engine.begin_stream(claim_, response.status());
-  AnswerStream answer_stream(request_, route_, *call_, begun);
+  AnswerStream answer_stream(gateway_, route_, *call_, begun ? client_ : nullptr);
   const AnswerStream::End end = co_await answer_stream.run(headers, echo(claim_.record.key));
   outcome.answer.body = answer_stream.take_stored();
   outcome.answer.body_note = answer_stream.note();
@@ -189,14 +190,15 @@ awaitable<void> Execution::stream() {
     outcome.kind = OutcomeKind::unknown;
     outcome.reason = "the answer was cut off";
     co_await gateway_.engine.finish(claim_, std::move(outcome));
-    cut_off(request_);
+    if (client_) cut_off(*client_);
     co_return;
   }
   call_->give_back();
   Finished finished = co_await gateway_.engine.finish(claim_, std::move(outcome));
+  if (!client_) co_return;
   if (!begun) {
     if (const auto* recorded = std::get_if<finish::Recorded>(&finished)) {
-      co_await send_record(request_, route_, claim_.record.key, recorded->record);
+      co_await send_record(*client_, route_, claim_.record.key, recorded->record);
     } else {
       co_await send_unrecorded(finished);
     }
@@ -206,7 +208,7 @@ awaitable<void> Execution::stream() {
   if (std::holds_alternative<finish::Recorded>(finished)) {
     co_await answer_stream.finish();
   } else {
-    cut_off(request_);
+    cut_off(*client_);
   }
 }
 
@@ -217,8 +219,9 @@ awaitable<void> Execution::failed(OutcomeKind kind, Code code, std::string reaso
   Outcome outcome{kind, to_answer(problem, route_.errors), std::move(reason)};
   const Answer answer = outcome.answer;
   Finished finished = co_await gateway_.engine.finish(claim_, std::move(outcome), listening);
+  if (!client_) co_return;
   if (std::holds_alternative<finish::Recorded>(finished)) {
-    co_await send_answer(request_, answer, echo(claim_.record.key));
+    co_await send_answer(*client_, answer, echo(claim_.record.key));
   } else {
     co_await send_unrecorded(finished);
   }
@@ -226,14 +229,14 @@ awaitable<void> Execution::failed(OutcomeKind kind, Code code, std::string reaso
 
 awaitable<void> Execution::send_unrecorded(const Finished& finished) {
   if (const auto* stale = std::get_if<finish::Stale>(&finished)) {
-    co_await send_record(request_, route_, claim_.record.key, stale->record);
+    co_await send_record(*client_, route_, claim_.record.key, stale->record);
     co_return;
   }
   Problem problem{.code = Code::store_unavailable,
                   .detail =
                       "The request was executed, but its outcome could not be recorded yet. "
                       "Retry with the same key only."};
-  co_await send_problem(request_, problem, &route_, echo(claim_.record.key));
+  co_await send_problem(*client_, problem, &route_, echo(claim_.record.key));
 }
 
 awaitable<void> execute_unkeyed(const UnkeyedRequest& unkeyed, std::vector<Header> extra) {
@@ -241,9 +244,9 @@ awaitable<void> execute_unkeyed(const UnkeyedRequest& unkeyed, std::vector<Heade
   Gateway& gateway = request.gateway();
   const RouteConfig& route = gateway.config.routes[unkeyed.route];
   UpstreamCall call(request.worker, unkeyed.route);
-  const std::string head = upstream_head(
-      request.message, route.key, call.base_path(), request.target.origin, request.forwarded,
-      {false, unkeyed.body.size()}, unkeyed.key.drop, unkeyed.key.add);
+  const std::string head =
+      upstream_head(request.head(), route.key, call.base_path(), {false, unkeyed.body.size()},
+                    unkeyed.key.drop, unkeyed.key.add);
   const auto sent = co_await call.send(head, unkeyed.body);
   auto received = UpstreamCall::Received::broken;
   if (std::holds_alternative<UpstreamCall::Sent>(sent)) {
@@ -259,7 +262,7 @@ awaitable<void> execute_unkeyed(const UnkeyedRequest& unkeyed, std::vector<Heade
   }
   if (received == UpstreamCall::Received::stream) {
     gateway.metrics.count(unkeyed.route, RequestResult::passed);
-    AnswerStream stream(request, route, call, true);
+    AnswerStream stream(gateway, route, call, &request);
     const auto end = co_await stream.run(client_headers(call.response(), false), extra);
     if (end == AnswerStream::End::whole) {
       call.give_back();

@@ -12,12 +12,20 @@
 
 namespace semel {
 
-// Executes a claim at the upstream, records how it ended, and then answers the client. The client
-// going away changes nothing: the execution is finished and recorded all the same.
+// A request with a key, to be executed under a claim. Refers to what its owner keeps until then.
+struct KeyedRequest {
+  RequestHead head;
+  const std::string& body;
+  bool key_in_header = true;
+};
+
+// Executes a claim at the upstream, records how it ended, and then answers the client, if there is
+// one. The client going away changes nothing: the execution is finished and recorded all the same.
 class Execution {
  public:
-  Execution(ClientRequest& request, std::size_t route, Claim claim, const std::string& body,
-            bool key_in_header);
+  // `client` is null for work that nobody waits for on a connection.
+  Execution(Worker& worker, std::size_t route, Claim claim, const KeyedRequest& request,
+            ClientRequest* client);
 
   boost::asio::awaitable<void> run();
   // Something was thrown in run(): the outcome is unknown, unless it is recorded already.
@@ -34,13 +42,13 @@ class Execution {
                                       Engine::Listening listening = Engine::Listening::no);
   boost::asio::awaitable<void> send_unrecorded(const Finished& finished);
 
-  ClientRequest& request_;
+  Worker& worker_;
   Gateway& gateway_;
   const std::size_t route_index_;
   const RouteConfig& route_;
   Claim claim_;
-  const std::string& body_;
-  const bool key_in_header_;
+  const KeyedRequest request_;
+  ClientRequest* const client_;
   std::unique_ptr<UpstreamCall> call_;
 };
 

@@ -75,22 +75,30 @@ bool is_forwarded(std::string_view name) {
          iequals(name, "X-Forwarded-Host") || iequals(name, "Forwarded");
 }
 
-void append_forwarded(std::string& head, const net::Request& request, const Forwarded& forwarded) {
+std::optional<std::string_view> first(const std::vector<net::Field>& fields,
+                                      std::string_view name) {
+  for (const net::Field& field : fields) {
+    if (iequals(field.name, name)) return field.value;
+  }
+  return std::nullopt;
+}
+
+void append_forwarded(std::string& head, const RequestHead& request) {
   std::string chain;
   std::string_view proto = "http";
-  std::string_view host = request.field("Host").value_or("");
-  if (forwarded.from_trusted_proxy) {
-    for (const net::Field& field : request.fields()) {
+  std::string_view host = first(request.fields, "Host").value_or("");
+  if (request.forwarded.from_trusted_proxy) {
+    for (const net::Field& field : request.fields) {
       if (iequals(field.name, "X-Forwarded-For")) {
         if (!chain.empty()) chain += ", ";
         chain += field.value;
       }
     }
-    proto = request.field("X-Forwarded-Proto").value_or(proto);
-    host = request.field("X-Forwarded-Host").value_or(host);
+    proto = first(request.fields, "X-Forwarded-Proto").value_or(proto);
+    host = first(request.fields, "X-Forwarded-Host").value_or(host);
   }
   if (!chain.empty()) chain += ", ";
-  chain += forwarded.peer_address;
+  chain += request.forwarded.peer_address;
   append_header(head, "X-Forwarded-For", chain);
   append_header(head, "X-Forwarded-Proto", proto);
   if (!host.empty()) append_header(head, "X-Forwarded-Host", host);
@@ -117,16 +125,15 @@ bool HopByHop::contains(std::string_view name) const {
   return listed(kHopByHop, name) || listed(named_, name);
 }
 
-std::string upstream_head(const net::Request& request, const KeyConfig& key,
-                          std::string_view base_path, std::string_view origin_target,
-                          const Forwarded& forwarded, const BodyFraming& framing,
+std::string upstream_head(const RequestHead& request, const KeyConfig& key,
+                          std::string_view base_path, const BodyFraming& framing,
                           const std::vector<std::string>& drop, const std::vector<Header>& extra) {
   std::string head;
   head.reserve(512);
-  head.append(request.method()).append(" ").append(base_path).append(origin_target);
+  head.append(request.method).append(" ").append(base_path).append(request.target);
   head.append(" HTTP/1.1\r\n");
-  const HopByHop hop_by_hop(request.fields());
-  for (const net::Field& field : request.fields()) {
+  const HopByHop hop_by_hop(request.fields);
+  for (const net::Field& field : request.fields) {
     if (iequals(field.name, "Content-Length") || iequals(field.name, "Expect") ||
         is_forwarded(field.name) || has_prefix(field.name, "Semel-") || listed(drop, field.name)) {
       continue;
@@ -138,8 +145,8 @@ std::string upstream_head(const net::Request& request, const KeyConfig& key,
     }
     append_header(head, field.name, field.value);
   }
-  if (!request.field("Host")) append_header(head, "Host", "localhost");
-  append_forwarded(head, request, forwarded);
+  if (!first(request.fields, "Host")) append_header(head, "Host", "localhost");
+  append_forwarded(head, request);
   for (const Header& header : extra) append_header(head, header.name, header.value);
   if (framing.chunked) {
     append_header(head, "Transfer-Encoding", "chunked");

@@ -35,12 +35,19 @@ struct BodyFraming {
   std::optional<std::uint64_t> length;  // nullopt and not chunked: no body
 };
 
+// What a client's request says before its body: views into what its owner keeps alive.
+struct RequestHead {
+  std::string_view method;
+  std::string_view target;  // in origin form
+  const std::vector<net::Field>& fields;
+  const Forwarded& forwarded;
+};
+
 // Builds the head of the request that goes to the upstream. Hop-by-hop fields, forged Semel-*
 // fields and Expect are left out; `drop` names further fields; `extra` is appended as it is.
 // Connection cannot remove the Host, or the key: the executor may rely on it.
-std::string upstream_head(const net::Request& request, const KeyConfig& key,
-                          std::string_view base_path, std::string_view origin_target,
-                          const Forwarded& forwarded, const BodyFraming& framing,
+std::string upstream_head(const RequestHead& request, const KeyConfig& key,
+                          std::string_view base_path, const BodyFraming& framing,
                           const std::vector<std::string>& drop, const std::vector<Header>& extra);
 
 // Calls `use(field)` for every end-to-end field of an answer that the client that caused it gets.

@@ -94,8 +94,7 @@ bool Proxying::take_buffered_body() {
 }
 
 std::string Proxying::head(const BodyFraming& framing) const {
-  return upstream_head(request_.message, route_.key, picked_.upstream.base_path,
-                       request_.target.origin, request_.forwarded, framing, {}, {});
+  return upstream_head(request_.head(), route_.key, picked_.upstream.base_path, framing, {}, {});
 }
 
 bool Proxying::take_idle() {

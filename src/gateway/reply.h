@@ -27,6 +27,9 @@ struct ClientRequest {
   std::optional<Counted> in_flight = {};
 
   Gateway& gateway() const { return worker.gateway(); }
+  RequestHead head() const {
+    return {message.method(), target.origin, message.fields(), forwarded};
+  }
 };
 
 // How the end of an answer's body is marked for the client.

@@ -11,7 +11,38 @@ using boost::system::error_code;
 
 namespace {
 constexpr std::size_t kIdleConnectionsMax = 1024;
+
+// What a name stands for. The system's resolver cannot be interrupted: when it takes too long it is
+// left to end by itself, and nobody listens.
+awaitable<std::expected<std::vector<tcp::endpoint>, std::string>> resolve(
+    asio::any_io_executor executor, std::string host, std::uint16_t port, Duration timeout) {
+  struct Lookup {
+    tcp::resolver resolver;
+    asio::steady_timer patience;
+    bool done = false;
+    error_code error = {};
+    std::vector<tcp::endpoint> endpoints = {};
+  };
+  auto lookup = std::make_shared<Lookup>(tcp::resolver(executor), asio::steady_timer(executor));
+  lookup->patience.expires_after(timeout);
+  lookup->resolver.async_resolve(host, std::to_string(port),
+                                 [lookup](const error_code& error, const auto& results) {
+                                   lookup->done = true;
+                                   lookup->error = error;
+                                   for (const auto& result : results) {
+                                     lookup->endpoints.push_back(result.endpoint());
+                                   }
+                                   lookup->patience.cancel();
+                                 });
+  error_code ignored;
+  co_await lookup->patience.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
+  if (!lookup->done) co_return std::unexpected("resolving " + host + " took too long");
+  if (lookup->error) {
+    co_return std::unexpected("cannot resolve " + host + ": " + lookup->error.message());
+  }
+  co_return std::move(lookup->endpoints);
 }
+}  // namespace
 
 UpstreamPool::UpstreamPool(asio::any_io_executor executor, Deadlines& deadlines, std::string host,
                            std::uint16_t port)
@@ -31,21 +62,20 @@ std::unique_ptr<Connection> UpstreamPool::take_idle(Duration idle_max) {
 
 awaitable<std::expected<std::unique_ptr<Connection>, std::string>> UpstreamPool::connect(
     Duration timeout) {
+  const auto give_up = deadlines_.now() + timeout;
   error_code error;
   std::vector<tcp::endpoint> endpoints;
   const auto address = asio::ip::make_address(host_, error);
   if (!error) {
     endpoints.emplace_back(address, port_);
   } else {
-    tcp::resolver resolver(executor_);
-    auto results = co_await resolver.async_resolve(
-        host_, std::to_string(port_), asio::redirect_error(asio::use_awaitable, error));
-    if (error) co_return std::unexpected("cannot resolve " + host_ + ": " + error.message());
-    for (const auto& result : results) endpoints.push_back(result.endpoint());
+    auto resolved = co_await resolve(executor_, host_, port_, timeout);
+    if (!resolved) co_return std::unexpected(std::move(resolved.error()));
+    endpoints = *std::move(resolved);
   }
   for (const tcp::endpoint& endpoint : endpoints) {
     auto connection = std::make_unique<Connection>(tcp::socket(executor_), deadlines_);
-    connection->set_deadline(timeout);
+    connection->set_deadline(std::chrono::duration_cast<Duration>(give_up - deadlines_.now()));
     co_await connection->socket().async_connect(endpoint,
                                                 asio::redirect_error(asio::use_awaitable, error));
     if (!error) {

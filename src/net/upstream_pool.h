@@ -20,7 +20,8 @@ class UpstreamPool {
 
   // An idle connection, or null.
   std::unique_ptr<Connection> take_idle(Duration idle_max);
-  // A new connection. The error is a phrase for the log.
+  // A new connection; `timeout` is for finding the address and connecting together. The error is a
+  // phrase for the log.
   boost::asio::awaitable<std::expected<std::unique_ptr<Connection>, std::string>> connect(
       Duration timeout);
   // The exchange on it ended cleanly and it may be used again.

@@ -1,0 +1,96 @@
+#include "gateway/subrequest.h"
+
+#include "gateway/headers.h"
+
+namespace semel {
+namespace asio = boost::asio;
+using asio::awaitable;
+using net::IoError;
+
+namespace {
+
+constexpr std::size_t kHeadBytesMax = 64 * 1024;
+
+std::string describe(IoError error) {
+  switch (error) {
+    case IoError::closed:
+    case IoError::truncated:
+      return "the connection ended before the whole answer";
+    case IoError::timeout:
+      return "no answer in time";
+    case IoError::malformed:
+      return "the answer is not HTTP";
+    case IoError::too_large:
+      return "the answer's head is too large";
+  }
+  return "no answer";
+}
+
+std::string head_of(const Url& url, const SubRequest& request) {
+  std::string head = request.method + " " + (request.target.empty() ? url.target : request.target) +
+                     " HTTP/1.1\r\n";
+  append_header(head, "Host", url.authority());
+  for (const Header& header : request.headers) append_header(head, header.name, header.value);
+  append_header(head, "Connection", "close");
+  if (request.body) append_header(head, "Content-Length", std::to_string(request.body->size()));
+  return head + "\r\n";
+}
+
+// Reads the head of the final answer; interim answers are passed over.
+awaitable<net::IoResult<void>> read_head(net::Connection& connection, const SubRequest& request,
+                                         std::optional<net::Response>& response) {
+  for (;;) {
+    response.emplace();
+    if (request.method == "HEAD") response->skip(true);
+    std::string why;
+    auto head = co_await connection.read_head(*response, kHeadBytesMax, why);
+    if (!head || response->status() >= 200) co_return head;
+    if (response->status() == 101) co_return std::unexpected(IoError::malformed);
+  }
+}
+
+}  // namespace
+
+std::optional<std::string_view> SubAnswer::header(std::string_view name) const {
+  for (const Header& field : headers) {
+    if (net::iequals(field.name, name)) return field.value;
+  }
+  return std::nullopt;
+}
+
+awaitable<std::expected<SubAnswer, std::string>> subrequest(Worker& worker, Url url,
+                                                            SubRequest request, Duration timeout) {
+  net::Deadlines& deadlines = worker.deadlines();
+  const auto give_up = deadlines.now() + timeout;
+  net::UpstreamPool pool(worker.context().get_executor(), deadlines, url.address.host,
+                         url.address.port);
+  auto connected = co_await pool.connect(timeout);
+  if (!connected) co_return std::unexpected(std::move(connected.error()));
+  net::Connection& connection = **connected;
+  connection.set_deadline(std::chrono::duration_cast<Duration>(give_up - deadlines.now()));
+
+  const std::string head = head_of(url, request);
+  // A service may answer before it has read everything: a failure to write is left to the answer.
+  co_await connection.write(head,
+                            request.body ? std::string_view(*request.body) : std::string_view{});
+  std::optional<net::Response> response;
+  const auto answered = co_await read_head(connection, request, response);
+  if (!answered) co_return std::unexpected(describe(answered.error()));
+
+  SubAnswer answer;
+  answer.status = response->status();
+  for (const net::Field& field : response->fields()) {
+    answer.headers.push_back({std::string(field.name), std::string(field.value)});
+  }
+  for (;;) {
+    const auto piece = co_await connection.read_piece(*response);
+    if (!piece) co_return std::unexpected(describe(piece.error()));
+    if (piece->empty()) co_return answer;
+    answer.body += *piece;
+    if (answer.body.size() > request.answer_bytes_max) {
+      co_return std::unexpected("the answer's body is too large");
+    }
+  }
+}
+
+}  // namespace semel
