@@ -68,6 +68,7 @@ struct LogConfig {
   LogFormat format = LogFormat::text;
   LogLevel level = LogLevel::info;
   LogKeys keys = LogKeys::digest;
+  bool operator==(const LogConfig&) const = default;
 };
 
 enum class KeySource { header, pointer, fingerprint };

@@ -36,6 +36,17 @@ std::string operation_of(const RouteConfig& route, const std::string& name, cons
   return name;
 }
 
+// A reload may have renamed the route while the request's body was arriving. It is asked for under
+// the name it has now, where a retry of it would look.
+const RouteConfig& named_now(const RouteConfig& route, const Settings& begun, const Settings& now) {
+  if (&begun == &now) return route;
+  for (const RouteConfig& other : now.config.routes) {
+    const bool renamed = std::ranges::find(other.aliases, route.name) != other.aliases.end();
+    if (renamed && other.scope == route.scope) return other;
+  }
+  return route;
+}
+
 std::vector<std::string> former_operations(const RouteConfig& route, const Target& target) {
   std::vector<std::string> operations;
   if (route.scope == ScopeKind::tenant) return operations;
@@ -77,7 +88,7 @@ class Exchange {
       : request_(request),
         gateway_(request.gateway()),
         route_index_(route),
-        route_(gateway_.config.routes[route]),
+        route_(request.route(route)),
         held_bytes_(gateway_.buffered_bytes, 0) {}
 
   awaitable<void> run();
@@ -96,7 +107,7 @@ class Exchange {
   awaitable<void> busy(admission::Busy busy);
   awaitable<void> store_down(StoreUnavailable unavailable);
   awaitable<void> run_claim(Claim claim);
-  void count(RequestResult result) { gateway_.metrics.count(route_index_, result); }
+  void count(RequestResult result) { request_.metrics(route_index_).count(result); }
 
   ClientRequest& request_;
   Gateway& gateway_;
@@ -146,8 +157,8 @@ awaitable<bool> Exchange::find_key_and_tenant() {
                      .new_key_safe = true});
     co_return false;
   }
-  auto tenant =
-      find_tenant(gateway_.config.tenant, request_.message, request_.forwarded.from_trusted_proxy);
+  auto tenant = find_tenant(request_.settings->config.tenant, request_.message,
+                            request_.forwarded.from_trusted_proxy);
   if (!tenant) {
     co_await refuse({.code = Code::tenant_unknown, .detail = std::move(tenant.error())});
     co_return false;
@@ -170,7 +181,7 @@ awaitable<bool> Exchange::read_body() {
   co_await send_continue(request_);
   if (length) body_.reserve(std::min<std::uint64_t>(*length, kReservedBytesMax));
   while (!request_.message.is_done()) {
-    request_.client.set_deadline(gateway_.config.limits.body_timeout);
+    request_.client.set_deadline(request_.limits().body_timeout);
     const auto piece = co_await request_.client.read_piece(request_.message);
     if (!piece) {
       request_.keep_alive = false;
@@ -253,10 +264,11 @@ RequestView Exchange::view() const {
 }
 
 Ask Exchange::ask() const {
+  const RouteConfig& named = named_now(route_, *request_.settings, *request_.worker.settings());
   Ask ask;
-  ask.scope = {gateway_.config.name_space, tenant_,
-               operation_of(route_, route_.name, request_.target)};
-  ask.former_operations = former_operations(route_, request_.target);
+  ask.scope = {request_.settings->config.name_space, tenant_,
+               operation_of(named, named.name, request_.target)};
+  ask.former_operations = former_operations(named, request_.target);
   ask.key = *key_;
   ask.policy = route_.policy;
   ask.recipe = recipe_;
@@ -304,11 +316,12 @@ awaitable<void> Exchange::answer(Admission admission) {
 
 awaitable<void> Exchange::run_claim(Claim claim) {
   if (claim.record.attempt == 1 && key_->size() < kWeakKeyBytes) {
-    gateway_.metrics.weak_key(route_index_);
+    request_.metrics(route_index_).weak_key();
   }
   count(RequestResult::executed);
   const KeyedRequest keyed{request_.head(), body_, key_in_header_};
-  Execution execution(request_.worker, route_index_, std::move(claim), keyed, &request_);
+  Execution execution(request_.worker, request_.settings, route_index_, std::move(claim), keyed,
+                      &request_);
   bool ended = false;
   try {
     co_await execution.run();

@@ -5,7 +5,7 @@ recipe."""
 import pytest
 
 from http_client import request_bytes
-from semel_harness import assert_problem, assert_replay, new_key
+from semel_harness import assert_problem, assert_replay, eventually, new_key, settle
 
 BODY = {"amount": 100, "at": "09:00"}
 
@@ -126,3 +126,20 @@ def test_a_bumped_response_version_runs_again_only_if_told_so(start_gateway, ups
         assert_replay(gateway.post("/charges", json=BODY, key=key), again)
     assert_problem(gateway.post("/charges", json={}, key=key), 422, "key-reused")
     assert upstream.effects(key) == (1 if policy == "gone" else 2)
+
+
+def test_renamed_by_a_reload_while_a_body_arrives_it_is_executed_once(start_gateway, upstream, key):
+    """The request began under the old name. Its impatient retry comes first, under the new one."""
+    gateway = start_gateway({"name": "pay", "path": "/charges"})
+    wire = request_bytes("POST", "/charges", json=BODY, key=key)
+    with gateway.connect() as connection:
+        connection.send(wire[:-5])
+        eventually(lambda: gateway.metrics()["semel_connections"] >= 1)
+        settle()
+        gateway.reload(routes=[{"upstream": upstream.url, "name": "charges", "path": "/charges",
+                                "aliases": ["pay"]}])
+        retry = gateway.post("/charges", json=BODY, key=key)
+        assert retry.status == 200 and not retry.replayed
+        connection.send(wire[-5:])
+        assert_replay(connection.read_response(), retry)
+    assert upstream.effects(key) == 1
