@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/problem.h"
+#include "net/tls.h"
 #include "semel/fingerprint.h"
 #include "semel/key.h"
 #include "semel/outcome.h"
@@ -29,6 +30,7 @@ struct HostPort {
 };
 
 struct Upstream {
+  bool tls = false;
   HostPort address;
   std::string base_path;  // "" or "/prefix", put before the request's path
 };
@@ -97,15 +99,17 @@ struct FingerprintConfig {
 };
 
 enum class ScopeKind { operation, path, tenant };
-enum class ForwardKey { as_is, none };
+enum class ForwardKey { as_is, derived, none };
 enum class InProgress { conflict, wait };
 enum class StoreDown { refuse, pass };
 
 struct RouteConfig {
-  std::string name;  // the operation
-  std::string path;  // exact; {id} is one segment; a trailing /* is a prefix
+  std::string name;                  // the operation
+  std::vector<std::string> aliases;  // names it had before
+  std::string path;                  // exact; {id} is one segment; a trailing /* is a prefix
   std::vector<std::string> methods = {"POST", "PATCH"};
   std::vector<Upstream> upstreams;
+  net::TlsClientFiles upstream_tls;  // for those that are https://
   Duration connect_timeout = std::chrono::seconds(2);
   Duration upstream_timeout = std::chrono::seconds(30);
   Duration upstream_idle = std::chrono::seconds(2);
@@ -134,7 +138,8 @@ struct RouteConfig {
 struct Config {
   std::string file;
   std::vector<HostPort> listen = {{"127.0.0.1", 8080}};
-  unsigned workers = 0;  // 0: one a core
+  std::optional<net::TlsServerFiles> tls;  // nullopt: plain HTTP
+  unsigned workers = 0;                    // 0: one a core
   std::string name_space = "default";
   AdminConfig admin;
   StoreConfig store;

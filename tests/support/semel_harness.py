@@ -6,6 +6,7 @@ import os
 import pathlib
 import queue
 import re
+import resource
 import shutil
 import signal
 import socket
@@ -55,6 +56,7 @@ class Gateway:
         self.ready_seconds = None
         self._inherit_signals = inherit_signals
         self._stderr_open = None
+        self.tls = None  # an ssl.SSLContext for its clients, where it speaks TLS
 
     # --- its life -------------------------------------------------------------------------------
 
@@ -104,8 +106,9 @@ class Gateway:
                 raise AssertionError(f"exit code {code} before ready\n{self.stderr_tail()}")
             if line == "ready":
                 break
-            if match := re.fullmatch(r"listening (http|admin) (?:127\.0\.0\.1|0\.0\.0\.0):(\d+)", line):
-                found.setdefault(match[1], []).append(("127.0.0.1", int(match[2])))
+            if match := re.fullmatch(
+                    r"listening (https?|admin) (?:127\.0\.0\.1|0\.0\.0\.0):(\d+)", line):
+                found.setdefault(match[1].rstrip("s"), []).append(("127.0.0.1", int(match[2])))
         self.addresses = found["http"]
         self.address, self.admin_address = found["http"][0], found["admin"][0]
 
@@ -202,7 +205,7 @@ class Gateway:
     # --- talking to it --------------------------------------------------------------------------
 
     def connect(self, **options):
-        return Connection(self.address, **options)
+        return Connection(self.address, **{"tls": self.tls, **options})
 
     def request(self, method, target, body=b"", source=None, **more):
         """One request on a connection of its own."""
@@ -306,6 +309,13 @@ def at_once(count, gateway, *args, **more):
     finally:
         for connection in connections:
             connection.close()
+
+
+def break_store(gateway):
+    """From now on it can write to no file. It must have been started with inherit_signals: SIGXFSZ
+    is ignored in Python and inherited, so that a write fails instead of killing."""
+    limits = resource.prlimit(gateway.process.pid, resource.RLIMIT_FSIZE)
+    resource.prlimit(gateway.process.pid, resource.RLIMIT_FSIZE, (0, limits[1]))
 
 
 def eventually(check, timeout=TIMEOUT, every=0.02):
