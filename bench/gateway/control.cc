@@ -61,7 +61,7 @@ int main(int argc, char** argv) {
   auto outcome = semel::parse_config(text.str(), argv[1], {});
   if (!outcome.config) return 2;
   semel::start_logging(outcome.config->log);
-  auto metrics = std::make_unique<semel::Metrics>(outcome.config->routes);
+  auto metrics = std::make_unique<semel::Metrics>();
   auto server = semel::Server::start(std::move(*outcome.config), std::move(metrics),
                                      std::make_unique<LoggedMemoryStore>(argv[2]));
   if (!server) {

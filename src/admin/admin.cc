@@ -49,7 +49,7 @@ Admin::Admin(Server& server)
 
 std::expected<std::unique_ptr<Admin>, std::string> Admin::start(Server& server) {
   std::unique_ptr<Admin> admin(new Admin(server));
-  const HostPort& wanted = server.gateway().config.admin;
+  const HostPort& wanted = server.config().admin;
   const tcp::endpoint endpoint(asio::ip::make_address(wanted.host), wanted.port);
   boost::system::error_code error;
   tcp::acceptor& acceptor = admin->acceptor_;

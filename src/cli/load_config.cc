@@ -23,15 +23,21 @@ Environment current_environment() {
 
 }  // namespace
 
-std::optional<Config> load_config(const std::string& file) {
+ConfigOutcome read_config(const std::string& file) {
   std::ifstream in(file, std::ios::binary);
   std::ostringstream text;
   if (in) text << in.rdbuf();
   if (!in || in.bad()) {
-    std::fprintf(stderr, "%s: cannot be read: %s\n", file.c_str(), std::strerror(errno));
-    return std::nullopt;
+    const std::string why = std::string("cannot be read: ") + std::strerror(errno);
+    return {.config = std::nullopt,
+            .errors = {{.file = file, .line = 0, .key = "", .message = why}},
+            .warnings = {}};
   }
-  ConfigOutcome outcome = parse_config(text.str(), file, current_environment());
+  return parse_config(text.str(), file, current_environment());
+}
+
+std::optional<Config> load_config(const std::string& file) {
+  ConfigOutcome outcome = read_config(file);
   for (const ConfigError& warning : outcome.warnings) {
     std::fprintf(stderr, "%s (warning)\n", to_string(warning).c_str());
   }

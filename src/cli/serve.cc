@@ -1,10 +1,14 @@
 #include <sys/resource.h>
 
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/redirect_error.hpp>
 #include <boost/asio/signal_set.hpp>
+#include <boost/asio/thread_pool.hpp>
+#include <boost/asio/use_awaitable.hpp>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
-#include <functional>
 
 #include "admin/admin.h"
 #include "cli/commands.h"
@@ -29,6 +33,32 @@ void announce(const char* what, const HostPort& at) {
               at.port);
 }
 
+// Reads the file again whenever SIGHUP comes. What cannot be used changes nothing.
+boost::asio::awaitable<void> reload_on(boost::asio::signal_set& hangups, Server& server,
+                                       std::string file) {
+  boost::asio::thread_pool reader(1);
+  for (;;) {
+    boost::system::error_code error;
+    co_await hangups.async_wait(boost::asio::redirect_error(boost::asio::use_awaitable, error));
+    if (error) co_return;
+    auto read = [&file]() -> boost::asio::awaitable<ConfigOutcome> { co_return read_config(file); };
+    ConfigOutcome outcome =
+        co_await boost::asio::co_spawn(reader, read, boost::asio::use_awaitable);
+    for (const ConfigError& warning : outcome.warnings) {
+      log_event(LogLevel::warn, "configuration", {{"why", to_string(warning)}});
+    }
+    for (const ConfigError& wrong : outcome.errors) {
+      log_event(LogLevel::error, "configuration refused, the old one stays",
+                {{"why", to_string(wrong)}});
+    }
+    if (outcome.config) {
+      co_await server.reload(std::move(*outcome.config));
+    } else {
+      server.gateway().metrics.reloaded(false);
+    }
+  }
+}
+
 int serve(const std::string& file) {
   auto config = load_config(file);
   if (!config) return kExitUsage;
@@ -36,7 +66,7 @@ int serve(const std::string& file) {
   std::signal(SIGPIPE, SIG_IGN);
   raise_descriptor_limit();
 
-  auto metrics = std::make_unique<Metrics>(config->routes);
+  auto metrics = std::make_unique<Metrics>();
   auto store = open_store(config->store, [counter = metrics.get()](const GroupCommit& group) {
     counter->store_committed(group.swaps,
                              std::chrono::duration<double>(group.longest_wait).count());
@@ -63,16 +93,9 @@ int serve(const std::string& file) {
   signals.async_wait([&](const boost::system::error_code& error, int) {
     if (!error) (*server)->drain();
   });
-  // Whoever sends SIGHUP wants a reload, not the end of the gateway.
   boost::asio::signal_set hangups((*server)->context(), SIGHUP);
-  std::function<void()> on_hangup = [&] {
-    hangups.async_wait([&](const boost::system::error_code& error, int) {
-      if (error) return;
-      log_event(LogLevel::warn, "SIGHUP ignored: restart to change the configuration", {});
-      on_hangup();
-    });
-  };
-  on_hangup();
+  boost::asio::co_spawn((*server)->context(), reload_on(hangups, **server, file),
+                        boost::asio::detached);
   for (const HostPort& at : (*server)->listening()) announce("http", at);
   announce("admin", (*admin)->listening());
   std::puts("ready");
@@ -94,7 +117,8 @@ void add_serve(CLI::App& app, Run& run) {
       ->type_name("FILE");
   command->footer(
       "Standard output says what is listened on, then \"ready\"; the log goes to "
-      "standard error.\nSIGTERM: finish what runs (drain_timeout), then end.");
+      "standard error.\nSIGTERM: finish what runs (drain_timeout), then end. "
+      "SIGHUP: read the configuration again.");
   command->callback([&run, file] { run = [file] { return serve(*file); }; });
 }
 

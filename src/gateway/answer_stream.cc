@@ -68,7 +68,7 @@ awaitable<void> AnswerStream::finish() {
 
 awaitable<void> AnswerStream::write(std::string_view first, std::string_view second,
                                     std::string_view third) {
-  client_->client.set_deadline(gateway_.config.limits.body_timeout);
+  client_->client.set_deadline(client_->limits().body_timeout);
   if (co_await client_->client.write(first, second, third)) co_return;
   // The client is gone. The execution is not: it is read to its end and recorded.
   client_->keep_alive = false;

@@ -68,6 +68,7 @@ struct LogConfig {
   LogFormat format = LogFormat::text;
   LogLevel level = LogLevel::info;
   LogKeys keys = LogKeys::digest;
+  bool operator==(const LogConfig&) const = default;
 };
 
 enum class KeySource { header, pointer, fingerprint };
@@ -80,7 +81,7 @@ struct KeyConfig {
   KeyRules rules;
 };
 
-enum class BodyFingerprint { automatic, json, form, raw, none };
+enum class BodyFingerprint { automatic, json, form, raw, none, multipart, digest };
 struct FingerprintConfig {
   BodyFingerprint body = BodyFingerprint::automatic;
   std::vector<std::string> include;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "core/content_digest.h"
 #include "gateway/execution.h"
 #include "gateway/replay.h"
 #include "gateway/request_key.h"
@@ -35,7 +36,7 @@ std::string operation_of(const RouteConfig& route, const Target& target) {
   return route.name;
 }
 
-Recipe recipe_of(const FingerprintConfig& config, std::string_view content_type) {
+Recipe recipe_of(const FingerprintConfig& config, std::string_view content_type, bool has_digest) {
   Recipe recipe;
   switch (config.body) {
     case BodyFingerprint::automatic:
@@ -53,6 +54,12 @@ Recipe recipe_of(const FingerprintConfig& config, std::string_view content_type)
     case BodyFingerprint::none:
       recipe.body = BodyRecipe::none;
       break;
+    case BodyFingerprint::multipart:
+      recipe.body = BodyRecipe::multipart;
+      break;
+    case BodyFingerprint::digest:
+      recipe.body = has_digest ? BodyRecipe::digest : BodyRecipe::raw;
+      break;
   }
   recipe.query = config.query;
   recipe.include = config.include;
@@ -67,7 +74,7 @@ class Exchange {
       : request_(request),
         gateway_(request.gateway()),
         route_index_(route),
-        route_(gateway_.config.routes[route]),
+        route_(request.route(route)),
         held_bytes_(gateway_.buffered_bytes, 0) {}
 
   awaitable<void> run();
@@ -76,9 +83,12 @@ class Exchange {
   awaitable<void> refuse(Problem problem);
   // False: the request has been answered.
   awaitable<bool> find_key_and_tenant();
+  awaitable<bool> read_promised_digest();
   awaitable<bool> read_body();
+  awaitable<bool> keep_promised_digest();
   awaitable<bool> find_key_after_body();
   void take_fingerprint();
+  std::optional<std::string> joined_field(std::string_view name) const;
   RequestView view() const;
   Ask ask() const;
 
@@ -86,7 +96,7 @@ class Exchange {
   awaitable<void> busy(admission::Busy busy);
   awaitable<void> store_down(StoreUnavailable unavailable);
   awaitable<void> run_claim(Claim claim);
-  void count(RequestResult result) { gateway_.metrics.count(route_index_, result); }
+  void count(RequestResult result) { request_.metrics(route_index_).count(result); }
 
   ClientRequest& request_;
   Gateway& gateway_;
@@ -96,6 +106,8 @@ class Exchange {
   std::optional<std::string> key_;
   bool key_in_header_ = false;
   std::string tenant_;
+  std::optional<ContentDigest> promised_;
+  bool has_digest_ = false;
   std::string body_;
   Recipe recipe_;
   Fingerprint fingerprint_;
@@ -104,7 +116,9 @@ class Exchange {
 
 awaitable<void> Exchange::run() {
   if (!co_await find_key_and_tenant()) co_return;
+  if (!co_await read_promised_digest()) co_return;
   if (!co_await read_body()) co_return;
+  if (!co_await keep_promised_digest()) co_return;
   // Only now: a body that trickles in does not keep others out.
   if (!co_await take_place(request_, route_index_)) co_return;
   take_fingerprint();
@@ -136,14 +150,39 @@ awaitable<bool> Exchange::find_key_and_tenant() {
                      .new_key_safe = true});
     co_return false;
   }
-  auto tenant =
-      find_tenant(gateway_.config.tenant, request_.message, request_.forwarded.from_trusted_proxy);
+  auto tenant = find_tenant(request_.settings->config.tenant, request_.message,
+                            request_.forwarded.from_trusted_proxy);
   if (!tenant) {
     co_await refuse({.code = Code::tenant_unknown, .detail = std::move(tenant.error())});
     co_return false;
   }
   tenant_ = std::move(*tenant);
   co_return true;
+}
+
+// Where the route goes by the Content-Digest, it is read before the body and held against it.
+awaitable<bool> Exchange::read_promised_digest() {
+  if (route_.fingerprint.body != BodyFingerprint::digest) co_return true;
+  const auto field = joined_field("Content-Digest");
+  if (!field) co_return true;
+  auto parsed = ContentDigest::parse(*field);
+  if (!parsed) {
+    request_.keep_alive = false;
+    co_await refuse({.detail = std::move(parsed.error()), .new_key_safe = true});
+    co_return false;
+  }
+  promised_ = std::move(*parsed);
+  has_digest_ = promised_.has_value();
+  co_return true;
+}
+
+awaitable<bool> Exchange::keep_promised_digest() {
+  if (!promised_ || promised_->matches()) co_return true;
+  co_await refuse({.detail =
+                       "The body is not the one that Content-Digest speaks of: it was changed "
+                       "or cut on its way. Nothing was executed.",
+                   .new_key_safe = true});
+  co_return false;
 }
 
 awaitable<bool> Exchange::read_body() {
@@ -160,7 +199,7 @@ awaitable<bool> Exchange::read_body() {
   co_await send_continue(request_);
   if (length) body_.reserve(std::min<std::uint64_t>(*length, kReservedBytesMax));
   while (!request_.message.is_done()) {
-    request_.client.set_deadline(gateway_.config.limits.body_timeout);
+    request_.client.set_deadline(request_.limits().body_timeout);
     const auto piece = co_await request_.client.read_piece(request_.message);
     if (!piece) {
       request_.keep_alive = false;
@@ -174,6 +213,7 @@ awaitable<bool> Exchange::read_body() {
       co_return false;
     }
     body_ += *piece;
+    if (promised_) promised_->update(*piece);
     held_bytes_.grow(piece->size());
     if (body_.size() > route_.max_request_body) {
       request_.keep_alive = false;
@@ -193,7 +233,8 @@ awaitable<bool> Exchange::read_body() {
 }
 
 void Exchange::take_fingerprint() {
-  recipe_ = recipe_of(route_.fingerprint, request_.message.field("Content-Type").value_or(""));
+  recipe_ = recipe_of(route_.fingerprint, request_.message.field("Content-Type").value_or(""),
+                      has_digest_);
   fingerprint_ = make_fingerprint(recipe_, view());
 }
 
@@ -225,26 +266,29 @@ awaitable<bool> Exchange::find_key_after_body() {
   co_return false;
 }
 
+std::optional<std::string> Exchange::joined_field(std::string_view name) const {
+  std::optional<std::string> joined;
+  for (const net::Field& field : request_.message.fields()) {
+    if (!net::iequals(field.name, name)) continue;
+    if (joined) *joined += ", ";
+    joined = joined.value_or("") + std::string(field.value);
+  }
+  return joined;
+}
+
 RequestView Exchange::view() const {
   return {request_.message.method(),
           request_.target.path,
           request_.target.query,
           request_.message.field("Content-Type").value_or(""),
           body_,
-          [this](std::string_view name) -> std::optional<std::string> {
-            std::optional<std::string> joined;
-            for (const net::Field& field : request_.message.fields()) {
-              if (!net::iequals(field.name, name)) continue;
-              if (joined) *joined += ", ";
-              joined = joined.value_or("") + std::string(field.value);
-            }
-            return joined;
-          }};
+          [this](std::string_view name) { return joined_field(name); }};
 }
 
 Ask Exchange::ask() const {
   Ask ask;
-  ask.scope = {gateway_.config.name_space, tenant_, operation_of(route_, request_.target)};
+  ask.scope = {request_.settings->config.name_space, tenant_,
+               operation_of(route_, request_.target)};
   ask.key = *key_;
   ask.policy = route_.policy;
   ask.recipe = recipe_;
@@ -292,11 +336,12 @@ awaitable<void> Exchange::answer(Admission admission) {
 
 awaitable<void> Exchange::run_claim(Claim claim) {
   if (claim.record.attempt == 1 && key_->size() < kWeakKeyBytes) {
-    gateway_.metrics.weak_key(route_index_);
+    request_.metrics(route_index_).weak_key();
   }
   count(RequestResult::executed);
   const KeyedRequest keyed{request_.head(), body_, key_in_header_};
-  Execution execution(request_.worker, route_index_, std::move(claim), keyed, &request_);
+  Execution execution(request_.worker, request_.settings, route_index_, std::move(claim), keyed,
+                      &request_);
   bool ended = false;
   try {
     co_await execution.run();

@@ -61,7 +61,7 @@ awaitable<bool> record_late(Gateway& gateway, const RouteConfig& route, const Cl
 }
 
 awaitable<void> listen_late(Gateway& gateway, const RouteConfig& route, Claim claim,
-                            std::unique_ptr<UpstreamCall> call) {
+                            std::unique_ptr<UpstreamCall> call) {  // which holds the route
   bool recorded = false;
   try {
     recorded = co_await record_late(gateway, route, claim, std::move(call));
@@ -73,16 +73,17 @@ awaitable<void> listen_late(Gateway& gateway, const RouteConfig& route, Claim cl
 
 }  // namespace
 
-Execution::Execution(Worker& worker, std::size_t route, Claim claim, const KeyedRequest& request,
-                     ClientRequest* client)
+Execution::Execution(Worker& worker, SettingsPtr settings, std::size_t route, Claim claim,
+                     const KeyedRequest& request, ClientRequest* client)
     : worker_(worker),
       gateway_(worker.gateway()),
+      settings_(std::move(settings)),
       route_index_(route),
-      route_(gateway_.config.routes[route]),
+      route_(settings_->config.routes[route]),
       claim_(std::move(claim)),
       request_(request),
       client_(client),
-      call_(std::make_unique<UpstreamCall>(worker, route)) {}
+      call_(std::make_unique<UpstreamCall>(worker, settings_, route)) {}
 
 std::string Execution::head() const {
   std::vector<std::string> drop;
@@ -121,8 +122,8 @@ awaitable<void> Execution::run() {
     co_return;
   }
   const auto received = co_await call_->receive(route_.max_stored_body);
-  gateway_.metrics.upstream_took(
-      route_index_, std::chrono::duration<double>(gateway_.clock.now() - started).count());
+  settings_->metrics[route_index_]->upstream_took(
+      std::chrono::duration<double>(gateway_.clock.now() - started).count());
   switch (received) {
     case UpstreamCall::Received::complete:
       co_await answered();
@@ -246,9 +247,9 @@ awaitable<void> Execution::send_unrecorded(const Finished& finished) {
 
 awaitable<void> execute_unkeyed(const UnkeyedRequest& unkeyed, std::vector<Header> extra) {
   ClientRequest& request = unkeyed.request;
-  Gateway& gateway = request.gateway();
-  const RouteConfig& route = gateway.config.routes[unkeyed.route];
-  UpstreamCall call(request.worker, unkeyed.route);
+  RouteMetrics& metrics = request.metrics(unkeyed.route);
+  const RouteConfig& route = request.route(unkeyed.route);
+  UpstreamCall call(request.worker, request.settings, unkeyed.route);
   const std::string head = upstream_head(request.head(), route.key, call.base_path(),
                                          {false, unkeyed.body.size()}, {}, {});
   const auto sent = co_await call.send(head, unkeyed.body);
@@ -257,7 +258,7 @@ awaitable<void> execute_unkeyed(const UnkeyedRequest& unkeyed, std::vector<Heade
     received = co_await call.receive(route.max_stored_body);
   }
   if (received == UpstreamCall::Received::complete) {
-    gateway.metrics.count(unkeyed.route, RequestResult::passed);
+    metrics.count(RequestResult::passed);
     Answer answer{call.response().status(), client_headers(call.response(), false),
                   call.take_body()};
     call.give_back();
@@ -265,8 +266,8 @@ awaitable<void> execute_unkeyed(const UnkeyedRequest& unkeyed, std::vector<Heade
     co_return;
   }
   if (received == UpstreamCall::Received::stream) {
-    gateway.metrics.count(unkeyed.route, RequestResult::passed);
-    AnswerStream stream(gateway, route, call, &request);
+    metrics.count(RequestResult::passed);
+    AnswerStream stream(request.gateway(), route, call, &request);
     const auto end = co_await stream.run(client_headers(call.response(), false), extra);
     if (end == AnswerStream::End::whole) {
       call.give_back();
@@ -276,7 +277,7 @@ awaitable<void> execute_unkeyed(const UnkeyedRequest& unkeyed, std::vector<Heade
     }
     co_return;
   }
-  gateway.metrics.count(unkeyed.route, RequestResult::failed);
+  metrics.count(RequestResult::failed);
   const bool late = received == UpstreamCall::Received::timeout;
   Problem problem{.code = late ? Code::upstream_timeout : Code::upstream_unreachable,
                   .detail = "The service did not answer."};

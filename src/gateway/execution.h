@@ -23,8 +23,8 @@ struct KeyedRequest {
 class Execution {
  public:
   // `client` is null for work that nobody waits for on a connection.
-  Execution(Worker& worker, std::size_t route, Claim claim, const KeyedRequest& request,
-            ClientRequest* client);
+  Execution(Worker& worker, SettingsPtr settings, std::size_t route, Claim claim,
+            const KeyedRequest& request, ClientRequest* client);
 
   boost::asio::awaitable<void> run();
   // Something was thrown in run(): the outcome is unknown, unless it is recorded already.
@@ -43,6 +43,7 @@ class Execution {
 
   Worker& worker_;
   Gateway& gateway_;
+  const SettingsPtr settings_;
   const std::size_t route_index_;
   const RouteConfig& route_;
   Claim claim_;

@@ -6,31 +6,24 @@
 #include <string>
 #include <vector>
 
-#include "gateway/config.h"
 #include "gateway/log.h"
 #include "gateway/metrics.h"
-#include "gateway/routing.h"
-#include "gateway/tenant.h"
 #include "semel/clock.h"
 #include "semel/engine.h"
 #include "semel/store.h"
 
 namespace semel {
 
-// What all workers of one process share. Read-only but for the counters.
+// What all workers of one process share, whatever the configuration.
 struct Gateway {
-  Gateway(Config config_in, Store& store_in, Metrics& metrics_in, Clock& clock_in,
+  Gateway(LogKeys keys, Store& store_in, Metrics& metrics_in, Clock& clock_in,
           TokenSource& tokens_in, Owner owner);
 
-  const Config config;
-  const Router router;
-  const TrustedProxies trusted;
   Metrics& metrics;
   LoggingObserver observer;
   Store& store;
   Clock& clock;
   Engine engine;
-  const std::string policy_page;  // the answer to GET /.semel/policy
 
   std::atomic<std::size_t> connections = 0;
   std::atomic<std::size_t> active = 0;          // requests being handled, waiting ones too

@@ -23,28 +23,19 @@ prometheus::Counter* counter(prometheus::Registry& registry, const char* name, c
 
 }  // namespace
 
-Metrics::Metrics(const std::vector<RouteConfig>& routes) {
-  auto& requests = prometheus::BuildCounter()
-                       .Name("semel_requests_total")
-                       .Help("Requests by route and by what became of them")
-                       .Register(registry_);
-  auto& upstream = prometheus::BuildHistogram()
-                       .Name("semel_upstream_seconds")
-                       .Help("From sending a request on until its answer was there")
-                       .Register(registry_);
-  auto& weak = prometheus::BuildCounter()
-                   .Name("semel_weak_keys_total")
-                   .Help("New keys too short to be unguessable and collision-free")
+Metrics::Metrics() {
+  requests_ = &prometheus::BuildCounter()
+                   .Name("semel_requests_total")
+                   .Help("Requests by route and by what became of them")
                    .Register(registry_);
-  for (const RouteConfig& config : routes) {
-    Route route;
-    for (std::size_t i = 0; i < kRequestResults; ++i) {
-      route.results[i] = &requests.Add({{"route", config.name}, {"result", kResultNames[i]}});
-    }
-    route.upstream_seconds = &upstream.Add({{"route", config.name}}, kSeconds);
-    route.weak_keys = &weak.Add({{"route", config.name}});
-    routes_.push_back(route);
-  }
+  upstream_ = &prometheus::BuildHistogram()
+                   .Name("semel_upstream_seconds")
+                   .Help("From sending a request on until its answer was there")
+                   .Register(registry_);
+  weak_ = &prometheus::BuildCounter()
+               .Name("semel_weak_keys_total")
+               .Help("New keys too short to be unguessable and collision-free")
+               .Register(registry_);
   swap_seconds_ = &prometheus::BuildHistogram()
                        .Name("semel_store_swap_seconds")
                        .Help(
@@ -57,6 +48,12 @@ Metrics::Metrics(const std::vector<RouteConfig>& routes) {
                      .Help("Records written by one group commit")
                      .Register(registry_)
                      .Add({}, kBatches);
+  auto& reloads = prometheus::BuildCounter()
+                      .Name("semel_config_reloads_total")
+                      .Help("Configurations read again on SIGHUP, by whether they were taken")
+                      .Register(registry_);
+  reloads_taken_ = &reloads.Add({{"result", "loaded"}});
+  reloads_refused_ = &reloads.Add({{"result", "refused"}});
   leases_lost_ = counter(registry_, "semel_lease_renewals_lost_total",
                          "Leases that another claim took over while the execution ran");
   purged_ = counter(registry_, "semel_purged_records_total", "Records removed after their time");
@@ -82,12 +79,18 @@ Metrics::Metrics(const std::vector<RouteConfig>& routes) {
       .Set(1);
 }
 
-void Metrics::count(std::size_t route, RequestResult result) {
-  routes_[route].results[static_cast<std::size_t>(result)]->Increment();
-}
-
-void Metrics::upstream_took(std::size_t route, double seconds) {
-  routes_[route].upstream_seconds->Observe(seconds);
+RouteMetrics& Metrics::route(const std::string& name) {
+  const std::lock_guard lock(routes_mutex_);
+  const auto [found, added] = routes_.try_emplace(name);
+  RouteMetrics& route = found->second;
+  if (added) {
+    for (std::size_t i = 0; i < kRequestResults; ++i) {
+      route.results_[i] = &requests_->Add({{"route", name}, {"result", kResultNames[i]}});
+    }
+    route.upstream_seconds_ = &upstream_->Add({{"route", name}}, kSeconds);
+    route.weak_keys_ = &weak_->Add({{"route", name}});
+  }
+  return route;
 }
 
 void Metrics::store_committed(std::size_t records, double seconds) {
@@ -98,10 +101,12 @@ void Metrics::store_committed(std::size_t records, double seconds) {
 std::string Metrics::render(const Snapshot& snapshot) {
   double executed = 0;
   double replayed = 0;
-  for (const Route& route : routes_) {
-    executed += route.results[static_cast<std::size_t>(RequestResult::executed)]->Value();
-    replayed += route.results[static_cast<std::size_t>(RequestResult::replayed)]->Value() +
-                route.results[static_cast<std::size_t>(RequestResult::waited)]->Value();
+  {
+    const std::lock_guard lock(routes_mutex_);
+    for (const auto& [name, route] : routes_) {
+      executed += route.value(RequestResult::executed);
+      replayed += route.value(RequestResult::replayed) + route.value(RequestResult::waited);
+    }
   }
   replay_ratio_->Set(executed + replayed > 0 ? replayed / (executed + replayed) : 0);
   in_progress_->Set(snapshot.in_progress);

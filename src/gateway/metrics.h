@@ -6,10 +6,9 @@
 #include <prometheus/registry.h>
 
 #include <array>
+#include <map>
+#include <mutex>
 #include <string>
-#include <vector>
-
-#include "gateway/config.h"
 
 namespace semel {
 
@@ -28,15 +27,33 @@ enum class RequestResult {
 };
 inline constexpr std::size_t kRequestResults = 10;
 
-// The counters behind /metrics (SPEC 16). Thread-safe; the hot ones are looked up once, here.
+// The counters of one route. Thread-safe.
+class RouteMetrics {
+ public:
+  void count(RequestResult result) { results_[static_cast<std::size_t>(result)]->Increment(); }
+  double value(RequestResult result) const {
+    return results_[static_cast<std::size_t>(result)]->Value();
+  }
+  void upstream_took(double seconds) { upstream_seconds_->Observe(seconds); }
+  void weak_key() { weak_keys_->Increment(); }
+
+ private:
+  friend class Metrics;
+  std::array<prometheus::Counter*, kRequestResults> results_{};
+  prometheus::Histogram* upstream_seconds_ = nullptr;
+  prometheus::Counter* weak_keys_ = nullptr;
+};
+
+// The counters behind /metrics (SPEC 16). Thread-safe.
 class Metrics {
  public:
-  explicit Metrics(const std::vector<RouteConfig>& routes);
+  Metrics();
 
-  void count(std::size_t route, RequestResult result);
-  void upstream_took(std::size_t route, double seconds);
-  void weak_key(std::size_t route) { routes_[route].weak_keys->Increment(); }
+  // A route's counters, made when its name is first seen and kept for good: a counter must not fall
+  // when a configuration is loaded again.
+  RouteMetrics& route(const std::string& name);
   void store_committed(std::size_t records, double seconds);
+  void reloaded(bool taken) { (taken ? reloads_taken_ : reloads_refused_)->Increment(); }
   void lease_lost() { leases_lost_->Increment(); }
   void purged() { purged_->Increment(); }
   void store_failed() { store_failures_->Increment(); }
@@ -54,16 +71,16 @@ class Metrics {
   std::string render(const Snapshot& snapshot);
 
  private:
-  struct Route {
-    std::array<prometheus::Counter*, kRequestResults> results{};
-    prometheus::Histogram* upstream_seconds = nullptr;
-    prometheus::Counter* weak_keys = nullptr;
-  };
-
   prometheus::Registry registry_;
-  std::vector<Route> routes_;
+  prometheus::Family<prometheus::Counter>* requests_;
+  prometheus::Family<prometheus::Histogram>* upstream_;
+  prometheus::Family<prometheus::Counter>* weak_;
+  std::mutex routes_mutex_;
+  std::map<std::string, RouteMetrics> routes_;
   prometheus::Histogram* swap_seconds_;
   prometheus::Histogram* batch_size_;
+  prometheus::Counter* reloads_taken_;
+  prometheus::Counter* reloads_refused_;
   prometheus::Counter* leases_lost_;
   prometheus::Counter* purged_;
   prometheus::Counter* store_failures_;

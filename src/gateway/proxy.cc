@@ -33,9 +33,9 @@ class Proxying {
   Proxying(ClientRequest& request, std::size_t route)
       : request_(request),
         route_index_(route),
-        route_(request.gateway().config.routes[route]),
-        limits_(request.gateway().config.limits),
-        picked_(request.worker.pick_upstream(route)) {}
+        route_(request.route(route)),
+        limits_(request.limits()),
+        picked_(request.worker.pick_upstream(request.settings, route)) {}
 
   awaitable<void> run();
 
@@ -286,7 +286,7 @@ awaitable<void> Proxying::relay_body(std::string head, BodyEnd end) {
     if (!piece) {
       // Cut short: the client must see that, not a whole answer.
       cut_off(request_);
-      request_.gateway().metrics.count(route_index_, RequestResult::failed);
+      request_.metrics(route_index_).count(RequestResult::failed);
       co_return;
     }
     if (piece->empty()) break;
@@ -310,7 +310,7 @@ awaitable<void> Proxying::relay_body(std::string head, BodyEnd end) {
     if (!co_await request_.client.write(head)) request_.keep_alive = false;
   }
   request_.client.clear_deadline();
-  request_.gateway().metrics.count(route_index_, RequestResult::passed);
+  request_.metrics(route_index_).count(RequestResult::passed);
   give_back();
 }
 
@@ -322,7 +322,7 @@ void Proxying::give_back() {
 
 awaitable<void> Proxying::fail(Code code, std::string detail) {
   answer_begun_ = true;
-  request_.gateway().metrics.count(route_index_, RequestResult::failed);
+  request_.metrics(route_index_).count(RequestResult::failed);
   if (code == Code::bad_request) request_.keep_alive = false;
   Problem problem{.code = code, .detail = std::move(detail)};
   co_await send_problem(request_, problem, &route_);

@@ -72,7 +72,7 @@ awaitable<void> send_answer(ClientRequest& request, const Answer& answer,
   const bool head_only = request.message.method() == "HEAD" || !has_body(answer.status);
   const std::string_view body = head_only ? std::string_view{} : std::string_view(answer.body);
   request.in_flight.reset();
-  request.client.set_deadline(request.gateway().config.limits.body_timeout);
+  request.client.set_deadline(request.limits().body_timeout);
   const auto written = co_await request.client.write(head, body);
   request.client.clear_deadline();
   if (!written) request.keep_alive = false;
@@ -94,13 +94,12 @@ awaitable<void> send_problem(ClientRequest& request, const Problem& problem,
 }
 
 awaitable<bool> take_place(ClientRequest& request, std::size_t route) {
-  Gateway& gateway = request.gateway();
-  request.in_flight.emplace(gateway.in_flight);
-  if (request.in_flight->before() < gateway.config.limits.in_flight) co_return true;
-  gateway.metrics.count(route, RequestResult::refused);
+  request.in_flight.emplace(request.gateway().in_flight);
+  if (request.in_flight->before() < request.limits().in_flight) co_return true;
+  request.metrics(route).count(RequestResult::refused);
   Problem problem{.code = Code::overloaded,
                   .detail = "Too many requests are in flight. Retry with the same key."};
-  co_await send_problem(request, problem, &gateway.config.routes[route]);
+  co_await send_problem(request, problem, &request.route(route));
   co_return false;
 }
 
@@ -117,7 +116,7 @@ awaitable<void> send_continue(ClientRequest& request) {
       request.client.has_unread() || request.message.http_version() < 11) {
     co_return;
   }
-  request.client.set_deadline(request.gateway().config.limits.body_timeout);
+  request.client.set_deadline(request.limits().body_timeout);
   co_await request.client.write("HTTP/1.1 100 Continue\r\n\r\n");
 }
 

@@ -17,6 +17,7 @@ namespace semel {
 // One request of a client while it is being handled. Lives in the session's frame.
 struct ClientRequest {
   Worker& worker;
+  const SettingsPtr settings;  // as they were when it came; they hold until it is done
   net::Connection& client;
   net::Request& message;
   Target target;
@@ -27,6 +28,9 @@ struct ClientRequest {
   std::optional<Counted> in_flight = {};
 
   Gateway& gateway() const { return worker.gateway(); }
+  const LimitsConfig& limits() const { return settings->config.limits; }
+  const RouteConfig& route(std::size_t index) const { return settings->config.routes[index]; }
+  RouteMetrics& metrics(std::size_t route) const { return *settings->metrics[route]; }
   RequestHead head() const {
     return {message.method(), target.origin, message.fields(), forwarded};
   }

@@ -29,10 +29,11 @@ using ReusePort = asio::detail::socket_option::boolean<SOL_SOCKET, SO_REUSEPORT>
 Server::Server(Config config, std::unique_ptr<Metrics> metrics, std::unique_ptr<Store> store)
     : metrics_(std::move(metrics)),
       store_(std::move(store)),
-      gateway_(std::make_unique<Gateway>(std::move(config), *store_, *metrics_, clock_, tokens_,
-                                         Owner{host_name(), random_number()})) {
-  for (unsigned i = 0; i < worker_count(gateway_->config); ++i) {
-    workers_.push_back(std::make_unique<Worker>(*gateway_));
+      settings_(std::make_shared<const Settings>(std::move(config), *metrics_)),
+      gateway_(std::make_unique<Gateway>(settings_->config.log.keys, *store_, *metrics_, clock_,
+                                         tokens_, Owner{host_name(), random_number()})) {
+  for (unsigned i = 0; i < worker_count(settings_->config); ++i) {
+    workers_.push_back(std::make_unique<Worker>(*gateway_, settings_));
   }
 }
 
@@ -55,7 +56,7 @@ Server::~Server() {
 
 // Every worker has its own socket on every address; the kernel spreads the connections.
 std::expected<void, std::string> Server::bind() {
-  for (const HostPort& wanted : gateway_->config.listen) {
+  for (const HostPort& wanted : settings_->config.listen) {
     tcp::endpoint endpoint(asio::ip::make_address(wanted.host), wanted.port);
     for (auto& worker : workers_) {
       boost::system::error_code error;
@@ -89,6 +90,21 @@ void Server::run() {
   for (auto& thread : threads) thread.join();
 }
 
+asio::awaitable<void> Server::reload(Config wanted) {
+  std::string restart;
+  for (const std::string& key : needs_restart(settings_->config, wanted)) {
+    restart += (restart.empty() ? "" : ", ") + key;
+  }
+  settings_ =
+      std::make_shared<const Settings>(reloadable(settings_->config, std::move(wanted)), *metrics_);
+  for (auto& worker : workers_) co_await worker->adopt(settings_);
+  metrics_->reloaded(true);
+  log_event(LogLevel::info, "configuration loaded", {{"file", settings_->config.file}});
+  if (!restart.empty()) {
+    log_event(LogLevel::warn, "changes that need a restart were left out", {{"keys", restart}});
+  }
+}
+
 void Server::drain() {
   if (gateway_->draining.exchange(true)) return;
   log_event(LogLevel::info, "draining", {});
@@ -97,7 +113,7 @@ void Server::drain() {
 }
 
 asio::awaitable<void> Server::wait_until_idle() {
-  const Time give_up = after(clock_.now(), gateway_->config.drain_timeout);
+  const Time give_up = after(clock_.now(), settings_->config.drain_timeout);
   const auto busy = [this] {
     return gateway_->active > 0 || gateway_->engine.running().executions > 0;
   };

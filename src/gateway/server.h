@@ -9,6 +9,7 @@
 
 #include "engine/system.h"
 #include "gateway/gateway.h"
+#include "gateway/settings.h"
 #include "gateway/worker.h"
 
 namespace semel {
@@ -33,6 +34,11 @@ class Server {
   void run();
   // Stops accepting, lets what runs finish for up to drain_timeout, then makes run() return.
   void drain();
+  // Handles new requests under `wanted`, but for what needs a restart, which it logs. To be called
+  // on context().
+  boost::asio::awaitable<void> reload(Config wanted);
+  // As of the last reload. To be called on context().
+  const Config& config() const { return settings_->config; }
 
  private:
   explicit Server(Config config, std::unique_ptr<Metrics> metrics, std::unique_ptr<Store> store);
@@ -45,6 +51,7 @@ class Server {
   SystemClock clock_;
   SystemTokens tokens_;
   std::unique_ptr<Store> store_;
+  SettingsPtr settings_;
   std::unique_ptr<Gateway> gateway_;
   std::vector<std::unique_ptr<Worker>> workers_;
   std::vector<HostPort> listening_;

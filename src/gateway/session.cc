@@ -44,7 +44,7 @@ awaitable<void> serve_own(ClientRequest& request) {
     Answer answer;
     answer.status = 200;
     answer.headers.push_back({"Content-Type", "application/json"});
-    answer.body = request.gateway().policy_page;
+    answer.body = request.settings->policy_page;
     co_await send_answer(request, answer, {});
     co_return;
   }
@@ -53,7 +53,6 @@ awaitable<void> serve_own(ClientRequest& request) {
 }
 
 awaitable<void> handle(ClientRequest& request) {
-  Gateway& gateway = request.gateway();
   auto target = parse_target(request.message.target());
   const auto expect = request.message.field("Expect");
   if (!target || request.message.method() == "CONNECT") {
@@ -72,7 +71,7 @@ awaitable<void> handle(ClientRequest& request) {
     co_await serve_own(request);
     co_return;
   }
-  const auto route = gateway.router.match(request.target.path);
+  const auto route = request.settings->router.match(request.target.path);
   if (!route) {
     Problem problem{.code = Code::no_route,
                     .detail = "No route is configured for this path.",
@@ -80,7 +79,7 @@ awaitable<void> handle(ClientRequest& request) {
     co_await send_problem(request, problem, nullptr);
     co_return;
   }
-  if (is_keyed(request, gateway.config.routes[*route])) {
+  if (is_keyed(request, request.route(*route))) {
     co_await exchange(request, *route);
   } else if (co_await take_place(request, *route)) {
     co_await proxy(request, *route);
@@ -93,7 +92,7 @@ awaitable<bool> finish_request(ClientRequest& request) {
   if (request.message.is_done()) co_return true;
   const auto length = request.message.body_length();
   if (!length || *length > kDrainBytesMax || request.message.field("Expect")) co_return false;
-  request.client.set_deadline(request.gateway().config.limits.body_timeout);
+  request.client.set_deadline(request.limits().body_timeout);
   while (!request.message.is_done()) {
     if (!co_await request.client.read_piece(request.message)) co_return false;
   }
@@ -102,13 +101,14 @@ awaitable<bool> finish_request(ClientRequest& request) {
 
 // False: the connection is to be closed.
 awaitable<bool> serve_request(Worker& worker, net::Connection& client, const Forwarded& from) {
-  const LimitsConfig& limits = worker.gateway().config.limits;
+  const SettingsPtr settings = worker.settings();
+  const LimitsConfig& limits = settings->config.limits;
   client.set_deadline(limits.header_timeout);
   net::Request message;
   std::string why;
   const auto head = co_await client.read_head(message, limits.header_bytes, why);
   client.clear_deadline();
-  ClientRequest request{worker, client, message, {}, from};
+  ClientRequest request{worker, settings, client, message, {}, from};
   if (!head) {
     co_await refuse_head(request, head.error(), why);
     co_return false;
@@ -128,17 +128,18 @@ awaitable<void> serve_client(Worker& worker, asio::ip::tcp::socket socket) {
   socket.set_option(asio::ip::tcp::no_delay(true), error);
   const auto peer = socket.remote_endpoint(error);
   if (error) co_return;
-  const Forwarded from{peer.address().to_string(), gateway.trusted.contains(peer.address())};
+  const SettingsPtr settings = worker.settings();
+  const Forwarded from{peer.address().to_string(), settings->trusted.contains(peer.address())};
   net::Connection client(std::move(socket), worker.deadlines());
-  if (connected.before() >= gateway.config.limits.connections) {
+  if (connected.before() >= settings->config.limits.connections) {
     net::Request none;
-    ClientRequest request{worker, client, none, {}, from, false};
+    ClientRequest request{worker, settings, client, none, {}, from, false};
     Problem problem{.code = Code::overloaded, .detail = "Too many connections are open."};
     co_await send_problem(request, problem, nullptr);
     co_await client.close_gently();
     co_return;
   }
-  Duration patience = gateway.config.limits.header_timeout;
+  Duration patience = settings->config.limits.header_timeout;
   for (;;) {
     client.set_deadline(patience);
     if (!co_await client.wait_readable()) break;

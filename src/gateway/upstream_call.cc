@@ -15,8 +15,10 @@ bool is_event_stream(const net::Response& response) {
 }
 }  // namespace
 
-UpstreamCall::UpstreamCall(Worker& worker, std::size_t route)
-    : route_(worker.gateway().config.routes[route]), picked_(worker.pick_upstream(route)) {}
+UpstreamCall::UpstreamCall(Worker& worker, SettingsPtr settings, std::size_t route)
+    : settings_(std::move(settings)),
+      route_(settings_->config.routes[route]),
+      picked_(worker.pick_upstream(settings_, route)) {}
 
 awaitable<UpstreamCall::SendResult> UpstreamCall::send(const std::string& head,
                                                        const std::string& body) {

@@ -17,7 +17,7 @@ namespace semel {
 // from "taken" is reported as MaybeDelivered or as no answer, never as a failure.
 class UpstreamCall {
  public:
-  UpstreamCall(Worker& worker, std::size_t route);
+  UpstreamCall(Worker& worker, SettingsPtr settings, std::size_t route);
 
   struct Sent {};
   // The executor provably did not get the request.
@@ -49,6 +49,7 @@ class UpstreamCall {
   void give_back();
 
  private:
+  const SettingsPtr settings_;
   const RouteConfig& route_;
   Worker::Picked picked_;
   std::unique_ptr<net::Connection> connection_;

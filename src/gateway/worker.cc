@@ -24,17 +24,34 @@ Duration longest_idle(const Config& config) {
 }
 }  // namespace
 
-Worker::Worker(Gateway& gateway) : gateway_(gateway), deadlines_(context_.get_executor()) {
-  for (const RouteConfig& route : gateway_.config.routes) {
+Worker::Worker(Gateway& gateway, SettingsPtr settings)
+    : gateway_(gateway), settings_(std::move(settings)), deadlines_(context_.get_executor()) {
+  make_pools();
+}
+
+net::UpstreamPool& Worker::pool_of(const Upstream& upstream) {
+  const auto key = std::pair(upstream.address.host, upstream.address.port);
+  return pools_.try_emplace(key, context_.get_executor(), deadlines_, key.first, key.second)
+      .first->second;
+}
+
+void Worker::make_pools() {
+  by_route_.clear();
+  for (const RouteConfig& route : settings_->config.routes) {
     RoutePools pools;
-    for (const Upstream& upstream : route.upstreams) {
-      const auto key = std::pair(upstream.address.host, upstream.address.port);
-      auto [pool, added] =
-          pools_.try_emplace(key, context_.get_executor(), deadlines_, key.first, key.second);
-      pools.pools.push_back(&pool->second);
-    }
+    for (const Upstream& upstream : route.upstreams) pools.pools.push_back(&pool_of(upstream));
     by_route_.push_back(std::move(pools));
   }
+}
+
+// Connections of upstreams that are no longer named are closed as they become idle.
+awaitable<void> Worker::adopt(SettingsPtr settings) {
+  auto on_worker = [this, &settings]() -> awaitable<void> {
+    settings_ = std::move(settings);
+    make_pools();
+    co_return;
+  };
+  co_await asio::co_spawn(context_, on_worker, asio::use_awaitable);
 }
 
 void Worker::listen(tcp::acceptor acceptor) {
@@ -88,18 +105,22 @@ awaitable<void> Worker::accept(tcp::acceptor& acceptor) {
 }
 
 awaitable<void> Worker::prune() {
-  const Duration idle_max = longest_idle(gateway_.config);
   for (;;) {
     co_await gateway_.clock.sleep(kPruneEvery);
+    const Duration idle_max = longest_idle(settings_->config);
     for (auto& [address, pool] : pools_) pool.prune(idle_max);
   }
 }
 
-Worker::Picked Worker::pick_upstream(std::size_t route) {
+Worker::Picked Worker::pick_upstream(const SettingsPtr& settings, std::size_t route) {
+  const std::vector<Upstream>& upstreams = settings->config.routes[route].upstreams;
+  if (settings != settings_) {  // of a request that began before the configuration was loaded anew
+    return {pool_of(upstreams.front()), upstreams.front()};
+  }
   RoutePools& pools = by_route_[route];
   const std::size_t index = pools.next;
   pools.next = (pools.next + 1) % pools.pools.size();
-  return {*pools.pools[index], gateway_.config.routes[route].upstreams[index]};
+  return {*pools.pools[index], upstreams[index]};
 }
 
 const std::string& Worker::date() {

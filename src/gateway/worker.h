@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "gateway/gateway.h"
+#include "gateway/settings.h"
 #include "net/deadlines.h"
 #include "net/upstream_pool.h"
 
@@ -16,7 +17,7 @@ namespace semel {
 // dies on one worker; everything here is touched by its thread only, except post-like calls.
 class Worker {
  public:
-  explicit Worker(Gateway& gateway);
+  Worker(Gateway& gateway, SettingsPtr settings);
 
   // Takes over a bound socket; accepts on it once the loop runs.
   void listen(boost::asio::ip::tcp::acceptor acceptor);
@@ -28,13 +29,17 @@ class Worker {
   void stop() { context_.stop(); }
 
   Gateway& gateway() { return gateway_; }
+  // What new requests are handled under.
+  const SettingsPtr& settings() const { return settings_; }
+  // Once it returns, new requests get these settings. May be called from any executor.
+  boost::asio::awaitable<void> adopt(SettingsPtr settings);
   net::Deadlines& deadlines() { return deadlines_; }
   // The pool of the upstream that takes the route's next request.
   struct Picked {
     net::UpstreamPool& pool;
     const Upstream& upstream;
   };
-  Picked pick_upstream(std::size_t route);
+  Picked pick_upstream(const SettingsPtr& settings, std::size_t route);
   // The value of a Date header, made anew every second.
   const std::string& date();
 
@@ -42,8 +47,11 @@ class Worker {
   boost::asio::awaitable<void> accept(boost::asio::ip::tcp::acceptor& acceptor);
   void close_gently(boost::asio::ip::tcp::acceptor& acceptor);
   boost::asio::awaitable<void> prune();
+  net::UpstreamPool& pool_of(const Upstream& upstream);
+  void make_pools();
 
   Gateway& gateway_;
+  SettingsPtr settings_;
   boost::asio::io_context context_{1};
   net::Deadlines deadlines_;
   std::vector<boost::asio::ip::tcp::acceptor> acceptors_;
@@ -52,7 +60,7 @@ class Worker {
     std::vector<net::UpstreamPool*> pools;
     std::size_t next = 0;
   };
-  std::vector<RoutePools> by_route_;
+  std::vector<RoutePools> by_route_;  // of settings_
   Time date_at_{};
   std::string date_;
 };

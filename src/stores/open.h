@@ -19,6 +19,7 @@ struct StoreConfig {
   StoreKind kind = StoreKind::embedded;
   std::string path = "./semel-data";
   Durability durability = Durability::power;
+  bool operator==(const StoreConfig&) const = default;
 };
 
 // `committed` is told of every group commit, on the store's own thread. The error is a

@@ -156,6 +156,20 @@ class Gateway:
         self.config.update(changes)
         return self.start()
 
+    def reload(self, **changes):
+        """Edits the configuration's top level and has it read again. True: it was taken."""
+        self.config.update(changes)
+        return self.reload_text(json.dumps(self.config, indent=1))
+
+    def reload_text(self, text):
+        before = self.metrics()
+        (self.folder / "semel.yaml").write_text(text)
+        self.process.send_signal(signal.SIGHUP)
+        name = "semel_config_reloads_total{result=%s}"
+        done = eventually(lambda: [r for r in ("loaded", "refused")
+                                   if self.metrics()[name % r] > before[name % r]])
+        return done == ["loaded"]
+
     def discard(self):
         """Ends it whatever state it is in and leaves nothing behind."""
         try:
