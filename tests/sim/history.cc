@@ -9,8 +9,7 @@ namespace {
 bool begins_a_life(const Record& before, const Record& next) {
   const bool waits = before.state == State::queued || before.state == State::released;
   if (next.token == before.token || (waits && before.attempt == 0)) return false;
-  return (next.state == State::in_progress && next.attempt == 1) ||
-         (next.state == State::queued && next.attempt == 0);
+  return next.attempt == 0 || (next.state == State::in_progress && next.attempt == 1);
 }
 
 LifeEnd how_it_ended(const Record& before, const Record* next, Time latest_reading) {
