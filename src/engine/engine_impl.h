@@ -36,6 +36,20 @@ class Engine::Impl {
   boost::asio::awaitable<Applied> apply(RecordId id, std::optional<Record> known, Event event);
 
   boost::asio::awaitable<Admission> admit(Ask ask);
+  // A record from when the operation had another name.
+  struct Former {
+    std::string operation;
+    Record record;
+  };
+  boost::asio::awaitable<StoreResult<std::optional<Former>>> find_former(
+      const event::Claim& claim, const std::vector<std::string>& operations);
+  boost::asio::awaitable<StoreResult<std::optional<Record>>> read_settled(RecordId id);
+  // Begins with `known`: nullopt, since a new key is the common case, or a record under a former
+  // name. nullopt comes back only for the latter: the key is new after all.
+  boost::asio::awaitable<std::optional<Admission>> admit_known(
+      event::Claim claim, const std::function<Fingerprint(const Recipe&)>& fingerprint_under,
+      std::optional<Record> known);
+
   boost::asio::awaitable<Started> start(Record queued, Policy policy);
   // Finds out what became of a queued record whose write is of unknown fate. If others may have
   // seen it, it stays; if it never landed, it does not land any more.
