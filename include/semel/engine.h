@@ -36,6 +36,11 @@ struct Ask {
   bool wants_handle = false;
   // Not empty: it is kept in the record, and executed later, through start(), instead of now.
   std::string request;
+  // What the record keeps of the key for people; empty: the key itself.
+  std::string shown_key;
+  // Asked before something is executed: whether there is room for it. `is_new`: of a key without a
+  // record. Replays and duplicates do not come here. Empty: always.
+  std::function<bool(bool is_new)> may_execute;
 };
 
 // The right to execute. A finish() or abandon() must follow; if neither comes, the key becomes
@@ -67,10 +72,12 @@ struct OutcomeUnknown {
 };
 struct Expired {};
 struct VersionChanged {};
+struct NoRoom {};  // may_execute said no; nothing was changed
 }  // namespace admission
-using Admission = std::variant<admission::Execute, admission::Replay, admission::Mismatch,
-                               admission::Busy, admission::OutcomeUnknown, admission::Expired,
-                               admission::VersionChanged, StoreUnavailable, admission::Queued>;
+using Admission =
+    std::variant<admission::Execute, admission::Replay, admission::Mismatch, admission::Busy,
+                 admission::OutcomeUnknown, admission::Expired, admission::VersionChanged,
+                 StoreUnavailable, admission::Queued, admission::NoRoom>;
 
 // Accepted work that has not begun. The request is in the record: read it anew.
 struct QueuedWork {
@@ -138,6 +145,8 @@ class Observer {
   virtual ~Observer() = default;
   // `after` is null when the record was removed.
   virtual void transitioned(const std::optional<Record>& before, const Record* after, Time now) = 0;
+  // A record of an earlier run, seen at the start.
+  virtual void found(const Record&) {}
   virtual void lease_lost(const RecordId& id) = 0;
   virtual void store_failed(std::string_view what, std::string_view why) = 0;
 };

@@ -38,7 +38,7 @@ Admin::Admin(Server& server, AdminAccess access)
       gateway_(server.gateway()),
       deadlines_(server.deadlines()),
       access_(std::move(access)),
-      keys_(gateway_, server.config().name_space),
+      keys_(server),
       acceptor_(server.context()) {}
 
 std::expected<std::unique_ptr<Admin>, std::string> Admin::start(Server& server) {

@@ -70,10 +70,17 @@ std::optional<std::string> KeyFilter::set(std::string_view name, std::string_vie
   return std::nullopt;
 }
 
+void KeyFilter::expect_digests(const HashKeys& hash_keys) {
+  key_digests.clear();
+  if (!key) return;
+  key_digests.push_back(key_digest(*key, nullptr));
+  for (const HashKey& with : hash_keys) key_digests.push_back(key_digest(*key, &with));
+}
+
 bool KeyFilter::matches(const Record& record, Time now) const {
   if (state && record.state != *state) return false;
   if (tenant && record.tenant != *tenant) return false;
-  if (key && record.key != *key) return false;
+  if (key && record.key != *key && std::ranges::count(key_digests, record.key) == 0) return false;
   if (operation && record.operation != *operation &&
       !record.operation.starts_with(*operation + "\t")) {
     return false;

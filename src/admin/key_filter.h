@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "core/keyed_hash.h"
 #include "semel/record.h"
 
 namespace semel {
@@ -15,12 +16,14 @@ struct KeyFilter {
   std::optional<std::string> tenant;
   std::optional<std::string> operation;  // also every path of it, where the scope is the path
   std::optional<std::string> key;
+  std::vector<std::string> key_digests;  // what stands for it where keys are not kept as text
   std::optional<State> state;
   std::optional<Duration> older;  // did not change for at least this long
   std::optional<Duration> newer;  // changed within this time
 
   // Sets one of them by its name. Returns what is wrong, or nullopt.
   std::optional<std::string> set(std::string_view name, std::string_view value);
+  void expect_digests(const HashKeys& hash_keys);
   bool empty() const { return *this == KeyFilter{}; }
   bool matches(const Record& record, Time now) const;
   bool operator==(const KeyFilter&) const = default;

@@ -142,6 +142,7 @@ awaitable<Answer> KeysApi::decide_many(Decided decided, std::string who, std::st
 
 awaitable<StoreResult<KeysApi::Found>> KeysApi::search(Search search) {
   Found found;
+  search.filter.expect_digests(server_.settings().trust.hash_keys);
   const KeyFilter& filter = search.filter;
   if (!search.after && filter.tenant && filter.operation && filter.key) {
     auto record = co_await by_key(filter);
@@ -180,7 +181,7 @@ awaitable<StoreResult<KeysApi::Found>> KeysApi::search(Search search) {
 // The record's id is made of these, so there is nothing to search. nullopt: it is not there under
 // exactly this operation, which with the path as scope has the path in it.
 awaitable<StoreResult<std::optional<Record>>> KeysApi::by_key(KeyFilter filter) {
-  const Scope scope{name_space_, *filter.tenant, *filter.operation};
+  const Scope scope{server_.config().name_space, *filter.tenant, *filter.operation};
   auto record = co_await gateway_.store.read(make_id(scope, *filter.key));
   if (record && *record && !filter.matches(**record, gateway_.clock.now())) record->reset();
   co_return record;

@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "admin/key_filter.h"
-#include "gateway/gateway.h"
+#include "gateway/server.h"
 
 namespace semel {
 
@@ -18,8 +18,7 @@ enum class Decided { completed, released };
 // records and says where to go on; scans give way to requests between pages.
 class KeysApi {
  public:
-  KeysApi(Gateway& gateway, std::string name_space)
-      : gateway_(gateway), name_space_(std::move(name_space)) {}
+  explicit KeysApi(Server& server) : server_(server), gateway_(server.gateway()) {}
 
   // GET /api/keys?state=…&operation=…&tenant=…&key=…&older=…&newer=…&limit=…&cursor=…
   boost::asio::awaitable<Answer> list(std::string query);
@@ -48,8 +47,8 @@ class KeysApi {
   boost::asio::awaitable<std::expected<Record, Answer>> find(std::string id);
   boost::asio::awaitable<Resolved> resolve(RecordId id, Resolution resolution);
 
+  Server& server_;
   Gateway& gateway_;
-  const std::string name_space_;
 };
 
 }  // namespace semel

@@ -10,15 +10,15 @@
 #include <cstring>
 #include <filesystem>
 
+#include "gateway/private_file.h"
+
 namespace semel {
 namespace {
 
 constexpr std::size_t kNameLengthMax = 64;
 constexpr std::size_t kTokenLengthMin = 16;
 constexpr std::size_t kTokenLengthMax = 256;
-constexpr std::size_t kFileBytesMax = 64 * 1024;
 constexpr std::string_view kDigestMark = "sha256:";
-constexpr mode_t kForOthers = S_IRWXO | S_IWGRP;
 
 struct Line {
   std::size_t number = 0;
@@ -82,29 +82,6 @@ std::vector<Line> lines_of(std::string_view text) {
   return out;
 }
 
-std::expected<std::string, std::string> read_private(const std::string& file) {
-  const int descriptor = open(file.c_str(), O_RDONLY | O_CLOEXEC);
-  if (descriptor < 0) return std::unexpected(file + ": cannot be read: " + errno_text());
-  std::string text(kFileBytesMax + 1, '\0');
-  struct stat status{};
-  const bool known = fstat(descriptor, &status) == 0;
-  std::size_t size = 0;
-  ssize_t got = 0;
-  while (size < text.size() &&
-         (got = read(descriptor, text.data() + size, text.size() - size)) > 0) {
-    size += static_cast<std::size_t>(got);
-  }
-  const std::string why = errno_text();
-  close(descriptor);
-  if (!known || got < 0) return std::unexpected(file + ": cannot be read: " + why);
-  if ((status.st_mode & kForOthers) != 0) {
-    return std::unexpected(file + ": others than its owner can use it; chmod 600 it");
-  }
-  if (size > kFileBytesMax) return std::unexpected(file + ": is larger than 64 KiB");
-  text.resize(size);
-  return text;
-}
-
 // Whole or not at all: a file cut short by a crash would keep the gateway from starting.
 std::expected<void, std::string> write_private(const std::string& file, std::string_view text) {
   const std::string unfinished = file + ".new";
@@ -149,7 +126,7 @@ std::expected<AdminTokens, std::string> AdminTokens::parse(std::string_view text
 }
 
 std::expected<AdminTokens, std::string> AdminTokens::load(const std::string& file) {
-  const auto text = read_private(file);
+  const auto text = read_private_file(file);
   if (!text) return std::unexpected(text.error());
   auto tokens = parse(*text);
   if (!tokens) return std::unexpected(file + ": " + tokens.error());
@@ -184,7 +161,7 @@ std::string generated_tokens_file(const std::string& store_path) {
 }
 
 std::expected<std::string, std::string> token_to_send(const std::string& file) {
-  const auto text = read_private(file);
+  const auto text = read_private_file(file);
   if (!text) return std::unexpected(text.error());
   const std::vector<Line> lines = lines_of(*text);
   if (lines.size() == 1 && lines[0].secret.empty()) return std::string(lines[0].name);

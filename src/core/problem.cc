@@ -22,6 +22,7 @@ constexpr Entry kEntries[] = {
     {Code::key_expired, 410, "key-expired", "This key was used and has expired"},
     {Code::body_too_large, 413, "body-too-large", "The request body is too large"},
     {Code::key_reused, 422, "key-reused", "This key was used for another request"},
+    {Code::too_many_keys, 429, "too-many-keys", "Too many new keys"},
     {Code::upstream_unreachable, 502, "upstream-unreachable", "The service could not be reached"},
     {Code::upstream_timeout, 504, "upstream-timeout", "The service did not answer in time"},
     {Code::store_unavailable, 503, "store-unavailable", "The record of keys cannot be reached"},

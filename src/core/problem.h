@@ -18,6 +18,7 @@ enum class Code {
   key_expired,
   body_too_large,
   key_reused,
+  too_many_keys,
   upstream_unreachable,
   upstream_timeout,
   store_unavailable,

@@ -88,7 +88,7 @@ Record claimed(const event::Claim& claim, Time now) {
   record.created_at = now;
   record.tenant = claim.scope.tenant;
   record.operation = claim.scope.operation;
-  record.key = claim.key;
+  record.key = claim.shown_key;
   record.trace = claim.trace;
   return record;
 }

@@ -28,6 +28,7 @@ namespace event {
 struct Claim {
   Scope scope;
   std::string key;
+  std::string shown_key;    // what the record keeps of it for people
   Recipe recipe;            // of a new record
   Fingerprint fingerprint;  // under `recipe`
   Fingerprint compared;     // under the recipe kept in the record; unused if there is none

@@ -144,6 +144,7 @@ awaitable<Engine::Impl::Applied> Engine::Impl::apply(RecordId id, std::optional<
 awaitable<Admission> Engine::Impl::admit(Ask ask) {
   event::Claim claim;
   claim.scope = std::move(ask.scope);
+  claim.shown_key = ask.shown_key.empty() ? ask.key : std::move(ask.shown_key);
   claim.key = std::move(ask.key);
   claim.recipe = std::move(ask.recipe);
   claim.fingerprint = std::move(ask.fingerprint);
@@ -160,12 +161,12 @@ awaitable<Admission> Engine::Impl::admit(Ask ask) {
     if (*former) {
       event::Claim former_claim = claim;
       former_claim.scope.operation = std::move((*former)->operation);
-      auto admission = co_await admit_known(std::move(former_claim), ask.fingerprint_under,
-                                            std::move((*former)->record));
+      auto admission =
+          co_await admit_known(std::move(former_claim), ask, std::move((*former)->record));
       if (admission) co_return std::move(*admission);
     }
   }
-  auto admission = co_await admit_known(std::move(claim), ask.fingerprint_under, std::nullopt);
+  auto admission = co_await admit_known(std::move(claim), ask, std::nullopt);
   co_return std::move(*admission);
 }
 
@@ -203,9 +204,8 @@ awaitable<StoreResult<std::optional<Record>>> Engine::Impl::read_settled(RecordI
   }
 }
 
-awaitable<std::optional<Admission>> Engine::Impl::admit_known(
-    event::Claim claim, const std::function<Fingerprint(const Recipe&)>& fingerprint_under,
-    std::optional<Record> known) {
+awaitable<std::optional<Admission>> Engine::Impl::admit_known(event::Claim claim, const Ask& ask,
+                                                              std::optional<Record> known) {
   const RecordId id = make_id(claim.scope, claim.key);
   const bool is_former = known.has_value();
   claim.token = tokens.next();
@@ -213,10 +213,11 @@ awaitable<std::optional<Admission>> Engine::Impl::admit_known(
   Entered entered(running, id, claim.token);
   Backoff backoff(options);
   const Time give_up = after(clock.now(), options.patience);
+  bool has_room = false;
   for (;;) {
     if (known) {
       claim.compared =
-          known->recipe == claim.recipe ? claim.fingerprint : fingerprint_under(known->recipe);
+          known->recipe == claim.recipe ? claim.fingerprint : ask.fingerprint_under(known->recipe);
       claim.holder = holder_of(*known);
     }
     const Time now = clock.now();
@@ -230,6 +231,17 @@ awaitable<std::optional<Admission>> Engine::Impl::admit_known(
     // What is new begins under the present name, so that all who begin it meet there.
     const bool is_new = (executes && next.attempt == 1) || (queues && next.attempt == 0);
     if (is_former && is_new) co_return std::nullopt;
+    if (ask.may_execute && (executes || queues) && !has_room) {
+      // That there is no record was only assumed so far, and a duplicate needs no room.
+      if (!known) {
+        auto found = co_await store.read(id);
+        if (!found) co_return std::move(found.error());
+        known = std::move(*found);
+        if (known) continue;
+      }
+      if (!ask.may_execute(is_new)) co_return admission::NoRoom{};
+      has_room = true;
+    }
     Version expected = known ? known->version : 0;
     bool unsure = false;
     bool landed = false;  // it was seen in the store

@@ -108,6 +108,7 @@ awaitable<void> Engine::recover() {
     std::size_t changed = 0;
     std::vector<awaitable<void>> tasks;
     for (Record& record : page->records) {
+      if (record.owner != impl_->options.owner) impl_->observer.found(record);
       if (record.state == State::queued) impl_->hand_out(record);
       if (record.state != State::in_progress) continue;
       tasks.push_back(impl_->sweep_record(std::move(record), changed));

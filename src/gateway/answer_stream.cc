@@ -57,7 +57,7 @@ awaitable<void> AnswerStream::pass_on(std::string_view piece) {
 
 awaitable<void> AnswerStream::finish() {
   if (!client_) co_return;
-  client_->in_flight.reset();
+  client_->give_up_place();
   if (end_ == BodyEnd::chunks) {
     co_await write("0\r\n\r\n");
   } else {

@@ -230,11 +230,12 @@ constexpr std::array kFileKeys = std::to_array<Key<FileDraft>>({
     {"api", kLaterKey},
     {"store", read_store},
     {"encryption", kLaterKey},
-    {"hash_key_file", kLaterKey},
+    {"hash_key_file",
+     [](const Field& f, FileDraft& d) { f.read(d.config.hash_key_file, 1, kFilePathLengthMax); }},
     {"store_keys",
-     [](const Field& f, FileDraft&) {
-       bool is_plain = true;
-       read_choice(f, {{"plain", true}, {"digest", kLaterChoice}}, is_plain);
+     [](const Field& f, FileDraft& d) {
+       read_choice(f, {{"plain", StoreKeys::plain}, {"digest", StoreKeys::digest}},
+                   d.config.store_keys);
      }},
     {"trusted_proxies", read_trusted_proxies},
     {"tenant", read_tenant},

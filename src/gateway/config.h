@@ -98,10 +98,20 @@ struct FingerprintConfig {
   bool query = true;
 };
 
+enum class StoreKeys { plain, digest };
 enum class ScopeKind { operation, path, tenant };
 enum class ForwardKey { as_is, derived, none };
 enum class InProgress { conflict, wait };
 enum class StoreDown { refuse, pass };
+
+// Per tenant and operation; 0: no limit.
+struct RouteLimits {
+  std::size_t new_keys_per_second = 0;
+  std::size_t burst = 0;  // 0: as many as new_keys_per_second
+  std::size_t live_keys = 0;
+  std::size_t in_flight = 0;
+  bool any() const { return new_keys_per_second > 0 || live_keys > 0 || in_flight > 0; }
+};
 
 struct RouteConfig {
   std::string name;                  // the operation
@@ -128,6 +138,7 @@ struct RouteConfig {
   std::vector<std::string> replay_headers_allow;  // lower case; wins over every deny list
   std::string replayed_header = "Idempotency-Replayed";
   StoreDown store_down = StoreDown::refuse;
+  RouteLimits limits;
   int status_mismatch = 422;
   int status_in_progress = 409;
   ErrorShape errors = ErrorShape::problem;
@@ -143,6 +154,8 @@ struct Config {
   std::string name_space = "default";
   AdminConfig admin;
   StoreConfig store;
+  StoreKeys store_keys = StoreKeys::plain;
+  std::string hash_key_file;  // "": plain SHA-256
   std::vector<AddressRange> trusted_proxies;
   TenantConfig tenant;
   LimitsConfig limits;

@@ -248,7 +248,7 @@ constexpr std::array kRouteKeys = std::to_array<Key<RouteDraft>>({
                    d.config.errors);
      }},
     {"docs_url", read_docs_url},
-    {"limits", kLaterKey},
+    {"limits", [](const Field& f, RouteDraft& d) { read_limits(f, d.config.limits); }},
     {"webhook", kLaterKey},
 });
 

@@ -118,6 +118,18 @@ constexpr std::array kStatusesKeys = std::to_array<Key<RouteConfig>>({
      [](const Field& f, RouteConfig& out) { read_error_status(f, out.status_in_progress); }},
 });
 
+constexpr std::size_t kLimitMax = 1'000'000'000;
+
+constexpr std::array kLimitsKeys = std::to_array<Key<RouteLimits>>({
+    {"new_keys_per_second",
+     [](const Field& f, RouteLimits& out) { f.read_count(out.new_keys_per_second, 0, kLimitMax); }},
+    {"burst", [](const Field& f, RouteLimits& out) { f.read_count(out.burst, 0, kLimitMax); }},
+    {"live_keys",
+     [](const Field& f, RouteLimits& out) { f.read_count(out.live_keys, 0, kLimitMax); }},
+    {"in_flight",
+     [](const Field& f, RouteLimits& out) { f.read_count(out.in_flight, 0, kLimitMax); }},
+});
+
 // The entries of one mapping. One status in two lists of the same mapping is a mistake.
 using OutcomeEntries = std::map<std::string, OutcomeKind>;
 
@@ -162,6 +174,13 @@ void read_replay_headers(const Field& field, RouteConfig& out) {
 
 void read_statuses(const Field& field, RouteConfig& out) {
   read_mapping(field, kStatusesKeys, out);
+}
+
+void read_limits(const Field& field, RouteLimits& out) {
+  read_mapping(field, kLimitsKeys, out);
+  if (out.burst > 0 && out.new_keys_per_second == 0 && field.node().find("burst") != nullptr) {
+    field.at("burst").error("only with new_keys_per_second, which says how fast it fills again");
+  }
 }
 
 void read_outcomes(const Field& field, OutcomePlan& out) {

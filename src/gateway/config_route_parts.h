@@ -23,5 +23,6 @@ void read_fingerprint(const Field& field, FingerprintConfig& out);
 void read_outcomes(const Field& field, OutcomePlan& out);
 void read_replay_headers(const Field& field, RouteConfig& out);
 void read_statuses(const Field& field, RouteConfig& out);
+void read_limits(const Field& field, RouteLimits& out);
 
 }  // namespace semel::config_file

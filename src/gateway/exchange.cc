@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "core/content_digest.h"
+#include "gateway/body_pace.h"
 #include "gateway/execution.h"
 #include "gateway/replay.h"
 #include "gateway/request_key.h"
@@ -111,7 +112,12 @@ class Exchange {
   void take_fingerprint();
   std::optional<std::string> joined_field(std::string_view name) const;
   RequestView view() const;
-  Ask ask() const;
+  Fingerprint fingerprint_under(const Recipe& recipe) const;
+  Scope scope() const;
+  Ask ask();
+  awaitable<Admission> admit();
+  bool has_room(bool is_new);
+  awaitable<void> no_room();
 
   awaitable<void> answer(Admission admission);
   awaitable<void> busy(admission::Busy busy);
@@ -132,6 +138,7 @@ class Exchange {
   std::string body_;
   Recipe recipe_;
   Fingerprint fingerprint_;
+  TenantLimits::Verdict limited_;
   std::optional<std::chrono::steady_clock::time_point> wait_until_;
 };
 
@@ -144,7 +151,7 @@ awaitable<void> Exchange::run() {
   if (!co_await take_place(request_, route_index_)) co_return;
   take_fingerprint();
   if (!co_await find_key_after_body()) co_return;
-  Admission admission = co_await gateway_.engine.admit(ask());
+  Admission admission = co_await admit();
   co_await answer(std::move(admission));
 }
 
@@ -219,8 +226,10 @@ awaitable<bool> Exchange::read_body() {
   }
   co_await send_continue(request_);
   if (length) body_.reserve(std::min<std::uint64_t>(*length, kReservedBytesMax));
+  const net::Deadlines& clock = request_.worker.deadlines();
+  const BodyPace pace(request_.limits().body_timeout, clock.now());
   while (!request_.message.is_done()) {
-    request_.client.set_deadline(request_.limits().body_timeout);
+    request_.client.set_deadline(pace.next(body_.size(), clock.now()));
     const auto piece = co_await request_.client.read_piece(request_.message);
     if (!piece) {
       request_.keep_alive = false;
@@ -256,7 +265,9 @@ awaitable<bool> Exchange::read_body() {
 void Exchange::take_fingerprint() {
   recipe_ = recipe_of(route_.fingerprint, request_.message.field("Content-Type").value_or(""),
                       has_digest_);
-  fingerprint_ = make_fingerprint(recipe_, view());
+  const HashKeys& hash_keys = request_.settings->trust.hash_keys;
+  if (!hash_keys.empty()) recipe_.hash_key_id = hash_keys.front().id;
+  fingerprint_ = fingerprint_under(recipe_);
 }
 
 awaitable<bool> Exchange::find_key_after_body() {
@@ -306,19 +317,81 @@ RequestView Exchange::view() const {
           [this](std::string_view name) { return joined_field(name); }};
 }
 
-Ask Exchange::ask() const {
+// A record says which key made its fingerprint. Without that key nothing can be told about the
+// request, and it is not executed.
+Fingerprint Exchange::fingerprint_under(const Recipe& recipe) const {
+  const Fingerprint plain = make_fingerprint(recipe, view());
+  if (recipe.hash_key_id.empty()) return plain;
+  const HashKey* key = find_hash_key(request_.settings->trust.hash_keys, recipe.hash_key_id);
+  if (key) return keyed_fingerprint(plain, *key);
+  log_event(LogLevel::error, "a record was made with a hash key that is missing",
+            {{"route", route_.name}, {"hash_key", recipe.hash_key_id}});
+  return {};
+}
+
+Scope Exchange::scope() const {
   const RouteConfig& named = named_now(route_, *request_.settings, *request_.worker.settings());
+  return {request_.settings->config.name_space, tenant_,
+          operation_of(named, named.name, request_.target)};
+}
+
+Ask Exchange::ask() {
+  const RouteConfig& named = named_now(route_, *request_.settings, *request_.worker.settings());
+  const HashKeys& hash_keys = request_.settings->trust.hash_keys;
   Ask ask;
-  ask.scope = {request_.settings->config.name_space, tenant_,
-               operation_of(named, named.name, request_.target)};
+  ask.scope = scope();
   ask.former_operations = former_operations(named, request_.target);
   ask.key = *key_;
+  if (request_.settings->config.store_keys == StoreKeys::digest) {
+    ask.shown_key = key_digest(*key_, hash_keys.empty() ? nullptr : &hash_keys.front());
+  }
   ask.policy = route_.policy;
   ask.recipe = recipe_;
   ask.fingerprint = fingerprint_;
-  ask.fingerprint_under = [this](const Recipe& recipe) { return make_fingerprint(recipe, view()); };
+  ask.fingerprint_under = [this](const Recipe& recipe) { return fingerprint_under(recipe); };
   ask.trace = request_.message.field("traceparent").value_or("");
+  if (route_.limits.any()) ask.may_execute = [this](bool is_new) { return has_room(is_new); };
   return ask;
+}
+
+awaitable<Admission> Exchange::admit() {
+  Admission admission = co_await gateway_.engine.admit(ask());
+  if (!std::holds_alternative<admission::Execute>(admission)) request_.tenant_place.reset();
+  co_return admission;
+}
+
+bool Exchange::has_room(bool is_new) {
+  std::string who = TenantLimits::who(tenant_, scope().operation);
+  limited_ = gateway_.limits.begin(who, route_.limits, is_new, gateway_.clock.now());
+  if (limited_.exceeded != TenantLimits::Limit::none) return false;
+  if (route_.limits.in_flight > 0) {
+    request_.tenant_place.emplace(gateway_.limits, std::move(who));
+  }
+  return true;
+}
+
+awaitable<void> Exchange::no_room() {
+  const bool overloaded = limited_.exceeded == TenantLimits::Limit::in_flight;
+  request_.metrics(route_index_).limited(static_cast<std::size_t>(limited_.exceeded) - 1);
+  count(RequestResult::refused);
+  Problem problem{.code = overloaded ? Code::overloaded : Code::too_many_keys,
+                  .detail =
+                      "Too many of your requests are being executed here. Nothing was "
+                      "executed; retry with the same key.",
+                  .new_key_safe = !overloaded};
+  if (limited_.exceeded == TenantLimits::Limit::new_keys) {
+    problem.detail =
+        "You use new keys faster than this operation allows. Nothing was executed; "
+        "retry with the same key.";
+  } else if (limited_.exceeded == TenantLimits::Limit::live_keys) {
+    problem.detail =
+        "You have as many keys as this operation allows; old ones expire. Nothing was "
+        "executed; retry with the same key.";
+  }
+  const auto wait = std::chrono::ceil<std::chrono::seconds>(limited_.retry_after);
+  std::vector<Header> extra = echo(*key_);
+  extra.push_back({"Retry-After", std::to_string(std::max<std::int64_t>(1, wait.count()))});
+  co_await send_problem(request_, problem, &route_, extra);
 }
 
 awaitable<void> Exchange::answer(Admission admission) {
@@ -342,6 +415,8 @@ awaitable<void> Exchange::answer(Admission admission) {
   } else if (std::holds_alternative<admission::OutcomeUnknown>(admission)) {
     count(RequestResult::unknown);
     co_await send_problem(request_, outcome_unknown(), &route_, echo(*key_));
+  } else if (std::holds_alternative<admission::NoRoom>(admission)) {
+    co_await no_room();
   } else if (auto* unavailable = std::get_if<StoreUnavailable>(&admission)) {
     co_await store_down(std::move(*unavailable));
   } else {
@@ -362,7 +437,7 @@ awaitable<void> Exchange::run_claim(Claim claim) {
     request_.metrics(route_index_).weak_key();
   }
   count(RequestResult::executed);
-  const KeyedRequest keyed{request_.head(), body_, key_in_header_};
+  const KeyedRequest keyed{request_.head(), body_, key_in_header_, *key_};
   Execution execution(request_.worker, request_.settings, route_index_, std::move(claim), keyed,
                       &request_);
   bool ended = false;
@@ -383,7 +458,7 @@ awaitable<void> Exchange::busy(admission::Busy found) {
   const auto now = request_.worker.deadlines().now();
   if (!wait_until_) wait_until_ = now + route_.wait_timeout;
   if (route_.in_progress == InProgress::wait && now < *wait_until_) {
-    request_.in_flight.reset();  // it only waits
+    request_.give_up_place();  // it only waits
     const auto left = std::chrono::duration_cast<Duration>(*wait_until_ - now);
     Waited waited = co_await gateway_.engine.wait(found.record.id, found.record.token, left);
     if (auto* settled = std::get_if<std::shared_ptr<const Settled>>(&waited)) {
@@ -392,7 +467,7 @@ awaitable<void> Exchange::busy(admission::Busy found) {
       co_return;
     }
     if (std::holds_alternative<waited::LookAgain>(waited)) {
-      Admission again = co_await gateway_.engine.admit(ask());
+      Admission again = co_await admit();
       if (std::holds_alternative<admission::Busy>(again)) {
         co_await gateway_.clock.sleep(kLookAgainAfter);
       }
@@ -408,7 +483,7 @@ awaitable<void> Exchange::store_down(StoreUnavailable unavailable) {
   log_event(LogLevel::warn, "store unavailable",
             {{"route", route_.name}, {"why", unavailable.why}});
   if (route_.store_down == StoreDown::pass) {
-    const RecordId id = make_id(ask().scope, *key_);
+    const RecordId id = make_id(scope(), *key_);
     const UnkeyedRequest unkeyed{request_, route_index_, body_,
                                  forward_key(route_, id, *key_, key_in_header_)};
     co_await execute_unkeyed(unkeyed, {{"Idempotency-Degraded", "true"}});

@@ -82,12 +82,13 @@ Execution::Execution(Worker& worker, SettingsPtr settings, std::size_t route, Cl
       route_(settings_->config.routes[route]),
       claim_(std::move(claim)),
       request_(request),
+      key_(request.key.value_or(claim_.record.key)),
       client_(client),
       call_(std::make_unique<UpstreamCall>(worker, settings_, route)) {}
 
 std::string Execution::head() const {
   const Record& record = claim_.record;
-  KeyForwarding key = forward_key(route_, record.id, record.key, request_.key_in_header);
+  KeyForwarding key = forward_key(route_, record.id, key_, request_.key_in_header);
   key.add.push_back({"Semel-Record", record.id.hex()});
   key.add.push_back({"Semel-Attempt", std::to_string(record.attempt)});
   return upstream_head(request_.head, route_.key, call_->base_path(), {false, request_.body.size()},
@@ -154,9 +155,8 @@ awaitable<void> Execution::answered() {
   Finished finished = co_await gateway_.engine.finish(claim_, std::move(outcome));
   if (!client_) co_return;
   if (const auto* recorded = std::get_if<finish::Recorded>(&finished)) {
-    const std::string& key = claim_.record.key;
     co_await send_answer(*client_, answer,
-                         recorded->record ? echo(key, *recorded->record) : echo(key));
+                         recorded->record ? echo(key_, *recorded->record) : echo(key_));
   } else {
     co_await send_unrecorded(finished);
   }
@@ -184,7 +184,7 @@ awaitable<void> Execution::stream() {
   Outcome outcome = outcome_of(route_, claim_, response, headers, {});
   const bool begun = co_await gateway_.engine.begin_stream(claim_, response.status());
   AnswerStream answer_stream(gateway_, route_, *call_, begun ? client_ : nullptr);
-  const AnswerStream::End end = co_await answer_stream.run(headers, echo(claim_.record.key));
+  const AnswerStream::End end = co_await answer_stream.run(headers, echo(key_));
   outcome.answer.body = answer_stream.take_stored();
   outcome.answer.body_note = answer_stream.note();
   if (end == AnswerStream::End::cut) {
@@ -199,7 +199,7 @@ awaitable<void> Execution::stream() {
   if (!client_) co_return;
   if (!begun) {
     if (const auto* recorded = std::get_if<finish::Recorded>(&finished)) {
-      co_await send_record(*client_, route_, claim_.record.key, recorded->record);
+      co_await send_record(*client_, route_, key_, recorded->record);
     } else {
       co_await send_unrecorded(finished);
     }
@@ -222,7 +222,7 @@ awaitable<void> Execution::failed(OutcomeKind kind, Code code, std::string reaso
   Finished finished = co_await gateway_.engine.finish(claim_, std::move(outcome), listening);
   if (!client_) co_return;
   if (std::holds_alternative<finish::Recorded>(finished)) {
-    co_await send_answer(*client_, answer, echo(claim_.record.key));
+    co_await send_answer(*client_, answer, echo(key_));
   } else {
     co_await send_unrecorded(finished);
   }
@@ -230,14 +230,14 @@ awaitable<void> Execution::failed(OutcomeKind kind, Code code, std::string reaso
 
 awaitable<void> Execution::send_unrecorded(const Finished& finished) {
   if (const auto* stale = std::get_if<finish::Stale>(&finished)) {
-    co_await send_record(*client_, route_, claim_.record.key, stale->record);
+    co_await send_record(*client_, route_, key_, stale->record);
     co_return;
   }
   Problem problem{.code = Code::store_unavailable,
                   .detail =
                       "The request was executed, but its outcome could not be recorded yet. "
                       "Retry with the same key only."};
-  co_await send_problem(*client_, problem, &route_, echo(claim_.record.key));
+  co_await send_problem(*client_, problem, &route_, echo(key_));
 }
 
 awaitable<void> execute_unkeyed(const UnkeyedRequest& unkeyed, std::vector<Header> extra) {

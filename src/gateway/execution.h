@@ -17,6 +17,8 @@ struct KeyedRequest {
   RequestHead head;
   const std::string& body;
   bool key_in_header = true;
+  // As the client sent it; nullopt: as the record has it, which may be a digest only.
+  std::optional<std::string> key = {};
 };
 
 // Executes a claim at the upstream, records how it ended, and then answers the client, if there is
@@ -49,6 +51,7 @@ class Execution {
   const RouteConfig& route_;
   Claim claim_;
   const KeyedRequest request_;
+  const std::string key_;
   ClientRequest* const client_;
   std::unique_ptr<UpstreamCall> call_;
 };

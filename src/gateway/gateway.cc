@@ -14,7 +14,7 @@ EngineOptions engine_options(Owner owner) {
 Gateway::Gateway(LogKeys keys, Store& store_in, Metrics& metrics_in, Clock& clock_in,
                  TokenSource& tokens_in, Owner owner)
     : metrics(metrics_in),
-      observer(metrics, keys),
+      observer(metrics, limits, keys),
       store(store_in),
       clock(clock_in),
       engine(store, clock, tokens_in, observer, engine_options(std::move(owner))) {}

@@ -20,6 +20,7 @@ struct Gateway {
           TokenSource& tokens_in, Owner owner);
 
   Metrics& metrics;
+  TenantLimits limits;
   LoggingObserver observer;
   Store& store;
   Clock& clock;

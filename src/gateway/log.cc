@@ -117,6 +117,10 @@ void LoggingObserver::transitioned(const std::optional<Record>& before, const Re
   const bool changed =
       !before || !after || before->state != after->state || before->attempt != after->attempt;
   if (!after && before) metrics_.purged();
+  if (limits_.counts_live()) {
+    const int live = (after && is_live(*after) ? 1 : 0) - (before && is_live(*before) ? 1 : 0);
+    if (live != 0) limits_.live_changed(after ? *after : *before, live);
+  }
   if (!changed || !logs(LogLevel::info)) return;
   const Record& record = after ? *after : *before;
   const std::string id = record.id.hex().substr(0, kIdDigitsShown);
@@ -132,6 +136,10 @@ void LoggingObserver::transitioned(const std::optional<Record>& before, const Re
              {"reason", record.reason},
              {"trace", record.trace},
              {"key", keys_ == LogKeys::full ? std::string_view(record.key) : ""}});
+}
+
+void LoggingObserver::found(const Record& record) {
+  if (limits_.counts_live() && is_live(record)) limits_.live_changed(record, 1);
 }
 
 void LoggingObserver::lease_lost(const RecordId& id) {

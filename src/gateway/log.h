@@ -7,6 +7,7 @@
 
 #include "gateway/config.h"
 #include "gateway/metrics.h"
+#include "gateway/tenant_limits.h"
 #include "semel/engine.h"
 
 namespace semel {
@@ -24,13 +25,16 @@ void flush_log();
 // Logs every transition and counts what the engine reports.
 class LoggingObserver final : public Observer {
  public:
-  LoggingObserver(Metrics& metrics, LogKeys keys) : metrics_(metrics), keys_(keys) {}
+  LoggingObserver(Metrics& metrics, TenantLimits& limits, LogKeys keys)
+      : metrics_(metrics), limits_(limits), keys_(keys) {}
   void transitioned(const std::optional<Record>& before, const Record* after, Time now) override;
+  void found(const Record& record) override;
   void lease_lost(const RecordId& id) override;
   void store_failed(std::string_view what, std::string_view why) override;
 
  private:
   Metrics& metrics_;
+  TenantLimits& limits_;
   LogKeys keys_;
 };
 

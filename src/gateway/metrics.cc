@@ -9,6 +9,8 @@ constexpr std::array<const char*, kRequestResults> kResultNames = {
     "executed", "replayed", "waited", "conflict", "mismatch",
     "expired",  "unknown",  "passed", "refused",  "failed"};
 
+constexpr std::array<const char*, kLimits> kLimitNames = {"new_keys", "live_keys", "in_flight"};
+
 const prometheus::Histogram::BucketBoundaries kSeconds = {
     0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30};
 const prometheus::Histogram::BucketBoundaries kBatches = {1, 2, 4, 8, 16, 32, 64, 128, 256, 512};
@@ -36,6 +38,10 @@ Metrics::Metrics() {
                .Name("semel_weak_keys_total")
                .Help("New keys too short to be unguessable and collision-free")
                .Register(registry_);
+  limited_ = &prometheus::BuildCounter()
+                  .Name("semel_limited_total")
+                  .Help("Executions refused because a tenant has used up a limit of the route")
+                  .Register(registry_);
   swap_seconds_ = &prometheus::BuildHistogram()
                        .Name("semel_store_swap_seconds")
                        .Help(
@@ -89,6 +95,9 @@ RouteMetrics& Metrics::route(const std::string& name) {
     }
     route.upstream_seconds_ = &upstream_->Add({{"route", name}}, kSeconds);
     route.weak_keys_ = &weak_->Add({{"route", name}});
+    for (std::size_t i = 0; i < kLimits; ++i) {
+      route.limited_[i] = &limited_->Add({{"route", name}, {"limit", kLimitNames[i]}});
+    }
   }
   return route;
 }

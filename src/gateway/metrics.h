@@ -26,6 +26,8 @@ enum class RequestResult {
   failed,   // plain proxying: no answer from the upstream
 };
 inline constexpr std::size_t kRequestResults = 10;
+// A tenant's limits, as counted when one is exceeded: new_keys, live_keys, in_flight.
+inline constexpr std::size_t kLimits = 3;
 
 // The counters of one route. Thread-safe.
 class RouteMetrics {
@@ -36,12 +38,14 @@ class RouteMetrics {
   }
   void upstream_took(double seconds) { upstream_seconds_->Observe(seconds); }
   void weak_key() { weak_keys_->Increment(); }
+  void limited(std::size_t limit) { limited_[limit]->Increment(); }
 
  private:
   friend class Metrics;
   std::array<prometheus::Counter*, kRequestResults> results_{};
   prometheus::Histogram* upstream_seconds_ = nullptr;
   prometheus::Counter* weak_keys_ = nullptr;
+  std::array<prometheus::Counter*, kLimits> limited_{};
 };
 
 // The counters behind /metrics (SPEC 16). Thread-safe.
@@ -75,6 +79,7 @@ class Metrics {
   prometheus::Family<prometheus::Counter>* requests_;
   prometheus::Family<prometheus::Histogram>* upstream_;
   prometheus::Family<prometheus::Counter>* weak_;
+  prometheus::Family<prometheus::Counter>* limited_;
   std::mutex routes_mutex_;
   std::map<std::string, RouteMetrics> routes_;
   prometheus::Histogram* swap_seconds_;

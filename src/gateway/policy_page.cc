@@ -68,7 +68,11 @@ json::object route_of(const RouteConfig& route) {
                      {"invalid", default_status(Code::key_invalid)},
                      {"expired", default_status(Code::key_expired)}};
   out["limits"] = {{"max_request_body", route.max_request_body},
-                   {"max_stored_body", route.max_stored_body}};
+                   {"max_stored_body", route.max_stored_body},
+                   {"new_keys_per_second", route.limits.new_keys_per_second},
+                   {"burst", route.limits.burst},
+                   {"live_keys", route.limits.live_keys},
+                   {"in_flight", route.limits.in_flight}};
   return out;
 }
 

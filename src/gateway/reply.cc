@@ -27,6 +27,7 @@ bool is_worth_retrying(Code code) {
     case Code::outcome_unknown:
     case Code::store_unavailable:
     case Code::overloaded:
+    case Code::too_many_keys:
       return true;
     default:
       return false;
@@ -71,7 +72,7 @@ awaitable<void> send_answer(ClientRequest& request, const Answer& answer,
                                        BodyEnd::length, answer.body.size());
   const bool head_only = request.message.method() == "HEAD" || !has_body(answer.status);
   const std::string_view body = head_only ? std::string_view{} : std::string_view(answer.body);
-  request.in_flight.reset();
+  request.give_up_place();
   request.client.set_deadline(request.limits().body_timeout);
   const auto written = co_await request.client.write(head, body);
   request.client.clear_deadline();

@@ -26,6 +26,12 @@ struct ClientRequest {
   // Its place among limits.in_flight. Given up before the answer's last bytes are written: a client
   // that has its answer may send the next request at once.
   std::optional<Counted> in_flight = {};
+  // The same among its tenant's of this route, where there is such a limit.
+  std::optional<TenantLimits::Place> tenant_place = {};
+  void give_up_place() {
+    in_flight.reset();
+    tenant_place.reset();
+  }
 
   Gateway& gateway() const { return worker.gateway(); }
   const LimitsConfig& limits() const { return settings->config.limits; }

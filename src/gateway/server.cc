@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 
@@ -22,6 +23,11 @@ unsigned worker_count(const Config& config) {
   return config.workers > 0 ? config.workers : std::max(1u, std::thread::hardware_concurrency());
 }
 
+bool counts_live(const Config& config) {
+  return std::ranges::any_of(config.routes,
+                             [](const RouteConfig& route) { return route.limits.live_keys > 0; });
+}
+
 using ReusePort = asio::detail::socket_option::boolean<SOL_SOCKET, SO_REUSEPORT>;
 
 }  // namespace
@@ -33,6 +39,7 @@ Server::Server(Config config, Trust trust, std::unique_ptr<Metrics> metrics,
       settings_(std::make_shared<const Settings>(std::move(config), std::move(trust), *metrics_)),
       gateway_(std::make_unique<Gateway>(settings_->config.log.keys, *store_, *metrics_, clock_,
                                          tokens_, Owner{host_name(), random_number()})) {
+  gateway_->limits.count_live(counts_live(settings_->config));
   for (unsigned i = 0; i < worker_count(settings_->config); ++i) {
     workers_.push_back(std::make_unique<Worker>(*gateway_, settings_));
   }
@@ -100,6 +107,7 @@ asio::awaitable<void> Server::reload(Config wanted, Trust trust) {
   }
   settings_ = std::make_shared<const Settings>(reloadable(settings_->config, std::move(wanted)),
                                                std::move(trust), *metrics_);
+  gateway_->limits.count_live(counts_live(settings_->config));
   for (auto& worker : workers_) co_await worker->adopt(settings_);
   metrics_->reloaded(true);
   log_event(LogLevel::info, "configuration loaded", {{"file", settings_->config.file}});

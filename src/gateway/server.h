@@ -39,6 +39,7 @@ class Server {
   boost::asio::awaitable<void> reload(Config wanted, Trust trust);
   // As of the last reload. To be called on context().
   const Config& config() const { return settings_->config; }
+  const Settings& settings() const { return *settings_; }
 
  private:
   explicit Server(Config config, Trust trust, std::unique_ptr<Metrics> metrics,

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "gateway/private_file.h"
+
 namespace semel {
 namespace {
 
@@ -23,6 +25,15 @@ std::expected<Clients, std::string> load_upstreams(const std::vector<RouteConfig
   return clients;
 }
 
+std::expected<HashKeys, std::string> load_hash_keys(const std::string& file) {
+  if (file.empty()) return HashKeys{};
+  const auto text = read_private_file(file);
+  if (!text) return std::unexpected("hash_key_file " + text.error());
+  auto keys = parse_hash_keys(*text);
+  if (!keys) return std::unexpected("hash_key_file " + file + ": " + keys.error());
+  return keys;
+}
+
 }  // namespace
 
 std::expected<Trust, std::string> Trust::load(const Config& config) {
@@ -38,6 +49,9 @@ std::expected<Trust, std::string> Trust::load(const Config& config) {
   auto own = net::TlsClient::load({});
   if (!own) return std::unexpected(std::move(own.error()));
   trust.own = *std::move(own);
+  auto hash_keys = load_hash_keys(config.hash_key_file);
+  if (!hash_keys) return std::unexpected(std::move(hash_keys.error()));
+  trust.hash_keys = *std::move(hash_keys);
   return trust;
 }
 

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "core/keyed_hash.h"
 #include "gateway/config.h"
 #include "net/tls.h"
 
@@ -18,6 +19,8 @@ struct Trust {
   std::vector<std::shared_ptr<const net::TlsClient>> upstreams;
   // For requests of our own: the system's CAs.
   std::shared_ptr<const net::TlsClient> own;
+
+  HashKeys hash_keys;  // empty: plain SHA-256
 
   // Reads the files, so it blocks. The error is a sentence for the operator; nothing half-read is
   // ever used.

@@ -50,6 +50,28 @@ def test_a_header_that_drips_is_408_too(slow, upstream):
     assert upstream.arrived() == 0
 
 
+def test_a_body_that_drips_is_408_too(slow, upstream, key):
+    """Each byte comes in time, but the whole would take for ever."""
+    with slow.connect() as connection:
+        connection.send(b"POST /keyed HTTP/1.1\r\nHost: h\r\nContent-Length: 1000\r\n"
+                        b"Idempotency-Key: " + key.encode() + b"\r\n\r\n")
+        connection.socket.settimeout(0.1 * TIME_SCALE)
+        status = b""
+        for _ in range(50):
+            try:
+                connection.send(b"x")
+                status = connection.socket.recv(4096)
+                break
+            except TimeoutError:
+                continue
+            except (ConnectionResetError, BrokenPipeError):
+                break
+        else:
+            raise AssertionError("still waiting for the body")
+        assert status.startswith(b"HTTP/1.1 408") or status == b""
+    assert upstream.arrived() == 0
+
+
 def test_a_connection_without_a_request_is_closed(slow, upstream):
     with slow.connect() as connection:
         try:

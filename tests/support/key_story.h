@@ -24,6 +24,7 @@ class KeyStory {
     event::Claim claim;
     claim.scope = {"test", "tenant", "operation"};
     claim.key = "k";
+    claim.shown_key = "k";
     claim.recipe = recipe;
     claim.fingerprint = print(payload);
     claim.compared = claim.fingerprint;

@@ -301,8 +301,6 @@ TEST(Config, TheMemoryStoreHasNoPath) {
 TEST(Config, RefusesWhatALaterVersionBrings) {
   for (const char* top : {"api: {listen: a}",
                           "encryption: {keys_file: a}",
-                          "hash_key_file: a",
-                          "store_keys: digest",
                           "store: {kind: postgres}",
                           "store: {kind: redis}",
                           "store: {kind: tiered}",

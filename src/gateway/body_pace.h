@@ -1,0 +1,32 @@
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+
+#include "semel/time.h"
+
+namespace semel {
+
+// How long the next piece of a request's body may take: `timeout`, and less once the whole is
+// slower than `timeout` and then 1 KiB a second. So a body that comes byte by byte ends, and one on
+// a slow line does not.
+class BodyPace {
+ public:
+  using Instant = std::chrono::steady_clock::time_point;
+  BodyPace(Duration timeout, Instant begun) : timeout_(timeout), begun_(begun) {}
+
+  Duration next(std::uint64_t received_bytes, Instant now) const {
+    const auto earned = std::chrono::milliseconds(received_bytes * 1000 / kBytesPerSecondMin);
+    const auto left = std::chrono::duration_cast<Duration>(begun_ + timeout_ + earned - now);
+    return std::clamp(left, Duration(1), timeout_);
+  }
+
+ private:
+  static constexpr std::uint64_t kBytesPerSecondMin = 1024;
+
+  Duration timeout_;
+  Instant begun_;
+};
+
+}  // namespace semel

@@ -1,0 +1,101 @@
+#include "gateway/tenant_limits.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace semel {
+namespace {
+
+// How far from the oldest one that can be forgotten is looked for.
+constexpr std::size_t kLookedAtMax = 16;
+// When a key of one's own expires is not known here.
+constexpr auto kLiveKeysRetryAfter = std::chrono::seconds(30);
+constexpr auto kInFlightRetryAfter = std::chrono::seconds(1);
+
+double seconds(Duration duration) {
+  return std::chrono::duration<double>(duration).count();
+}
+
+}  // namespace
+
+bool is_live(const Record& record) {
+  return record.state != State::tombstone;
+}
+
+std::string TenantLimits::who(std::string_view tenant, std::string_view operation) {
+  // Of a path's scope only the operation; the scope of a tenant begins with the tab.
+  const std::string_view name = operation.substr(0, std::max<std::size_t>(operation.find('\t'), 1));
+  std::string out = std::to_string(name.size()) + ":";
+  return out.append(name).append(tenant);
+}
+
+TenantLimits::Tenant& TenantLimits::tenant_of(Shard& shard, const std::string& who) {
+  const auto [found, added] = shard.tenants.try_emplace(who);
+  Tenant& tenant = found->second;
+  if (!added) {
+    shard.by_use.splice(shard.by_use.begin(), shard.by_use, tenant.place);
+    return tenant;
+  }
+  shard.by_use.push_front(who);
+  tenant.place = shard.by_use.begin();
+  std::size_t looked_at = 0;
+  for (auto at = std::prev(shard.by_use.end());
+       shard.tenants.size() > kTenantsPerShardMax && looked_at < kLookedAtMax && *at != who;
+       ++looked_at) {
+    const auto oldest = at--;
+    if (shard.tenants.at(*oldest).executing > 0) continue;
+    shard.tenants.erase(*oldest);
+    shard.by_use.erase(oldest);
+  }
+  return tenant;
+}
+
+TenantLimits::Verdict TenantLimits::begin(const std::string& who, const RouteLimits& limits,
+                                          bool is_new, Time now) {
+  Shard& shard = shard_of(who);
+  const std::lock_guard lock(shard.mutex);
+  Tenant& tenant = tenant_of(shard, who);
+  if (limits.in_flight > 0 && tenant.executing >= limits.in_flight) {
+    return {Limit::in_flight, kInFlightRetryAfter};
+  }
+  if (is_new && limits.live_keys > 0 &&
+      tenant.live >= static_cast<std::int64_t>(limits.live_keys)) {
+    return {Limit::live_keys, kLiveKeysRetryAfter};
+  }
+  if (is_new && limits.new_keys_per_second > 0) {
+    const double rate = static_cast<double>(limits.new_keys_per_second);
+    const double burst =
+        static_cast<double>(limits.burst > 0 ? limits.burst : limits.new_keys_per_second);
+    if (!tenant.has_bucket) {
+      tenant.tokens = burst;
+    } else if (now > tenant.filled_at) {
+      tenant.tokens = std::min(burst, tenant.tokens + rate * seconds(now - tenant.filled_at));
+    }
+    tenant.has_bucket = true;
+    tenant.filled_at = now;
+    if (tenant.tokens < 1) {
+      const double wait = std::ceil((1 - tenant.tokens) / rate * 1000);
+      return {Limit::new_keys, Duration(static_cast<std::int64_t>(wait))};
+    }
+    tenant.tokens -= 1;
+  }
+  if (limits.in_flight > 0) ++tenant.executing;
+  return {};
+}
+
+void TenantLimits::leave(const std::string& who) {
+  Shard& shard = shard_of(who);
+  const std::lock_guard lock(shard.mutex);
+  const auto found = shard.tenants.find(who);
+  if (found != shard.tenants.end() && found->second.executing > 0) --found->second.executing;
+}
+
+void TenantLimits::live_changed(const Record& record, int by) {
+  const std::string key = who(record.tenant, record.operation);
+  Shard& shard = shard_of(key);
+  const std::lock_guard lock(shard.mutex);
+  Tenant& tenant = tenant_of(shard, key);
+  tenant.live = std::max<std::int64_t>(0, tenant.live + by);
+}
+
+}  // namespace semel
