@@ -95,6 +95,12 @@ enum class ForwardKey { as_is, none };
 enum class InProgress { conflict, wait };
 enum class StoreDown { refuse, pass };
 
+// How the executor is asked about an unknown outcome. The URL's target has placeholders.
+struct ProbeConfig {
+  Url url;
+  Duration timeout = std::chrono::seconds(2);
+};
+
 struct RouteConfig {
   std::string name;  // the operation
   std::string path;  // exact; {id} is one segment; a trailing /* is a prefix
@@ -111,7 +117,8 @@ struct RouteConfig {
   InProgress in_progress = InProgress::conflict;
   Duration wait_timeout = std::chrono::seconds(5);
   OutcomeRules outcomes = OutcomeRules::standard();
-  Policy policy;  // unknown, on_retry, lease, max_execution, ttl, tombstone, hold_for, …
+  Policy policy;      // unknown, on_retry, lease, max_execution, ttl, tombstone, hold_for, …
+  ProbeConfig probe;  // with policy.unknown: probe
   std::size_t max_request_body = 8 * 1024 * 1024;
   std::size_t max_stored_body = 1024 * 1024;
   std::vector<std::string> replay_headers_deny;   // lower case
