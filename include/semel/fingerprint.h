@@ -11,7 +11,14 @@
 namespace semel {
 
 // How a body is read before it is hashed. The numbers are part of the record format.
-enum class BodyRecipe : std::uint8_t { json = 1, form = 2, raw = 3, none = 4 };
+enum class BodyRecipe : std::uint8_t {
+  json = 1,
+  form = 2,
+  raw = 3,
+  none = 4,
+  multipart = 5,
+  digest = 6
+};
 
 // Which parts of a request count, and how. Kept in the record, so that a retry is compared under
 // the recipe that made the record and not under a configuration edited since.
@@ -34,6 +41,8 @@ struct RequestView {
   std::string_view body;
   // The field's value (repeats joined by ", "), or nullopt. Called for Recipe::headers only.
   std::function<std::optional<std::string>(std::string_view lower_case_name)> header;
+  // Where the body is not in memory: its digest under a recipe, in place of `body`. May be empty.
+  std::function<std::array<std::uint8_t, 32>(const Recipe&)> body_digest = {};
 };
 
 // SHA-256 over the parts, and for each part the first 8 bytes of its own digest, in the order
@@ -45,7 +54,7 @@ struct Fingerprint {
 };
 
 // The body recipe that `auto` picks for a Content-Type: application/json and +json: json;
-// application/x-www-form-urlencoded: form; everything else: raw.
+// application/x-www-form-urlencoded: form; multipart/*: multipart; everything else: raw.
 BodyRecipe pick_body_recipe(std::string_view content_type);
 
 // Never fails: a body that does not parse as its recipe says is hashed as raw bytes.

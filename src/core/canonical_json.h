@@ -19,7 +19,7 @@ struct JsonFilter {
 // Limits beyond which a text is not read as JSON. Part of what a fingerprint means: changing one
 // turns honest retries of such bodies into mismatches.
 inline constexpr std::size_t kJsonDepthMax = 512;
-inline constexpr std::size_t kJsonTextBytesMax = std::size_t{32} << 20;
+inline constexpr std::size_t kJsonTextBytesMax = std::size_t{8} << 20;
 
 // The canonical form of a JSON text: the same bytes exactly for texts that mean the same. White
 // space, the order of members and the spelling of strings and numbers make no difference. nullopt:

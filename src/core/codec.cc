@@ -278,7 +278,7 @@ std::expected<Record, std::string> decode(std::string_view bytes) {
   }
   if (!in.finished() || !in_range(r.state, State::queued, State::tombstone) ||
       !in_range(r.result, Result::none, Result::failed) ||
-      !in_range(r.recipe.body, BodyRecipe::json, BodyRecipe::none)) {
+      !in_range(r.recipe.body, BodyRecipe::json, BodyRecipe::digest)) {
     return std::unexpected("record is malformed although its checksum matches");
   }
   return r;

@@ -6,20 +6,13 @@
 
 #include <algorithm>
 
-#include "core/canonical_json.h"
-#include "core/form.h"
+#include "core/body_hash.h"
 #include "core/json_pointer.h"
 #include "core/media_type.h"
 #include "core/sha256.h"
 
 namespace semel {
 namespace {
-
-// What the digest of a body is over. The tags keep raw bytes from posing as a canonical form.
-constexpr std::string_view kJsonBody = "j";
-constexpr std::string_view kFormBody = "f";
-constexpr std::string_view kRawBody = "r";
-constexpr std::string_view kNoBody = "n";
 
 constexpr std::string_view kHeaderAbsent = "0";
 constexpr std::string_view kHeaderPresent = "1";
@@ -29,33 +22,6 @@ constexpr std::size_t kPartsBeforeHeaders = 4;
 
 Sha256Digest tagged(std::string_view tag, std::string_view bytes) {
   return Sha256().update(tag).update(bytes).finish();
-}
-
-std::vector<JsonPointer> parse_pointers(const std::vector<std::string>& texts) {
-  std::vector<JsonPointer> pointers;
-  for (const std::string& text : texts) {
-    // The configuration refuses malformed ones; here they match nothing.
-    if (auto pointer = JsonPointer::parse(text)) pointers.push_back(std::move(*pointer));
-  }
-  return pointers;
-}
-
-Sha256Digest body_digest(const Recipe& recipe, std::string_view body) {
-  switch (recipe.body) {
-    case BodyRecipe::json: {
-      const JsonFilter filter{parse_pointers(recipe.include), parse_pointers(recipe.exclude)};
-      if (const auto form = canonical_json(body, filter)) return tagged(kJsonBody, *form);
-      break;
-    }
-    case BodyRecipe::form:
-      if (const auto form = canonical_form(body)) return tagged(kFormBody, *form);
-      break;
-    case BodyRecipe::raw:
-      break;
-    case BodyRecipe::none:
-      return sha256(kNoBody);
-  }
-  return tagged(kRawBody, body);
 }
 
 Sha256Digest media_type_digest(std::string_view content_type) {
@@ -99,6 +65,7 @@ BodyRecipe pick_body_recipe(std::string_view content_type) {
   const std::string essence = parse_media_type(content_type).essence;
   if (essence == "application/json" || essence.ends_with("+json")) return BodyRecipe::json;
   if (essence == "application/x-www-form-urlencoded") return BodyRecipe::form;
+  if (essence.starts_with("multipart/")) return BodyRecipe::multipart;
   return BodyRecipe::raw;
 }
 
@@ -121,7 +88,8 @@ Fingerprint make_fingerprint(const Recipe& recipe, const RequestView& request) {
   for (const std::string& name : recipe.headers) {
     add(header_digest(request.header ? request.header(name) : std::nullopt));
   }
-  add(body_digest(recipe, request.body));
+  add(request.body_digest ? request.body_digest(recipe)
+                          : body_digest(recipe, request.content_type, request.body));
   fingerprint.digest = whole.finish();
   return fingerprint;
 }

@@ -1,6 +1,9 @@
 #include "core/media_type.h"
 
 #include <algorithm>
+#include <map>
+
+#include "core/varint.h"
 
 namespace semel {
 namespace {
@@ -44,6 +47,18 @@ std::string unquote(std::string_view value) {
   return plain;
 }
 
+struct Parameter {
+  std::string name;  // lower case
+  std::string_view value;
+  bool has_value = false;
+};
+
+Parameter parse_parameter(std::string_view text) {
+  const std::size_t equals = text.find('=');
+  if (equals == std::string_view::npos) return {lower(text), {}, false};
+  return {lower(trim(text.substr(0, equals))), trim(text.substr(equals + 1)), true};
+}
+
 }  // namespace
 
 MediaType parse_media_type(std::string_view content_type) {
@@ -59,6 +74,35 @@ MediaType parse_media_type(std::string_view content_type) {
     break;
   }
   return type;
+}
+
+std::optional<std::string> media_type_parameter(std::string_view content_type,
+                                                std::string_view name) {
+  take_piece(content_type);
+  while (!content_type.empty()) {
+    const Parameter parameter = parse_parameter(take_piece(content_type));
+    if (parameter.has_value && parameter.name == name) return unquote(parameter.value);
+  }
+  return std::nullopt;
+}
+
+std::string canonical_parameters(std::string_view value) {
+  std::string out;
+  append_sized(lower(take_piece(value)), out);
+  // Where a name stands twice, the order says which is meant; this keeps it.
+  std::multimap<std::string, Parameter> parameters;
+  while (!value.empty()) {
+    const std::string_view piece = take_piece(value);
+    if (piece.empty()) continue;
+    Parameter parameter = parse_parameter(piece);
+    parameters.emplace(parameter.name, parameter);
+  }
+  for (const auto& [name, parameter] : parameters) {
+    append_sized(name, out);
+    out.push_back(parameter.has_value ? '=' : '!');
+    append_sized(unquote(parameter.value), out);
+  }
+  return out;
 }
 
 }  // namespace semel

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -12,5 +13,13 @@ struct MediaType {
 };
 
 MediaType parse_media_type(std::string_view content_type);
+
+// The first parameter of that name (lower case), unquoted; nullopt: there is none.
+std::optional<std::string> media_type_parameter(std::string_view content_type,
+                                                std::string_view name);
+
+// A value of the shape `word; name=value; …` in one spelling: the word and the names in lower case,
+// the values unquoted, the parameters by name. Each piece is preceded by its length (varint).
+std::string canonical_parameters(std::string_view value);
 
 }  // namespace semel

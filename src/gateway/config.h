@@ -81,7 +81,7 @@ struct KeyConfig {
   KeyRules rules;
 };
 
-enum class BodyFingerprint { automatic, json, form, raw, none };
+enum class BodyFingerprint { automatic, json, form, raw, none, multipart, digest };
 struct FingerprintConfig {
   BodyFingerprint body = BodyFingerprint::automatic;
   std::vector<std::string> include;

@@ -90,8 +90,8 @@ constexpr std::array kFingerprintKeys = std::to_array<Key<FingerprintConfig>>({
                     {"form", BodyFingerprint::form},
                     {"raw", BodyFingerprint::raw},
                     {"none", BodyFingerprint::none},
-                    {"multipart", kLaterChoice},
-                    {"digest", kLaterChoice}},
+                    {"multipart", BodyFingerprint::multipart},
+                    {"digest", BodyFingerprint::digest}},
                    out.body);
      }},
     {"include", [](const Field& f, FingerprintConfig& out) { read_pointers(f, out.include); }},

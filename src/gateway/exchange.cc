@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "core/content_digest.h"
 #include "gateway/execution.h"
 #include "gateway/prober.h"
 #include "gateway/replay.h"
@@ -36,7 +37,7 @@ std::string operation_of(const RouteConfig& route, const Target& target) {
   return route.name;
 }
 
-Recipe recipe_of(const FingerprintConfig& config, std::string_view content_type) {
+Recipe recipe_of(const FingerprintConfig& config, std::string_view content_type, bool has_digest) {
   Recipe recipe;
   switch (config.body) {
     case BodyFingerprint::automatic:
@@ -53,6 +54,12 @@ Recipe recipe_of(const FingerprintConfig& config, std::string_view content_type)
       break;
     case BodyFingerprint::none:
       recipe.body = BodyRecipe::none;
+      break;
+    case BodyFingerprint::multipart:
+      recipe.body = BodyRecipe::multipart;
+      break;
+    case BodyFingerprint::digest:
+      recipe.body = has_digest ? BodyRecipe::digest : BodyRecipe::raw;
       break;
   }
   recipe.query = config.query;
@@ -77,9 +84,12 @@ class Exchange {
   awaitable<void> refuse(Problem problem);
   // False: the request has been answered.
   awaitable<bool> find_key_and_tenant();
+  awaitable<bool> read_promised_digest();
   awaitable<bool> read_body();
+  awaitable<bool> keep_promised_digest();
   awaitable<bool> find_key_after_body();
   void take_fingerprint();
+  std::optional<std::string> joined_field(std::string_view name) const;
   RequestView view() const;
   Ask ask() const;
 
@@ -98,6 +108,8 @@ class Exchange {
   std::optional<std::string> key_;
   bool key_in_header_ = false;
   std::string tenant_;
+  std::optional<ContentDigest> promised_;
+  bool has_digest_ = false;
   std::string body_;
   Recipe recipe_;
   Fingerprint fingerprint_;
@@ -107,7 +119,9 @@ class Exchange {
 
 awaitable<void> Exchange::run() {
   if (!co_await find_key_and_tenant()) co_return;
+  if (!co_await read_promised_digest()) co_return;
   if (!co_await read_body()) co_return;
+  if (!co_await keep_promised_digest()) co_return;
   // Only now: a body that trickles in does not keep others out.
   if (!co_await take_place(request_, route_index_)) co_return;
   take_fingerprint();
@@ -149,6 +163,31 @@ awaitable<bool> Exchange::find_key_and_tenant() {
   co_return true;
 }
 
+// Where the route goes by the Content-Digest, it is read before the body and held against it.
+awaitable<bool> Exchange::read_promised_digest() {
+  if (route_.fingerprint.body != BodyFingerprint::digest) co_return true;
+  const auto field = joined_field("Content-Digest");
+  if (!field) co_return true;
+  auto parsed = ContentDigest::parse(*field);
+  if (!parsed) {
+    request_.keep_alive = false;
+    co_await refuse({.detail = std::move(parsed.error()), .new_key_safe = true});
+    co_return false;
+  }
+  promised_ = std::move(*parsed);
+  has_digest_ = promised_.has_value();
+  co_return true;
+}
+
+awaitable<bool> Exchange::keep_promised_digest() {
+  if (!promised_ || promised_->matches()) co_return true;
+  co_await refuse({.detail =
+                       "The body is not the one that Content-Digest speaks of: it was changed "
+                       "or cut on its way. Nothing was executed.",
+                   .new_key_safe = true});
+  co_return false;
+}
+
 awaitable<bool> Exchange::read_body() {
   const Problem too_large{.code = Code::body_too_large,
                           .detail = "The body of a request with a key may have at most " +
@@ -177,6 +216,7 @@ awaitable<bool> Exchange::read_body() {
       co_return false;
     }
     body_ += *piece;
+    if (promised_) promised_->update(*piece);
     held_bytes_.grow(piece->size());
     if (body_.size() > route_.max_request_body) {
       request_.keep_alive = false;
@@ -196,7 +236,8 @@ awaitable<bool> Exchange::read_body() {
 }
 
 void Exchange::take_fingerprint() {
-  recipe_ = recipe_of(route_.fingerprint, request_.message.field("Content-Type").value_or(""));
+  recipe_ = recipe_of(route_.fingerprint, request_.message.field("Content-Type").value_or(""),
+                      has_digest_);
   fingerprint_ = make_fingerprint(recipe_, view());
 }
 
@@ -228,21 +269,23 @@ awaitable<bool> Exchange::find_key_after_body() {
   co_return false;
 }
 
+std::optional<std::string> Exchange::joined_field(std::string_view name) const {
+  std::optional<std::string> joined;
+  for (const net::Field& field : request_.message.fields()) {
+    if (!net::iequals(field.name, name)) continue;
+    if (joined) *joined += ", ";
+    joined = joined.value_or("") + std::string(field.value);
+  }
+  return joined;
+}
+
 RequestView Exchange::view() const {
   return {request_.message.method(),
           request_.target.path,
           request_.target.query,
           request_.message.field("Content-Type").value_or(""),
           body_,
-          [this](std::string_view name) -> std::optional<std::string> {
-            std::optional<std::string> joined;
-            for (const net::Field& field : request_.message.fields()) {
-              if (!net::iequals(field.name, name)) continue;
-              if (joined) *joined += ", ";
-              joined = joined.value_or("") + std::string(field.value);
-            }
-            return joined;
-          }};
+          [this](std::string_view name) { return joined_field(name); }};
 }
 
 Ask Exchange::ask() const {

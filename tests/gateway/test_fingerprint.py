@@ -1,6 +1,9 @@
 """SPEC 6 through the gateway: what makes two requests the same. The recipes themselves are covered
 by the unit tests; here, that requests really reach them."""
 
+import base64
+import hashlib
+
 import pytest
 
 from semel_harness import assert_problem, assert_replay
@@ -14,6 +17,7 @@ def gateway(module_gateway):
     return module_gateway(
         {"name": "auto", "path": "/auto"},
         {"name": "raw", "path": "/raw", "fingerprint": {"body": "raw"}},
+        {"name": "digest", "path": "/digest", "fingerprint": {"body": "digest"}},
         {"name": "none", "path": "/none", "fingerprint": {"body": "none"}},
         {"name": "exclude", "path": "/exclude",
          "fingerprint": {"exclude": ["/sent_at", "/items/*/trace"]}},
@@ -118,3 +122,71 @@ def test_a_hostile_body_neither_crashes_nor_confuses(gateway, upstream, key):
               b'{"a":1e999999998}', JSON)
     different(gateway, upstream, "/auto", "digits-" + key, b"[" + b"1" * 100000 + b"]",
               b"[" + b"1" * 99999 + b"2]", JSON)
+
+
+def form_data(boundary, *parts):
+    lines = b"".join(b"--" + boundary + b'\r\nContent-Disposition: form-data; name="' + name +
+                     b'"\r\n\r\n' + body + b"\r\n" for name, body in parts)
+    return lines + b"--" + boundary + b"--\r\n"
+
+
+def test_a_form_under_another_boundary_is_the_same(gateway, upstream, key):
+    parts = (b"amount", b"1999"), (b"file", bytes(range(256)) * 40)
+    first = gateway.post("/auto", form_data(b"one", *parts), key=key,
+                         headers={"Content-Type": "multipart/form-data; boundary=one"})
+    again = gateway.post("/auto", form_data(b"two", *parts), key=key, chunked=True,
+                         headers={"Content-Type": 'multipart/form-data; boundary="two"'})
+    assert_replay(again, first)
+    assert upstream.effects(key) == 1
+
+
+def test_a_form_with_another_part_is_different(gateway, upstream, key):
+    headers = {"Content-Type": "multipart/form-data; boundary=b"}
+    different(gateway, upstream, "/auto", key, form_data(b"b", (b"amount", b"1")),
+              form_data(b"b", (b"amount", b"2")), headers)
+
+
+def test_a_malformed_form_counts_byte_for_byte(gateway, upstream, key):
+    different(gateway, upstream, "/auto", key, b"--b\r\n\r\nx", b"--b\r\n\r\nx ",
+              {"Content-Type": "multipart/form-data; boundary=b"})
+
+
+def content_digest(body, *algorithms):
+    return {"Content-Digest": ", ".join(
+        f"{name}=:{base64.b64encode(hashlib.new(name.replace('-', ''), body).digest()).decode()}:"
+        for name in algorithms or ["sha-256"])}
+
+
+def test_a_verified_digest_stands_for_the_body(gateway, upstream, key):
+    body = b"x" * 100000
+    first = gateway.post("/digest", body, key=key, headers=content_digest(body))
+    assert first.status == 200
+    assert_replay(gateway.post("/digest", body, key=key,
+                               headers=content_digest(body, "sha-512", "sha-256")), first)
+    assert_replay(gateway.post("/digest", body, key=key), first)
+    other = b"y" + body[1:]
+    answer = gateway.post("/digest", other, key=key, headers=content_digest(other))
+    assert assert_problem(answer, 422, "key-reused")["differs"] == ["body"]
+    assert upstream.effects(key) == 1
+
+
+@pytest.mark.parametrize("algorithm", ["sha-256", "sha-512"])
+def test_a_body_that_its_digest_does_not_fit_is_refused(gateway, upstream, key, algorithm):
+    headers = content_digest(b"sent", algorithm)
+    answer = gateway.post("/digest", b"arrived", key=key, headers=headers)
+    assert "Content-Digest" in assert_problem(answer, 400, "bad-request")["detail"]
+    assert upstream.effects(key) == 0
+    assert gateway.post("/digest", b"sent", key=key, headers=headers).status == 200
+
+
+def test_a_digest_that_cannot_be_read_is_refused(gateway, upstream, key):
+    answer = gateway.post("/digest", b"x", key=key, headers={"Content-Digest": "sha-256=nonsense"})
+    assert_problem(answer, 400, "bad-request")
+    assert upstream.effects(key) == 0
+
+
+def test_without_a_digest_that_is_understood_the_bytes_count(gateway, upstream, key):
+    first = gateway.post("/digest", b"x", key=key, headers={"Content-Digest": "md5=:AAAA:"})
+    assert_replay(gateway.post("/digest", b"x", key=key, headers=content_digest(b"x")), first)
+    answer = gateway.post("/digest", b"y", key=key)
+    assert assert_problem(answer, 422, "key-reused")["differs"] == ["body"]

@@ -1,0 +1,178 @@
+#include "core/multipart.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "core/media_type.h"
+
+namespace semel {
+namespace {
+
+constexpr std::string_view kLineEnd = "\r\n";
+constexpr std::string_view kHeadEnd = "\r\n\r\n";
+// White space that a transport may have put behind a delimiter.
+constexpr std::size_t kPaddingBytesMax = 64;
+
+std::string lower(std::string_view text) {
+  std::string lowered(text);
+  std::ranges::transform(lowered, lowered.begin(), [](char c) {
+    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  });
+  return lowered;
+}
+
+std::string_view trim(std::string_view text) {
+  const std::size_t first = text.find_first_not_of(" \t");
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(" \t") - first + 1);
+}
+
+bool is_field_name(std::string_view name) {
+  return !name.empty() && std::ranges::all_of(name, [](char c) { return c > ' ' && c < 0x7f; });
+}
+
+bool counts(std::string_view name, bool form_data) {
+  if (!form_data) return name != "content-length";
+  return name == "content-disposition" || name == "content-type" ||
+         name == "content-transfer-encoding";
+}
+
+std::string canonical_value(std::string_view name, std::string_view value) {
+  if (name == "content-disposition" || name == "content-type") return canonical_parameters(value);
+  if (name == "content-transfer-encoding") return lower(value);
+  return std::string(value);
+}
+
+}  // namespace
+
+// The first delimiter may stand at the very beginning: as if a line had ended there.
+MultipartDigest::MultipartDigest(std::string_view content_type) : pending_(kLineEnd) {
+  const std::string essence = parse_media_type(content_type).essence;
+  form_data_ = essence == "multipart/form-data";
+  const auto boundary = media_type_parameter(content_type, "boundary");
+  if (!essence.starts_with("multipart/") || !boundary || boundary->empty() ||
+      boundary->size() > kBoundaryBytesMax || boundary->ends_with(' ') ||
+      !std::ranges::all_of(*boundary, [](char c) { return c >= ' ' && c < 0x7f; })) {
+    state_ = State::malformed;
+    return;
+  }
+  delimiter_ = "\r\n--" + *boundary;
+}
+
+void MultipartDigest::update(std::string_view piece) {
+  if (state_ == State::malformed || state_ == State::epilogue) return;
+  pending_.append(piece);
+  consume();
+  if (state_ == State::malformed || state_ == State::epilogue) pending_ = {};
+}
+
+std::optional<Sha256Digest> MultipartDigest::finish() {
+  if (state_ != State::epilogue || parts_ == 0) return std::nullopt;
+  return whole_.finish();
+}
+
+void MultipartDigest::consume() {
+  for (bool goes_on = true; goes_on;) {
+    switch (state_) {
+      case State::preamble:
+      case State::body:
+        goes_on = find_delimiter();
+        break;
+      case State::after_delimiter:
+        goes_on = end_delimiter_line();
+        break;
+      case State::head:
+        goes_on = read_head();
+        break;
+      case State::epilogue:
+      case State::malformed:
+        goes_on = false;
+        break;
+    }
+  }
+}
+
+bool MultipartDigest::find_delimiter() {
+  const std::size_t found = pending_.find(delimiter_);
+  const bool is_there = found != std::string::npos;
+  // The end of what is here may be the beginning of a delimiter.
+  const std::size_t before =
+      is_there ? found : pending_.size() - std::min(pending_.size(), delimiter_.size() - 1);
+  if (state_ == State::body) part_->update(std::string_view(pending_).substr(0, before));
+  pending_.erase(0, is_there ? before + delimiter_.size() : before);
+  if (!is_there) return false;
+  if (state_ == State::body) end_part();
+  state_ = State::after_delimiter;
+  return true;
+}
+
+bool MultipartDigest::end_delimiter_line() {
+  if (pending_.size() < 2) return false;
+  if (pending_.starts_with("--")) {
+    state_ = State::epilogue;
+    return true;
+  }
+  const std::size_t padding = pending_.find_first_not_of(" \t");
+  const std::size_t end = std::min(padding, pending_.size());
+  if (end > kPaddingBytesMax) {
+    state_ = State::malformed;
+    return true;
+  }
+  if (pending_.size() - end < kLineEnd.size()) return false;
+  if (std::string_view(pending_).substr(end, kLineEnd.size()) != kLineEnd) {
+    state_ = State::malformed;
+    return true;
+  }
+  // The line's end stays: a head without fields ends with it.
+  pending_.erase(0, end);
+  state_ = State::head;
+  return true;
+}
+
+bool MultipartDigest::read_head() {
+  const std::size_t end = pending_.find(kHeadEnd);
+  if (std::min(end, pending_.size()) > kPartHeadBytesMax) {
+    state_ = State::malformed;
+    return true;
+  }
+  if (end == std::string::npos) return false;
+  std::string_view head = std::string_view(pending_).substr(0, end);
+  if (!head.empty()) head.remove_prefix(kLineEnd.size());
+  if (!begin_part(head)) {
+    state_ = State::malformed;
+    return true;
+  }
+  pending_.erase(0, end + kHeadEnd.size());
+  state_ = State::body;
+  return true;
+}
+
+bool MultipartDigest::begin_part(std::string_view head) {
+  std::multimap<std::string, std::string> fields;  // keeps the order of a repeated field
+  while (!head.empty()) {
+    const std::size_t end = std::min(head.find(kLineEnd), head.size());
+    const std::string_view line = head.substr(0, end);
+    head.remove_prefix(std::min(end + kLineEnd.size(), head.size()));
+    const std::size_t colon = line.find(':');
+    if (colon == std::string_view::npos || !is_field_name(line.substr(0, colon))) return false;
+    if (line.find_first_of("\r\n") != std::string_view::npos) return false;
+    std::string name = lower(line.substr(0, colon));
+    if (!counts(name, form_data_)) continue;
+    std::string value = canonical_value(name, trim(line.substr(colon + 1)));
+    fields.emplace(std::move(name), std::move(value));
+  }
+  whole_.update("p").update_u32(static_cast<std::uint32_t>(fields.size()));
+  for (const auto& [name, value] : fields) whole_.update_sized(name).update_sized(value);
+  part_.emplace();
+  ++parts_;
+  return true;
+}
+
+void MultipartDigest::end_part() {
+  const Sha256Digest body = part_->finish();
+  part_.reset();
+  whole_.update({reinterpret_cast<const char*>(body.data()), body.size()});
+}
+
+}  // namespace semel

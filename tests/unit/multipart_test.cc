@@ -1,0 +1,192 @@
+#include "core/multipart.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+#include <string>
+#include <vector>
+
+#include "core/body_hash.h"
+#include "semel/fingerprint.h"
+
+namespace semel {
+namespace {
+
+struct Part {
+  std::string head;
+  std::string body;
+};
+
+std::string multipart(const std::string& boundary, const std::vector<Part>& parts,
+                      const std::string& preamble = "", const std::string& epilogue = "") {
+  std::string out = preamble.empty() ? "" : preamble + "\r\n";
+  for (const Part& part : parts) {
+    out += "--" + boundary + "\r\n" + part.head + "\r\n" + part.body + "\r\n";
+  }
+  return out + "--" + boundary + "--" + epilogue;
+}
+
+std::optional<Sha256Digest> digest(const std::string& boundary, const std::string& body,
+                                   const std::string& type = "multipart/form-data") {
+  MultipartDigest hash(type + "; boundary=\"" + boundary + "\"");
+  hash.update(body);
+  return hash.finish();
+}
+
+const std::vector<Part> kUpload = {
+    {"Content-Disposition: form-data; name=\"amount\"\r\n", "1999"},
+    {"Content-Disposition: form-data; name=\"receipt\"; filename=\"a b.png\"\r\n"
+     "Content-Type: image/png\r\n",
+     std::string("\x89PNG\r\n\x1a\n--almost\r\n--xx", 21)}};
+
+// Trap 8 in its other clothes: every try of a form has a new boundary.
+TEST(Multipart, TheBoundaryMakesNoDifference) {
+  const auto first = digest("xxBOUNDARY1", multipart("xxBOUNDARY1", kUpload));
+  ASSERT_TRUE(first);
+  EXPECT_EQ(digest("b", multipart("b", kUpload)), first);
+  EXPECT_EQ(digest("with space", multipart("with space", kUpload)), first);
+  EXPECT_EQ(digest("b", multipart("b", kUpload, "To be ignored", "\r\nand this\r\n--b\r\n")),
+            first);
+}
+
+TEST(Multipart, HowItArrivesMakesNoDifference) {
+  const std::string body = multipart("----Form7MA4YWx", kUpload, "hello", "\r\n");
+  const auto whole = digest("----Form7MA4YWx", body);
+  ASSERT_TRUE(whole);
+  for (std::size_t cut = 1; cut <= body.size(); ++cut) {
+    MultipartDigest hash("multipart/form-data; boundary=----Form7MA4YWx");
+    for (std::size_t at = 0; at < body.size(); at += cut) {
+      hash.update(std::string_view(body).substr(at, cut));
+    }
+    ASSERT_EQ(hash.finish(), whole) << "in pieces of " << cut;
+  }
+}
+
+TEST(Multipart, EverythingElseMakesADifference) {
+  const auto first = digest("b", multipart("b", kUpload));
+  std::vector<std::vector<Part>> others(8, kUpload);
+  others[0][0].body = "1998";
+  others[1][1].body.back() = 'y';
+  others[2][0].head = "Content-Disposition: form-data; name=\"amounts\"\r\n";
+  others[3][1].head.replace(others[3][1].head.find("a b.png"), 7, "a c.png");
+  others[4][1].head.replace(others[4][1].head.find("image/png"), 9, "image/gif");
+  std::swap(others[5][0], others[5][1]);
+  others[6].pop_back();
+  others[7].push_back({"", ""});
+  for (const auto& other : others) {
+    const auto second = digest("b", multipart("b", other));
+    ASSERT_TRUE(second);
+    EXPECT_NE(second, first);
+  }
+}
+
+TEST(Multipart, HowAFieldIsWrittenMakesNoDifference) {
+  const auto of = [](const std::string& head) {
+    return digest("b", multipart("b", {{head, "x"}}));
+  };
+  const auto first = of("Content-Disposition: form-data; name=\"f\"; filename=\"x\"\r\n");
+  ASSERT_TRUE(first);
+  EXPECT_EQ(of("content-disposition:Form-Data;filename=x;NAME=f\r\n"), first);
+  EXPECT_EQ(of("X-Anything: 1\r\nContent-Length: 1\r\n"
+               "Content-Disposition: form-data; name=f; filename=x\r\n"),
+            first)
+      << "RFC 7578: other fields have no meaning in form-data";
+  EXPECT_NE(of("Content-Disposition: form-data; name=F; filename=x\r\n"), first);
+  EXPECT_NE(of("Content-Disposition: form-data; name=f; filename=x\r\n"
+               "Content-Transfer-Encoding: base64\r\n"),
+            first);
+}
+
+TEST(Multipart, OutsideOfFormsEveryFieldCounts) {
+  const auto of = [](const std::string& head) {
+    return digest("b", multipart("b", {{head, "x"}}), "multipart/related");
+  };
+  EXPECT_NE(of("Content-ID: <1>\r\n"), of("Content-ID: <2>\r\n"));
+  EXPECT_EQ(of("Content-ID: <1>\r\nContent-Length: 1\r\n"), of("content-id: <1>\r\n"));
+}
+
+TEST(Multipart, WhatIsNotWellFormedHasNoForm) {
+  const std::string fine = multipart("b", {{"A: b\r\n", "x"}});
+  ASSERT_TRUE(digest("b", fine));
+  EXPECT_FALSE(digest("", fine));
+  EXPECT_FALSE(digest("c", fine));
+  EXPECT_FALSE(digest("b", fine, "text/plain"));
+  EXPECT_FALSE(digest(std::string(71, 'b'), multipart(std::string(71, 'b'), kUpload)));
+  for (std::string body :
+       {std::string(), std::string("--b--"), std::string("--b\r\n\r\nx\r\n--b"),
+        std::string("--b\r\n\r\nx"), std::string("--b\nA: b\n\nx\n--b--"),
+        std::string("--b\r\nno colon\r\n\r\nx\r\n--b--"),
+        std::string("--b\r\nA: b\r\n folded\r\n\r\nx\r\n--b--"),
+        std::string("--b\r\nA: b\nB: c\r\n\r\nx\r\n--b--"),
+        std::string("--b\r\n\r\nx\r\n--bc\r\n\r\ny\r\n--b--"),
+        "--b\r\nA: " + std::string(kPartHeadBytesMax, 'x') + "\r\n\r\nx\r\n--b--",
+        "--b\r\n" + std::string(1'000'000, 'h')}) {
+    EXPECT_FALSE(digest("b", body)) << body.substr(0, 40);
+  }
+}
+
+// Two lists of parts never run into one another, whatever the bodies hold.
+TEST(Multipart, RandomListsOfPartsAreToldApart) {
+  std::minstd_rand random(7);
+  const auto text = [&](std::size_t most) {
+    std::string out;
+    for (std::size_t n = random() % most; n > 0; --n) out += "ab-\r\n:"[random() % 6];
+    return out;
+  };
+  std::vector<std::pair<std::vector<Part>, Sha256Digest>> seen;
+  for (int i = 0; i < 300; ++i) {
+    std::vector<Part> parts(1 + random() % 3);
+    for (Part& part : parts)
+      part = {"Content-Type: " + std::to_string(random() % 2) + "\r\n", text(8)};
+    const auto one = digest("Q1", multipart("Q1", parts));
+    ASSERT_TRUE(one);
+    ASSERT_EQ(digest("Q22", multipart("Q22", parts)), one);
+    for (const auto& [other, form] : seen) {
+      const bool same = std::ranges::equal(parts, other, [](const Part& a, const Part& b) {
+        return a.head == b.head && a.body == b.body;
+      });
+      ASSERT_EQ(form == *one, same);
+    }
+    seen.emplace_back(parts, *one);
+  }
+}
+
+Fingerprint print(BodyRecipe recipe, const std::string& type, const std::string& body) {
+  return make_fingerprint(
+      {.body = recipe, .include = {}, .exclude = {}, .headers = {}, .hash_key_id = {}},
+      {"POST", "/", "", type, body, {}, {}});
+}
+
+TEST(MultipartBody, IsTheSameRequestUnderAnotherBoundary) {
+  const Fingerprint first =
+      print(BodyRecipe::multipart, "multipart/form-data; boundary=one", multipart("one", kUpload));
+  EXPECT_EQ(print(BodyRecipe::multipart, "Multipart/Form-Data; boundary=\"two\"",
+                  multipart("two", kUpload)),
+            first);
+  EXPECT_NE(print(BodyRecipe::raw, "multipart/form-data; boundary=one", multipart("one", kUpload)),
+            print(BodyRecipe::raw, "multipart/form-data; boundary=two", multipart("two", kUpload)))
+      << "a record made under an older recipe is compared under that";
+}
+
+TEST(MultipartBody, MalformedIsComparedByItsBytes) {
+  const auto of = [](const std::string& body) {
+    return print(BodyRecipe::multipart, "multipart/form-data; boundary=b", body);
+  };
+  EXPECT_EQ(of("--b\r\n\r\nx"), of("--b\r\n\r\nx"));
+  EXPECT_NE(of("--b\r\n\r\nx"), of("--b\r\n\r\ny"));
+}
+
+TEST(BodyHash, InPiecesIsTheSameAsWhole) {
+  const std::string body = multipart("b", kUpload);
+  for (BodyRecipe recipe :
+       {BodyRecipe::raw, BodyRecipe::none, BodyRecipe::multipart, BodyRecipe::digest}) {
+    BodyHash hash(recipe, "multipart/form-data; boundary=b");
+    for (char c : body) hash.update({&c, 1});
+    Recipe whole;
+    whole.body = recipe;
+    EXPECT_EQ(hash.finish(), body_digest(whole, "multipart/form-data; boundary=b", body));
+  }
+}
+
+}  // namespace
+}  // namespace semel
