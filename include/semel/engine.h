@@ -21,6 +21,9 @@ namespace semel {
 // One delivery of a request with a key.
 struct Ask {
   Scope scope;
+  // Names the operation had before. A record that exists under one of them is the record; what is
+  // new begins under the scope's own name. Each costs one read.
+  std::vector<std::string> former_operations;
   std::string key;
   Policy policy;
   Recipe recipe;
