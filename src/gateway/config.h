@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/jwt.h"
 #include "core/problem.h"
 #include "net/tls.h"
 #include "semel/fingerprint.h"
@@ -55,10 +56,23 @@ struct AdminConfig {
   bool operator==(const AdminConfig&) const = default;
 };
 
-enum class TenantSource { none, authorization, header };
+enum class TenantSource { none, authorization, header, jwt, introspect, mtls };
+struct JwtConfig : JwtRules {
+  std::string jwks_file;    // this
+  std::string secret_file;  // or this
+};
+struct IntrospectConfig {
+  Url url;
+  std::string tenant_header;
+  Duration cache_for = std::chrono::seconds(10);
+  Duration timeout = std::chrono::seconds(2);
+};
 struct TenantConfig {
   TenantSource from = TenantSource::none;
-  std::string header_name;  // from: header
+  std::string header_name;                      // from: header
+  JwtConfig jwt;                                // from: jwt
+  IntrospectConfig introspect;                  // from: introspect
+  net::PeerName identity = net::PeerName::san;  // from: mtls
 };
 
 struct LimitsConfig {
@@ -113,6 +127,12 @@ struct RouteLimits {
   bool any() const { return new_keys_per_second > 0 || live_keys > 0 || in_flight > 0; }
 };
 
+// How the executor is asked about an unknown outcome. The URL's target has placeholders.
+struct ProbeConfig {
+  Url url;
+  Duration timeout = std::chrono::seconds(2);
+};
+
 struct RouteConfig {
   std::string name;                  // the operation
   std::vector<std::string> aliases;  // names it had before
@@ -131,7 +151,8 @@ struct RouteConfig {
   InProgress in_progress = InProgress::conflict;
   Duration wait_timeout = std::chrono::seconds(5);
   OutcomeRules outcomes = OutcomeRules::standard();
-  Policy policy;  // unknown, on_retry, lease, max_execution, ttl, tombstone, hold_for, …
+  Policy policy;      // unknown, on_retry, lease, max_execution, ttl, tombstone, hold_for, …
+  ProbeConfig probe;  // with policy.unknown: probe
   std::size_t max_request_body = 8 * 1024 * 1024;
   std::size_t max_stored_body = 1024 * 1024;
   std::vector<std::string> replay_headers_deny;   // lower case

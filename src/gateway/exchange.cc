@@ -6,7 +6,9 @@
 
 #include "core/content_digest.h"
 #include "gateway/body_pace.h"
+#include "gateway/caller.h"
 #include "gateway/execution.h"
+#include "gateway/prober.h"
 #include "gateway/replay.h"
 #include "gateway/request_key.h"
 
@@ -121,6 +123,7 @@ class Exchange {
 
   awaitable<void> answer(Admission admission);
   awaitable<void> busy(admission::Busy busy);
+  awaitable<void> outcome_unknown_of(Record record);
   awaitable<void> store_down(StoreUnavailable unavailable);
   awaitable<void> run_claim(Claim claim);
   void count(RequestResult result) { request_.metrics(route_index_).count(result); }
@@ -139,6 +142,7 @@ class Exchange {
   Recipe recipe_;
   Fingerprint fingerprint_;
   TenantLimits::Verdict limited_;
+  bool probed_ = false;
   std::optional<std::chrono::steady_clock::time_point> wait_until_;
 };
 
@@ -178,13 +182,13 @@ awaitable<bool> Exchange::find_key_and_tenant() {
                      .new_key_safe = true});
     co_return false;
   }
-  auto tenant = find_tenant(request_.settings->config.tenant, request_.message,
-                            request_.forwarded.from_trusted_proxy);
-  if (!tenant) {
-    co_await refuse({.code = Code::tenant_unknown, .detail = std::move(tenant.error())});
+  std::optional<Caller> caller = find_caller(request_);
+  if (!caller) caller = co_await ask_caller(request_);
+  if (!*caller) {
+    co_await refuse(std::move(caller->error()));
     co_return false;
   }
-  tenant_ = std::move(*tenant);
+  tenant_ = **std::move(caller);
   co_return true;
 }
 
@@ -412,9 +416,8 @@ awaitable<void> Exchange::answer(Admission admission) {
                     .new_key_safe = true,
                     .differs = std::move(mismatch->differs)};
     co_await send_problem(request_, problem, &route_, echo(*key_));
-  } else if (std::holds_alternative<admission::OutcomeUnknown>(admission)) {
-    count(RequestResult::unknown);
-    co_await send_problem(request_, outcome_unknown(), &route_, echo(*key_));
+  } else if (auto* unknown = std::get_if<admission::OutcomeUnknown>(&admission)) {
+    co_await outcome_unknown_of(std::move(unknown->record));
   } else if (std::holds_alternative<admission::NoRoom>(admission)) {
     co_await no_room();
   } else if (auto* unavailable = std::get_if<StoreUnavailable>(&admission)) {
@@ -451,6 +454,20 @@ awaitable<void> Exchange::run_claim(Claim claim) {
     request_.keep_alive = false;
     co_await execution.give_up();
   }
+}
+
+awaitable<void> Exchange::outcome_unknown_of(Record record) {
+  if (route_.policy.unknown == UnknownPolicy::probe && !probed_) {
+    probed_ = true;  // once a request: its answer may be about an attempt of our own
+    if (co_await gateway_.prober->ask(request_.worker, request_.settings, route_index_,
+                                      std::move(record), *key_)) {
+      Admission again = co_await admit();
+      co_await answer(std::move(again));
+      co_return;
+    }
+  }
+  count(RequestResult::unknown);
+  co_await send_problem(request_, outcome_unknown(), &route_, echo(*key_));
 }
 
 // Somebody executes this very request. One deadline holds over all the looks it takes.

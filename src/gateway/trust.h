@@ -7,6 +7,7 @@
 
 #include "core/keyed_hash.h"
 #include "gateway/config.h"
+#include "gateway/token_keys.h"
 #include "net/tls.h"
 
 namespace semel {
@@ -20,6 +21,8 @@ struct Trust {
   // For requests of our own: the system's CAs.
   std::shared_ptr<const net::TlsClient> own;
 
+  // Null unless tenants come from tokens. Follows its file by itself.
+  std::shared_ptr<TokenKeys> tokens;
   HashKeys hash_keys;  // empty: plain SHA-256
 
   // Reads the files, so it blocks. The error is a sentence for the operator; nothing half-read is
