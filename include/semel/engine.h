@@ -27,7 +27,7 @@ struct Ask {
   Fingerprint fingerprint;  // under `recipe`
   // The same request under the recipe of an existing record. Called at most once per look at the
   // store, and only when that recipe is another one.
-  std::function<Fingerprint(const Recipe&)> fingerprint_under;
+  std::function<boost::asio::awaitable<Fingerprint>(Recipe)> fingerprint_under;
   std::string trace;
 };
 

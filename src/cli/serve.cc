@@ -64,6 +64,7 @@ int serve(const std::string& file) {
   if (!config) return kExitUsage;
   start_logging(config->log);
   std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is an error of that write
   raise_descriptor_limit();
 
   auto metrics = std::make_unique<Metrics>();

@@ -179,8 +179,11 @@ awaitable<Admission> Engine::Impl::admit(Ask ask) {
   std::optional<Record> known;  // a new key is the common case: begin with "absent"
   for (;;) {
     if (known) {
-      claim.compared =
-          known->recipe == claim.recipe ? claim.fingerprint : ask.fingerprint_under(known->recipe);
+      if (known->recipe == claim.recipe) {
+        claim.compared = claim.fingerprint;
+      } else {
+        claim.compared = co_await ask.fingerprint_under(known->recipe);
+      }
       claim.holder = holder_of(*known);
     }
     const Time now = clock.now();

@@ -8,6 +8,7 @@
 
 #include "gateway/log.h"
 #include "gateway/metrics.h"
+#include "gateway/request_body.h"
 #include "semel/clock.h"
 #include "semel/engine.h"
 #include "semel/store.h"
@@ -17,13 +18,14 @@ namespace semel {
 // What all workers of one process share, whatever the configuration.
 struct Gateway {
   Gateway(LogKeys keys, Store& store_in, Metrics& metrics_in, Clock& clock_in,
-          TokenSource& tokens_in, Owner owner);
+          TokenSource& tokens_in, Owner owner, std::string spool_directory);
 
   Metrics& metrics;
   LoggingObserver observer;
   Store& store;
   Clock& clock;
   Engine engine;
+  Spool spool;
 
   std::atomic<std::size_t> connections = 0;
   std::atomic<std::size_t> active = 0;          // requests being handled, waiting ones too
@@ -47,9 +49,11 @@ class Counted {
     if (counter_) counter_->fetch_sub(by_);
   }
   std::size_t before() const { return before_; }
-  void grow(std::size_t by) {
-    before_ = counter_->fetch_add(by);
-    by_ += by;
+  // Counts `by` instead of what it counted so far.
+  void recount(std::size_t by) {
+    // Unsigned arithmetic: less wraps around to less.
+    before_ = counter_->fetch_add(by - by_);
+    by_ = by;
   }
 
  private:

@@ -4,6 +4,7 @@
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
+#include <cstdlib>
 
 namespace semel {
 namespace asio = boost::asio;
@@ -22,6 +23,13 @@ unsigned worker_count(const Config& config) {
   return config.workers > 0 ? config.workers : std::max(1u, std::thread::hardware_concurrency());
 }
 
+// Beside the records, where they are on this machine: that disk is watched.
+std::string spool_directory(const StoreConfig& store) {
+  if (store.kind == StoreKind::embedded) return store.path;
+  const char* wanted = std::getenv("TMPDIR");
+  return wanted && *wanted ? wanted : "/tmp";
+}
+
 using ReusePort = asio::detail::socket_option::boolean<SOL_SOCKET, SO_REUSEPORT>;
 
 }  // namespace
@@ -31,7 +39,8 @@ Server::Server(Config config, std::unique_ptr<Metrics> metrics, std::unique_ptr<
       store_(std::move(store)),
       settings_(std::make_shared<const Settings>(std::move(config), *metrics_)),
       gateway_(std::make_unique<Gateway>(settings_->config.log.keys, *store_, *metrics_, clock_,
-                                         tokens_, Owner{host_name(), random_number()})) {
+                                         tokens_, Owner{host_name(), random_number()},
+                                         spool_directory(settings_->config.store))) {
   for (unsigned i = 0; i < worker_count(settings_->config); ++i) {
     workers_.push_back(std::make_unique<Worker>(*gateway_, settings_));
   }
@@ -48,6 +57,7 @@ std::expected<std::unique_ptr<Server>, std::string> Server::start(Config config,
 }
 
 Server::~Server() {
+  gateway_->spool.stop();
   store_.reset();
   gateway_->engine.stop();
   workers_.clear();

@@ -267,8 +267,8 @@ TEST(ConfigRoute, RefusesWhatALaterVersionBrings) {
   for (const char* members :
        {"aliases: [old]", "mode: observe", "profile: adyen", "forward_key: derived",
         "in_progress: accept", "completes: executor", "unknown: probe", "probe: {url: a}",
-        "resource: {type: a}", "max_spilled_body: 64MiB", "reauthorize: http://a",
-        "limits: {in_flight: 1}", "webhook: {provider: stripe}"}) {
+        "resource: {type: a}", "reauthorize: http://a", "limits: {in_flight: 1}",
+        "webhook: {provider: stripe}"}) {
     EXPECT_THAT(errors_of(with_route(members)),
                 ElementsAre(HasSubstr("not in this version of semel")))
         << members;
