@@ -18,16 +18,21 @@
 
 namespace semel {
 
+using FingerprintUnder = std::function<boost::asio::awaitable<Fingerprint>(Recipe)>;
+
 // One delivery of a request with a key.
 struct Ask {
   Scope scope;
+  // Names the operation had before. A record that exists under one of them is the record; what is
+  // new begins under the scope's own name. Each costs one read.
+  std::vector<std::string> former_operations;
   std::string key;
   Policy policy;
   Recipe recipe;
   Fingerprint fingerprint;  // under `recipe`
   // The same request under the recipe of an existing record. Called at most once per look at the
   // store, and only when that recipe is another one.
-  std::function<boost::asio::awaitable<Fingerprint>(Recipe)> fingerprint_under;
+  FingerprintUnder fingerprint_under;
   std::string trace;
 };
 

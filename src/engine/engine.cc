@@ -161,28 +161,80 @@ awaitable<Engine::Impl::Applied> Engine::Impl::apply(RecordId id, std::optional<
 }
 
 awaitable<Admission> Engine::Impl::admit(Ask ask) {
-  const RecordId id = make_id(ask.scope, ask.key);
   event::Claim claim;
   claim.scope = std::move(ask.scope);
   claim.key = std::move(ask.key);
   claim.recipe = std::move(ask.recipe);
   claim.fingerprint = std::move(ask.fingerprint);
   claim.policy = std::move(ask.policy);
-  claim.token = tokens.next();
   claim.owner = options.owner;
   claim.skew = options.skew;
   claim.trace = std::move(ask.trace);
 
+  if (!ask.former_operations.empty()) {
+    auto former = co_await find_former(claim, ask.former_operations);
+    if (!former) co_return std::move(former.error());
+    if (*former) {
+      event::Claim former_claim = claim;
+      former_claim.scope.operation = std::move((*former)->operation);
+      auto admission = co_await admit_known(std::move(former_claim), ask.fingerprint_under,
+                                            std::move((*former)->record));
+      if (admission) co_return std::move(*admission);
+    }
+  }
+  auto admission = co_await admit_known(std::move(claim), ask.fingerprint_under, std::nullopt);
+  co_return std::move(*admission);
+}
+
+awaitable<StoreResult<std::optional<Engine::Impl::Former>>> Engine::Impl::find_former(
+    const event::Claim& claim, const std::vector<std::string>& operations) {
+  const RecordId present_id = make_id(claim.scope, claim.key);
+  for (const std::string& operation : operations) {
+    Scope scope = claim.scope;
+    scope.operation = operation;
+    auto found = co_await read_settled(make_id(scope, claim.key));
+    if (!found) co_return std::unexpected(std::move(found.error()));
+    if (!*found) continue;
+    // What stands under the present name wins: it was written since.
+    const auto present = co_await store.read(present_id);
+    if (!present) co_return std::unexpected(present.error());
+    if (*present) break;
+    co_return Former{operation, std::move(**found)};
+  }
+  co_return std::nullopt;
+}
+
+// A claim that is being written here, by a request that began under an older configuration, is not
+// in the store yet, and must not be missed.
+awaitable<StoreResult<std::optional<Record>>> Engine::Impl::read_settled(RecordId id) {
+  Backoff backoff(options);
+  const Time give_up = after(clock.now(), options.patience);
+  for (;;) {
+    const bool is_entered = running.has_any(id);
+    auto found = co_await store.read(id);
+    if (!found || *found || !is_entered) co_return found;
+    if (clock.now() >= give_up) {
+      co_return std::unexpected(StoreUnavailable{"a claim under a former name is not settled"});
+    }
+    co_await clock.sleep(backoff.next());
+  }
+}
+
+awaitable<std::optional<Admission>> Engine::Impl::admit_known(
+    event::Claim claim, const FingerprintUnder& fingerprint_under, std::optional<Record> known) {
+  const RecordId id = make_id(claim.scope, claim.key);
+  const bool is_former = known.has_value();
+  claim.token = tokens.next();
+
   Entered entered(running, id, claim.token);
   Backoff backoff(options);
   const Time give_up = after(clock.now(), options.patience);
-  std::optional<Record> known;  // a new key is the common case: begin with "absent"
   for (;;) {
     if (known) {
       if (known->recipe == claim.recipe) {
         claim.compared = claim.fingerprint;
       } else {
-        claim.compared = co_await ask.fingerprint_under(known->recipe);
+        claim.compared = co_await fingerprint_under(known->recipe);
       }
       claim.holder = holder_of(*known);
     }
@@ -193,6 +245,8 @@ awaitable<Admission> Engine::Impl::admit(Ask ask) {
 
     Record next = std::move(put->next);
     const bool executes = std::holds_alternative<verdict::Execute>(decision.verdict);
+    // What is new begins under the present name, so that all who begin it meet there.
+    if (is_former && executes && next.attempt == 1) co_return std::nullopt;
     Version expected = known ? known->version : 0;
     bool unsure = false;
     for (;;) {

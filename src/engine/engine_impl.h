@@ -33,6 +33,18 @@ class Engine::Impl {
   boost::asio::awaitable<Applied> apply(RecordId id, std::optional<Record> known, Event event);
 
   boost::asio::awaitable<Admission> admit(Ask ask);
+  // A record from when the operation had another name.
+  struct Former {
+    std::string operation;
+    Record record;
+  };
+  boost::asio::awaitable<StoreResult<std::optional<Former>>> find_former(
+      const event::Claim& claim, const std::vector<std::string>& operations);
+  boost::asio::awaitable<StoreResult<std::optional<Record>>> read_settled(RecordId id);
+  // Begins with `known`: nullopt, since a new key is the common case, or a record under a former
+  // name. nullopt comes back only for the latter: the key is new after all.
+  boost::asio::awaitable<std::optional<Admission>> admit_known(
+      event::Claim claim, const FingerprintUnder& fingerprint_under, std::optional<Record> known);
   boost::asio::awaitable<Finished> finish(Claim claim, Outcome outcome, Listening listening);
   // Tries once; an outcome that is too large to store loses its body, then its headers.
   boost::asio::awaitable<Finished> try_finish(const Claim& claim, Outcome& outcome,

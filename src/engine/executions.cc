@@ -47,6 +47,12 @@ bool Executions::has(const RecordId& id, const Token& token) const {
          std::ranges::find(slot->second, token, &Execution::token) != slot->second.end();
 }
 
+bool Executions::has_any(const RecordId& id) const {
+  const Shard& shard = shard_of(id);
+  std::lock_guard lock(shard.mutex);
+  return shard.slots.contains(id);
+}
+
 void Executions::settle(const RecordId& id, const Token& token, const MakeSettled& make) {
   std::vector<Waiter> woken;
   Shard& shard = shard_of(id);

@@ -31,6 +31,7 @@ class Executions {
   // The claim is written: from now on its lease is renewed.
   void started(const Claim& claim, Time now);
   bool has(const RecordId& id, const Token& token) const;
+  bool has_any(const RecordId& id) const;
   // What waiters are told; made only if there are any.
   using MakeSettled = std::function<std::shared_ptr<const Settled>()>;
   // Wakes its waiters; the execution stays (its answer may still come) and is renewed no more.

@@ -220,6 +220,11 @@ constexpr std::array kLogKeys = std::to_array<Key<LogConfig>>({
      }},
 });
 
+constexpr std::array kEncryptionKeys = std::to_array<Key<StoreConfig>>({
+    {"keys_file",
+     [](const Field& f, StoreConfig& out) { f.read(out.keys_file, 1, kFilePathLengthMax); }},
+});
+
 constexpr std::array kFileKeys = std::to_array<Key<FileDraft>>({
     {"listen", read_listen},
     {"tls", kLaterKey},
@@ -228,7 +233,13 @@ constexpr std::array kFileKeys = std::to_array<Key<FileDraft>>({
     {"admin", [](const Field& f, FileDraft& d) { read_mapping(f, kAdminKeys, d); }},
     {"api", kLaterKey},
     {"store", read_store},
-    {"encryption", kLaterKey},
+    {"encryption",
+     [](const Field& f, FileDraft& d) {
+       read_mapping(f, kEncryptionKeys, d.config.store);
+       if (f.node().kind == NodeKind::mapping && f.node().find("keys_file") == nullptr) {
+         f.at("keys_file").error("required; the path of a file of keys");
+       }
+     }},
     {"hash_key_file", kLaterKey},
     {"store_keys",
      [](const Field& f, FileDraft&) {
@@ -286,6 +297,31 @@ void check_names(const std::vector<Field>& fields, const std::vector<RouteConfig
   }
 }
 
+// An old name belongs to one operation, or two of them would answer for each other.
+void check_aliases(const std::vector<Field>& fields, const std::vector<RouteConfig>& routes) {
+  std::map<std::string, const RouteConfig*> owners;
+  for (const RouteConfig& route : routes) {
+    if (is_keyed(route)) owners.try_emplace(route.name, &route);
+  }
+  for (std::size_t i = 0; i < routes.size(); ++i) {
+    const RouteConfig& route = routes[i];
+    if (route.aliases.empty()) continue;
+    const Field field = fields[i].at("aliases");
+    if (route.scope == ScopeKind::tenant) {
+      field.warn("has no effect with scope: tenant, where the name is not part of the scope");
+    }
+    for (const std::string& alias : route.aliases) {
+      const auto [owner, is_new] = owners.try_emplace(alias, &route);
+      if (is_new) continue;
+      field.error(owner->second == &route
+                      ? fmt::format("{} is the route's own name; list the old ones", quote(alias))
+                      : fmt::format("{} is a name of the operation on line {}; their keys would be "
+                                    "mixed",
+                                    quote(alias), owner->second->line));
+    }
+  }
+}
+
 void read_routes(FileDraft& draft) {
   if (draft.defaults) check_defaults(*draft.defaults);
   const std::vector<Field> fields = draft.routes->items(kRoutesMax);
@@ -298,6 +334,7 @@ void read_routes(FileDraft& draft) {
   }
   check_paths(fields, draft.config.routes);
   check_names(fields, draft.config.routes);
+  check_aliases(fields, draft.config.routes);
 }
 
 void check_file(const Field& root, const FileDraft& draft, Report& report) {

@@ -91,13 +91,14 @@ struct FingerprintConfig {
 };
 
 enum class ScopeKind { operation, path, tenant };
-enum class ForwardKey { as_is, none };
+enum class ForwardKey { as_is, derived, none };
 enum class InProgress { conflict, wait };
 enum class StoreDown { refuse, pass };
 
 struct RouteConfig {
-  std::string name;  // the operation
-  std::string path;  // exact; {id} is one segment; a trailing /* is a prefix
+  std::string name;                  // the operation
+  std::vector<std::string> aliases;  // names it had before
+  std::string path;                  // exact; {id} is one segment; a trailing /* is a prefix
   std::vector<std::string> methods = {"POST", "PATCH"};
   std::vector<Upstream> upstreams;
   Duration connect_timeout = std::chrono::seconds(2);

@@ -19,6 +19,8 @@ using std::chrono::minutes;
 using std::chrono::seconds;
 
 constexpr std::size_t kNameLengthMax = 128;
+// Each is one more read of the store for every new key.
+constexpr std::size_t kAliasesMax = 8;
 constexpr std::size_t kPathLengthMax = 1024;
 constexpr std::size_t kUrlLengthMax = 1024;
 constexpr std::size_t kVersionLengthMax = 64;
@@ -40,6 +42,22 @@ void read_path(const Field& field, RouteDraft& draft) {
   } else {
     draft.config.path = std::move(path);
   }
+}
+
+void read_aliases(const Field& field, RouteDraft& draft) {
+  if (!is_in_route(field, draft)) return;
+  std::vector<std::string> aliases;
+  for (const Field& item : field.items(kAliasesMax)) {
+    std::string name;
+    item.read(name, 1, kNameLengthMax);
+    if (name.empty()) continue;
+    if (std::ranges::count(aliases, name) > 0) {
+      item.bad_value("is listed twice");
+    } else {
+      aliases.push_back(std::move(name));
+    }
+  }
+  draft.config.aliases = std::move(aliases);
 }
 
 void read_methods(const Field& field, RouteDraft& draft) {
@@ -102,7 +120,7 @@ constexpr std::array kRouteKeys = std::to_array<Key<RouteDraft>>({
      [](const Field& f, RouteDraft& d) {
        if (is_in_route(f, d)) f.read(d.config.name, 1, kNameLengthMax);
      }},
-    {"aliases", kLaterKey},
+    {"aliases", read_aliases},
     {"path", read_path},
     {"methods", read_methods},
     {"mode",
@@ -139,8 +157,8 @@ constexpr std::array kRouteKeys = std::to_array<Key<RouteDraft>>({
      [](const Field& f, RouteDraft& d) {
        read_choice(f,
                    {{"as-is", ForwardKey::as_is},
-                    {"none", ForwardKey::none},
-                    {"derived", kLaterChoice}},
+                    {"derived", ForwardKey::derived},
+                    {"none", ForwardKey::none}},
                    d.config.forward_key);
      }},
     {"fingerprint",

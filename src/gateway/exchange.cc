@@ -24,16 +24,37 @@ bool is_keyed_method(const RouteConfig& route, std::string_view method) {
   return std::ranges::find(route.methods, method) != route.methods.end();
 }
 
-std::string operation_of(const RouteConfig& route, const Target& target) {
+// `name`: the route's, or one it had before.
+std::string operation_of(const RouteConfig& route, const std::string& name, const Target& target) {
   switch (route.scope) {
     case ScopeKind::operation:
-      return route.name;
+      return name;
     case ScopeKind::path:
-      return route.name + "\t" + target.path;
+      return name + "\t" + target.path;
     case ScopeKind::tenant:
       return "\t*";
   }
-  return route.name;
+  return name;
+}
+
+// A reload may have renamed the route while the request's body was arriving. It is asked for under
+// the name it has now, where a retry of it would look.
+const RouteConfig& named_now(const RouteConfig& route, const Settings& begun, const Settings& now) {
+  if (&begun == &now) return route;
+  for (const RouteConfig& other : now.config.routes) {
+    const bool renamed = std::ranges::find(other.aliases, route.name) != other.aliases.end();
+    if (renamed && other.scope == route.scope) return other;
+  }
+  return route;
+}
+
+std::vector<std::string> former_operations(const RouteConfig& route, const Target& target) {
+  std::vector<std::string> operations;
+  if (route.scope == ScopeKind::tenant) return operations;
+  for (const std::string& alias : route.aliases) {
+    operations.push_back(operation_of(route, alias, target));
+  }
+  return operations;
 }
 
 Recipe recipe_of(const FingerprintConfig& config, std::string_view content_type, bool has_digest) {
@@ -345,9 +366,11 @@ RequestView Exchange::view() const {
 }
 
 Ask Exchange::ask() const {
+  const RouteConfig& named = named_now(route_, *request_.settings, *request_.worker.settings());
   Ask ask;
   ask.scope = {request_.settings->config.name_space, tenant_,
-               operation_of(route_, request_.target)};
+               operation_of(named, named.name, request_.target)};
+  ask.former_operations = former_operations(named, request_.target);
   ask.key = *key_;
   ask.policy = route_.policy;
   ask.recipe = recipe_;
@@ -454,7 +477,9 @@ awaitable<void> Exchange::store_down(StoreUnavailable unavailable) {
             {{"route", route_.name}, {"why", unavailable.why}});
   // What was done under a record that is there but cannot be read must not be done again.
   if (route_.store_down == StoreDown::pass && !unavailable.unreadable) {
-    const UnkeyedRequest unkeyed{request_, route_index_, *body_};
+    const RecordId id = make_id(ask().scope, *key_);
+    const UnkeyedRequest unkeyed{request_, route_index_, *body_,
+                                 forward_key(route_, id, *key_, key_in_header_)};
     co_await execute_unkeyed(unkeyed, {{"Idempotency-Degraded", "true"}});
     co_return;
   }

@@ -90,17 +90,12 @@ Execution::Execution(Worker& worker, SettingsPtr settings, std::size_t route, Cl
       call_(std::make_unique<UpstreamCall>(worker, settings_, route)) {}
 
 std::string Execution::head() const {
-  std::vector<std::string> drop;
-  std::vector<Header> extra = {{"Semel-Record", claim_.record.id.hex()},
-                               {"Semel-Attempt", std::to_string(claim_.record.attempt)}};
-  if (route_.forward_key == ForwardKey::none) {
-    drop = route_.key.aliases;
-    drop.push_back(route_.key.header);
-  } else if (!request_.key_in_header) {
-    extra.push_back({"Idempotency-Key", quoted_key(claim_.record.key)});
-  }
+  const Record& record = claim_.record;
+  KeyForwarding key = forward_key(route_, record.id, record.key, request_.key_in_header);
+  key.add.push_back({"Semel-Record", record.id.hex()});
+  key.add.push_back({"Semel-Attempt", std::to_string(record.attempt)});
   return upstream_head(request_.head, route_.key, call_->base_path(), {false, request_.body.size()},
-                       drop, extra);
+                       key.drop, key.add);
 }
 
 awaitable<void> Execution::run() {
@@ -257,8 +252,9 @@ awaitable<void> execute_unkeyed(const UnkeyedRequest& unkeyed, std::vector<Heade
   RouteMetrics& metrics = request.metrics(unkeyed.route);
   const RouteConfig& route = request.route(unkeyed.route);
   UpstreamCall call(request.worker, request.settings, unkeyed.route);
-  const std::string head = upstream_head(request.head(), route.key, call.base_path(),
-                                         {false, unkeyed.body.size()}, {}, {});
+  const std::string head =
+      upstream_head(request.head(), route.key, call.base_path(), {false, unkeyed.body.size()},
+                    unkeyed.key.drop, unkeyed.key.add);
   const auto sent = co_await call.send(head, unkeyed.body);
   auto received = UpstreamCall::Received::broken;
   if (std::holds_alternative<UpstreamCall::Sent>(sent)) {

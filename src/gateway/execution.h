@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "gateway/forward_key.h"
 #include "gateway/reply.h"
 #include "gateway/upstream_call.h"
 #include "semel/engine.h"
@@ -57,6 +58,7 @@ struct UnkeyedRequest {
   ClientRequest& request;
   std::size_t route;
   const RequestBody& body;
+  KeyForwarding key = {};  // what the executor is told of the key, if there is one
 };
 boost::asio::awaitable<void> execute_unkeyed(const UnkeyedRequest& unkeyed,
                                              std::vector<Header> extra);

@@ -2,12 +2,11 @@
 ran is not acknowledged. The store is made to fail from outside: the process may not write to files
 any more (a pipe carries its log)."""
 
-import resource
-
 import pytest
 
 from http_client import request_bytes
-from semel_harness import Gateway, assert_problem, assert_replay, eventually
+from semel_harness import (Gateway, assert_problem, assert_replay, break_store,
+                           eventually)
 
 BODY = {"amount": 100}
 
@@ -18,11 +17,6 @@ def gateway(start_gateway):
     return start_gateway({"name": "refuse", "path": "/refuse"},
                          {"name": "pass", "path": "/pass", "store_down": "pass"},
                          inherit_signals=True)
-
-
-def break_store(gateway):
-    limits = resource.prlimit(gateway.process.pid, resource.RLIMIT_FSIZE)
-    resource.prlimit(gateway.process.pid, resource.RLIMIT_FSIZE, (0, limits[1]))
 
 
 def test_new_work_is_refused_and_nothing_is_executed(gateway, upstream, key):

@@ -30,9 +30,11 @@ class PlainStore final : public Store {
 
   ModelStore& model() { return model_; }
   int swaps() const { return swaps_; }
+  int reads() const { return reads_; }
 
   boost::asio::awaitable<StoreResult<std::optional<Record>>> read(RecordId id) override {
     co_await time_.pause(kLane, kLatency);
+    ++reads_;
     if (down_) co_return std::unexpected(StoreUnavailable{"down"});
     co_return model_.read(id);
   }
@@ -89,6 +91,7 @@ class PlainStore final : public Store {
   bool exclusive_ = false;
   std::size_t body_bytes_max_ = 1 << 20;
   int swaps_ = 0;
+  int reads_ = 0;
 };
 
 }  // namespace semel::testing

@@ -6,6 +6,7 @@ import os
 import pathlib
 import queue
 import re
+import resource
 import shutil
 import signal
 import socket
@@ -286,6 +287,13 @@ def at_once(count, gateway, *args, **more):
     finally:
         for connection in connections:
             connection.close()
+
+
+def break_store(gateway):
+    """From now on it can write to no file. It must have been started with inherit_signals: SIGXFSZ
+    is ignored in Python and inherited, so that a write fails instead of killing."""
+    limits = resource.prlimit(gateway.process.pid, resource.RLIMIT_FSIZE)
+    resource.prlimit(gateway.process.pid, resource.RLIMIT_FSIZE, (0, limits[1]))
 
 
 def eventually(check, timeout=TIMEOUT, every=0.02):

@@ -291,10 +291,21 @@ TEST(Config, TheMemoryStoreHasNoPath) {
                           HasSubstr("store.path: has no effect with kind: memory")));
 }
 
+TEST(Config, EncryptionNeedsAFileOfKeys) {
+  EXPECT_EQ(config_of(with_top("encryption: {keys_file: /etc/semel/keys}")).store.keys_file,
+            "/etc/semel/keys");
+  EXPECT_EQ(config_of(with_top("workers: 1")).store.keys_file, "");
+  EXPECT_THAT(errors_of(with_top("encryption: {}")),
+              ElementsAre(HasSubstr("encryption.keys_file: required")));
+  EXPECT_THAT(errors_of(with_top("encryption: {keys_file: ''}")),
+              ElementsAre(HasSubstr("encryption.keys_file")));
+  EXPECT_THAT(errors_of(with_top("encryption: {key_file: a}")),
+              testing::Contains(HasSubstr("did you mean 'keys_file'")));
+}
+
 TEST(Config, RefusesWhatALaterVersionBrings) {
   for (const char* top : {"tls: {cert: a}",
                           "api: {listen: a}",
-                          "encryption: {keys_file: a}",
                           "hash_key_file: a",
                           "store_keys: digest",
                           "admin: {tokens_file: a}",
