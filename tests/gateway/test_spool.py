@@ -185,3 +185,18 @@ def test_memory_stays_flat_under_many_large_uploads(start_gateway, upstream):
     # All of them together are 160 MiB; a buffer of one piece each is about 10.
     if not SANITIZED:
         assert grown < 40 * 1024, f"{grown} KiB"
+
+
+def test_a_record_made_under_an_older_recipe_is_compared_under_that(start_gateway, upstream, key):
+    """Trap 21 with a body in a file: the recipe was `raw` when the record was made."""
+    route = {"path": "/up", "upstream": upstream.url}
+    gateway = start_gateway({**route, "fingerprint": {"body": "raw"}})
+    body = pattern(MIB)
+    one, two = ({"Content-Type": f"multipart/form-data; boundary={b}"} for b in ("one", "two"))
+    first = gateway.post("/up", form(b"one", body), key=key, headers=one)
+    assert gateway.reload(routes=[route])
+    assert_replay(gateway.post("/up", form(b"one", body), key=key, headers=one), first)
+    assert_problem(gateway.post("/up", form(b"two", body), key=key, headers=two), 422, "key-reused")
+    new = gateway.post("/up", form(b"one", body), key="new-" + key, headers=one)
+    assert_replay(gateway.post("/up", form(b"two", body), key="new-" + key, headers=two), new)
+    assert upstream.effects() == 2
