@@ -7,10 +7,13 @@ namespace asio = boost::asio;
 using asio::awaitable;
 
 AnswerKeeper::AnswerKeeper(Store& store, const RouteConfig& route, const Record& claim,
-                           bool may_spill)
+                           bool may_spill, std::optional<std::uint64_t> announced_bytes)
     : store_(store),
       stored_bytes_max_(route.max_stored_body),
-      spilled_bytes_max_(may_spill && store.features().chunks ? route.max_spilled_body : 0),
+      spilled_bytes_max_(may_spill && store.features().chunks &&
+                                 announced_bytes.value_or(0) <= route.max_spilled_body
+                             ? route.max_spilled_body
+                             : 0),
       id_(claim.id),
       token_(claim.token) {}
 

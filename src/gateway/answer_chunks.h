@@ -2,6 +2,7 @@
 
 #include <boost/asio/awaitable.hpp>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,8 +18,10 @@ namespace semel {
 // is omitted, never cut. Memory is bounded by max_stored_body and one chunk.
 class AnswerKeeper {
  public:
-  // With `may_spill` false (the answer is not going to be stored) no chunk is written.
-  AnswerKeeper(Store& store, const RouteConfig& route, const Record& claim, bool may_spill);
+  // With `may_spill` false (the answer is not going to be stored) no chunk is written, nor where
+  // its announced length is beyond max_spilled_body.
+  AnswerKeeper(Store& store, const RouteConfig& route, const Record& claim, bool may_spill,
+               std::optional<std::uint64_t> announced_bytes);
 
   boost::asio::awaitable<void> keep(std::string_view piece);
   // The body is whole. Afterwards what `answer` refers to is durable.

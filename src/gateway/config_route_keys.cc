@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "gateway/config_paths.h"
+#include "gateway/config_tls.h"
 
 namespace semel::config_file {
 namespace {
@@ -134,6 +135,8 @@ constexpr std::array kRouteKeys = std::to_array<Key<RouteDraft>>({
        read_profile(f, applied_already);
      }},
     {"upstream", read_upstream},
+    {"upstream_tls",
+     [](const Field& f, RouteDraft& d) { read_upstream_tls(f, d.config.upstream_tls); }},
     {"connect_timeout",
      [](const Field& f, RouteDraft& d) { f.read(d.config.connect_timeout, milliseconds(1)); }},
     {"upstream_timeout",

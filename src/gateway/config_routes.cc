@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "gateway/config_route_keys.h"
+#include "gateway/config_tls.h"
 
 namespace semel::config_file {
 namespace {
@@ -70,6 +71,7 @@ void check_route(const Field& route, const std::optional<Field>& defaults,
     route.at("upstream").error("required, like http://127.0.0.1:3000");
   }
   check_key(route.at("key"), draft);
+  check_upstream_tls(route, draft.config);
   const RouteConfig& config = draft.config;
   if (config.policy.max_execution < config.upstream_timeout) {
     route.at("max_execution")

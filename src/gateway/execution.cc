@@ -45,7 +45,8 @@ awaitable<bool> record_late(Gateway& gateway, const RouteConfig& route, const Cl
   const net::Response& response = call->response();
   Outcome outcome = outcome_of(route, claim, response, client_headers(response, true), {});
   outcome.reason += ", late";
-  AnswerKeeper keeper(gateway.store, route, claim.record, outcome.kind == OutcomeKind::final);
+  AnswerKeeper keeper(gateway.store, route, claim.record, outcome.kind == OutcomeKind::final,
+                      response.body_length());
   const std::string begun = call->take_body();
   co_await keeper.keep(begun);
   while (received == UpstreamCall::Received::stream) {
@@ -187,7 +188,8 @@ awaitable<void> Execution::stream() {
   const std::vector<Header> headers = client_headers(response, true);
   Outcome outcome = outcome_of(route_, claim_, response, headers, {});
   const bool begun = co_await gateway_.engine.begin_stream(claim_, response.status());
-  AnswerKeeper keeper(gateway_.store, route_, claim_.record, outcome.kind != OutcomeKind::retry);
+  AnswerKeeper keeper(gateway_.store, route_, claim_.record, outcome.kind != OutcomeKind::retry,
+                      response.body_length());
   AnswerStream answer_stream(gateway_, route_, *call_, begun ? client_ : nullptr, &keeper);
   const AnswerStream::End end = co_await answer_stream.run(headers, echo(claim_.record.key));
   if (end == AnswerStream::End::cut) {

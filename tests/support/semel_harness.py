@@ -58,6 +58,7 @@ class Gateway:
         self._inherit_signals = inherit_signals
         self._environment = {**os.environ, **(environment or {})}
         self._stderr_open = None
+        self.tls = None  # an ssl.SSLContext for its clients, where it speaks TLS
 
     # --- its life -------------------------------------------------------------------------------
 
@@ -107,8 +108,8 @@ class Gateway:
                 raise AssertionError(f"exit code {code} before ready\n{self.stderr_tail()}")
             if line == "ready":
                 break
-            if match := re.fullmatch(r"listening (http|admin) 127\.0\.0\.1:(\d+)", line):
-                found.setdefault(match[1], []).append(("127.0.0.1", int(match[2])))
+            if match := re.fullmatch(r"listening (https?|admin) 127\.0\.0\.1:(\d+)", line):
+                found.setdefault(match[1].rstrip("s"), []).append(("127.0.0.1", int(match[2])))
         self.addresses = found["http"]
         self.address, self.admin_address = found["http"][0], found["admin"][0]
 
@@ -205,7 +206,7 @@ class Gateway:
     # --- talking to it --------------------------------------------------------------------------
 
     def connect(self, **options):
-        return Connection(self.address, **options)
+        return Connection(self.address, **{"tls": self.tls, **options})
 
     def request(self, method, target, body=b"", source=None, **more):
         """One request on a connection of its own."""

@@ -303,12 +303,16 @@ TEST(ConfigRoute, ReadsUpstreams) {
   EXPECT_EQ(upstream("HTTP://api-1.internal_net").address, (HostPort{"api-1.internal_net", 80}));
   EXPECT_EQ(upstream("http://[fd00::1]:81/").address, (HostPort{"fd00::1", 81}));
   EXPECT_EQ(upstream("http://a/").base_path, "");
+  EXPECT_FALSE(upstream("http://a/").tls);
+  EXPECT_TRUE(upstream("https://a/").tls);
+  EXPECT_EQ(upstream("https://a/").address, (HostPort{"a", 443}));
+  EXPECT_EQ(upstream("https://a:444/b").address, (HostPort{"a", 444}));
   EXPECT_EQ(upstream("http://a/b/c/").base_path, "/b/c");
 }
 
 TEST(ConfigRoute, RefusesBadUpstreams) {
   const std::vector<std::pair<std::string, std::string>> cases = {
-      {"https://a", "uses https, which is not in this version of semel"},
+      {"https://", "has no valid host"},
       {"a:3000", "is not an upstream; write http://host:port"},
       {"ftp://a", "is not an upstream"},
       {"http://", "has no valid host"},
