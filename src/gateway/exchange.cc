@@ -8,6 +8,7 @@
 #include "core/canonical_json.h"
 #include "core/content_digest.h"
 #include "gateway/execution.h"
+#include "gateway/prober.h"
 #include "gateway/replay.h"
 #include "gateway/request_key.h"
 
@@ -120,6 +121,7 @@ class Exchange {
   awaitable<Admission> admit() const;
   awaitable<void> answer(Admission admission);
   awaitable<void> busy(admission::Busy busy);
+  awaitable<void> outcome_unknown_of(Record record);
   awaitable<void> store_down(StoreUnavailable unavailable);
   awaitable<void> run_claim(Claim claim);
   void count(RequestResult result) { request_.metrics(route_index_).count(result); }
@@ -135,6 +137,7 @@ class Exchange {
   std::optional<RequestBody> body_;
   Recipe recipe_;
   Fingerprint fingerprint_;
+  bool probed_ = false;
   std::optional<std::chrono::steady_clock::time_point> wait_until_;
 };
 
@@ -407,9 +410,8 @@ awaitable<void> Exchange::answer(Admission admission) {
                     .new_key_safe = true,
                     .differs = std::move(mismatch->differs)};
     co_await send_problem(request_, problem, &route_, echo(*key_));
-  } else if (std::holds_alternative<admission::OutcomeUnknown>(admission)) {
-    count(RequestResult::unknown);
-    co_await send_problem(request_, outcome_unknown(), &route_, echo(*key_));
+  } else if (auto* unknown = std::get_if<admission::OutcomeUnknown>(&admission)) {
+    co_await outcome_unknown_of(std::move(unknown->record));
   } else if (auto* unavailable = std::get_if<StoreUnavailable>(&admission)) {
     co_await store_down(std::move(*unavailable));
   } else {
@@ -444,6 +446,20 @@ awaitable<void> Exchange::run_claim(Claim claim) {
     request_.keep_alive = false;
     co_await execution.give_up();
   }
+}
+
+awaitable<void> Exchange::outcome_unknown_of(Record record) {
+  if (route_.policy.unknown == UnknownPolicy::probe && !probed_) {
+    probed_ = true;  // once a request: its answer may be about an attempt of our own
+    if (co_await gateway_.prober->ask(request_.worker, request_.settings, route_index_,
+                                      std::move(record), *key_)) {
+      Admission again = co_await gateway_.engine.admit(ask());
+      co_await answer(std::move(again));
+      co_return;
+    }
+  }
+  count(RequestResult::unknown);
+  co_await send_problem(request_, outcome_unknown(), &route_, echo(*key_));
 }
 
 // Somebody executes this very request. One deadline holds over all the looks it takes.

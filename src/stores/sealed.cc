@@ -7,7 +7,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <utility>
@@ -22,8 +21,6 @@ namespace {
 namespace asio = boost::asio;
 
 constexpr std::size_t kKeyFileBytesMax = 1 << 20;
-// What a seal adds to a record at most: key id, nonce, tag.
-constexpr std::size_t kSealBytesMax = 256;
 
 // What the seal is for: these may not be put in one another's place.
 std::string associated(std::string_view what, const RecordId& id, const Token& token) {
@@ -147,13 +144,9 @@ StoreResult<void> SealedStore::open(Record& record) const {
   return {};
 }
 
-void SealedStore::open_what_is_alive(std::vector<Record>& records) const {
-  for (Record& record : records) {
-    const bool alive = record.state == State::queued || record.state == State::in_progress ||
-                       record.state == State::unknown;
-    // One that does not open stays sealed: whoever needs what is in it reads it, and is told.
-    if (alive) (void)open(record);
-  }
+void SealedStore::open_what_opens(std::vector<Record>& records) const {
+  // One that does not open stays sealed: whoever needs what is in it reads it, and is told.
+  for (Record& record : records) (void)open(record);
 }
 
 asio::awaitable<StoreResult<std::optional<Record>>> SealedStore::read(RecordId id) {
@@ -180,14 +173,14 @@ asio::awaitable<SwapResult> SealedStore::swap(RecordId id, Version expected,
 
 asio::awaitable<StoreResult<std::vector<Record>>> SealedStore::sweep(Time now, std::size_t limit) {
   auto records = co_await inner_->sweep(now, limit);
-  if (records) open_what_is_alive(*records);
+  if (records) open_what_opens(*records);
   co_return records;
 }
 
 asio::awaitable<StoreResult<ScanPage>> SealedStore::scan(std::optional<RecordId> after,
                                                          std::size_t limit) {
   auto page = co_await inner_->scan(after, limit);
-  if (page) open_what_is_alive(page->records);
+  if (page) open_what_opens(page->records);
   co_return page;
 }
 
@@ -220,12 +213,6 @@ asio::awaitable<StoreResult<std::optional<std::string>>> SealedStore::get_chunk(
 
 asio::awaitable<StoreResult<void>> SealedStore::drop_chunks(RecordId id, Token token) {
   co_return co_await inner_->drop_chunks(id, token);
-}
-
-StoreFeatures SealedStore::features() const {
-  StoreFeatures features = inner_->features();
-  features.record_bytes_max -= std::min(features.record_bytes_max, kSealBytesMax);
-  return features;
 }
 
 }  // namespace semel

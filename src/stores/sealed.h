@@ -22,8 +22,8 @@ std::expected<SealingKeys, std::string> read_sealing_keys(const std::filesystem:
 // place does not open. A record that cannot be opened (its key is not in the file, its bytes were
 // changed) is StoreUnavailable with `unreadable`, never absent, and stays as it is.
 //
-// sweep() and scan() leave completed, released and tombstone records sealed: what they are needed
-// for works without the key. A sealed record that is swapped is passed on as it is.
+// sweep() and scan() give such a record sealed: expiry works without the key. A sealed record that
+// is swapped is passed on as it is.
 class SealedStore final : public Store {
  public:
   SealedStore(std::unique_ptr<Store> inner, SealingKeys keys);
@@ -43,7 +43,7 @@ class SealedStore final : public Store {
   boost::asio::awaitable<StoreResult<std::optional<std::string>>> get_chunk(
       RecordId id, Token token, std::uint32_t index) override;
   boost::asio::awaitable<StoreResult<void>> drop_chunks(RecordId id, Token token) override;
-  StoreFeatures features() const override;
+  StoreFeatures features() const override { return inner_->features(); }
   StoreStats stats() const override { return inner_->stats(); }
   std::optional<std::string> trouble() const override { return inner_->trouble(); }
 
@@ -51,7 +51,7 @@ class SealedStore final : public Store {
   std::shared_ptr<const SealingKeys> keys() const;
   void close(Record& record) const;
   StoreResult<void> open(Record& record) const;
-  void open_what_is_alive(std::vector<Record>& records) const;
+  void open_what_opens(std::vector<Record>& records) const;
 
   std::unique_ptr<Store> inner_;
   mutable std::mutex mutex_;

@@ -85,7 +85,7 @@ def test_without_its_key_nothing_is_executed_and_the_record_stays(start_gateway,
     gateway.restart()
     problem = assert_problem(gateway.post(path, json=BODY, key=key), 503, "store-unavailable")
     assert not problem["new_key_safe"]
-    assert "is sealed with key 'k1', which is not in keys_file" in gateway.stderr()
+    eventually(lambda: "is sealed with key 'k1', which is not in keys_file" in gateway.stderr())
     assert upstream.effects(key) == 1
     assert gateway.post(path, json=BODY, key="other-" + key).status == 200
     write_keys(keys_file, "k2", "k1")

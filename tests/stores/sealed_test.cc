@@ -142,7 +142,7 @@ TEST(SealedStore, WhatExpiresNeedsNoKey) {
   EXPECT_EQ((*bench.read(id_of(1)))->answer.body, completion_of(id_of(1), kThen).answer.body);
 }
 
-TEST(SealedStore, WhatIsAliveIsOpenedForTheSweeper) {
+TEST(SealedStore, WhatOpensIsOpenedForTheSweeper) {
   Bench bench(kFirstKey);
   Record queued = claim_of(id_of(1));
   queued.state = State::queued;

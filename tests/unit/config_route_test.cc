@@ -283,10 +283,7 @@ TEST(ConfigRoute, BoundsWhatIsSpilled) {
 }
 
 TEST(ConfigRoute, RefusesWhatALaterVersionBrings) {
-  for (const char* members :
-       {"mode: observe", "profile: adyen", "in_progress: accept", "completes: executor",
-        "unknown: probe", "probe: {url: a}", "resource: {type: a}", "reauthorize: http://a",
-        "limits: {in_flight: 1}", "webhook: {provider: stripe}"}) {
+  for (const char* members : {"completes: executor", "webhook: {provider: stripe}"}) {
     EXPECT_THAT(errors_of(with_route(members)),
                 ElementsAre(HasSubstr("not in this version of semel")))
         << members;
