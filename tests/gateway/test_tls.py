@@ -240,6 +240,20 @@ def test_a_certificate_of_another_authority_is_refused(asking, certificates, ups
     assert upstream.arrived() == 0
 
 
+@pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
+def test_sessions_are_resumed_but_not_where_a_certificate_is_to_be_looked_at(
+        gateway, asking, certificates, upstream, version):
+    for server, resumed in ((gateway, True), (asking, False)):
+        context = certificates.ca.client_context(certificates.client)
+        context.maximum_version = version
+        with server.connect(tls=context) as first:
+            assert first.request("GET", "/x").status == 200
+            session = first.socket.session
+        with socket.create_connection(server.address) as plain:
+            with context.wrap_socket(plain, server_hostname="semel.test", session=session) as again:
+                assert again.session_reused is resumed
+
+
 def test_a_clients_certificate_is_optional_by_default(asking, certificates, upstream):
     for context in (certificates.ca.client_context(),
                     certificates.ca.client_context(certificates.client)):
