@@ -216,8 +216,11 @@ awaitable<std::optional<Admission>> Engine::Impl::admit_known(event::Claim claim
   bool has_room = false;
   for (;;) {
     if (known) {
-      claim.compared =
-          known->recipe == claim.recipe ? claim.fingerprint : ask.fingerprint_under(known->recipe);
+      if (known->recipe == claim.recipe) {
+        claim.compared = claim.fingerprint;
+      } else {
+        claim.compared = co_await ask.fingerprint_under(known->recipe);
+      }
       claim.holder = holder_of(*known);
     }
     const Time now = clock.now();
