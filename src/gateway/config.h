@@ -94,7 +94,7 @@ struct FingerprintConfig {
 
 enum class ScopeKind { operation, path, tenant };
 enum class ForwardKey { as_is, derived, none };
-enum class InProgress { conflict, wait };
+enum class InProgress { conflict, wait, accept };
 enum class StoreDown { refuse, pass };
 
 struct RouteConfig {

@@ -17,6 +17,9 @@ Gateway::Gateway(LogKeys keys, Store& store_in, Metrics& metrics_in, Clock& cloc
       observer(metrics, keys),
       store(store_in),
       clock(clock_in),
-      engine(store, clock, tokens_in, observer, engine_options(std::move(owner))) {}
+      engine(store, clock, tokens_in, observer, engine_options(std::move(owner))),
+      background(*this) {
+  engine.hand_queued_to([this](QueuedWork work) { background.resume(work); });
+}
 
 }  // namespace semel

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "gateway/background.h"
 #include "gateway/log.h"
 #include "gateway/metrics.h"
 #include "semel/clock.h"
@@ -24,6 +25,7 @@ struct Gateway {
   Store& store;
   Clock& clock;
   Engine engine;
+  Background background;
 
   std::atomic<std::size_t> connections = 0;
   std::atomic<std::size_t> active = 0;          // requests being handled, waiting ones too
