@@ -49,6 +49,12 @@ struct AddressRange {
   std::string text;
 };
 
+struct AdminConfig {
+  HostPort listen{"127.0.0.1", 9090};
+  std::string tokens_file;  // "": one token is generated beside the data
+  bool operator==(const AdminConfig&) const = default;
+};
+
 enum class TenantSource { none, authorization, header };
 struct TenantConfig {
   TenantSource from = TenantSource::none;
@@ -97,6 +103,12 @@ enum class ForwardKey { as_is, derived, none };
 enum class InProgress { conflict, wait, accept };
 enum class StoreDown { refuse, pass };
 
+// How the executor is asked about an unknown outcome. The URL's target has placeholders.
+struct ProbeConfig {
+  Url url;
+  Duration timeout = std::chrono::seconds(2);
+};
+
 struct RouteConfig {
   std::string name;                  // the operation
   std::vector<std::string> aliases;  // names it had before
@@ -115,7 +127,8 @@ struct RouteConfig {
   InProgress in_progress = InProgress::conflict;
   Duration wait_timeout = std::chrono::seconds(5);
   OutcomeRules outcomes = OutcomeRules::standard();
-  Policy policy;  // unknown, on_retry, lease, max_execution, ttl, tombstone, hold_for, …
+  Policy policy;      // unknown, on_retry, lease, max_execution, ttl, tombstone, hold_for, …
+  ProbeConfig probe;  // with policy.unknown: probe
   std::size_t max_request_body = 8 * 1024 * 1024;
   std::size_t max_stored_body = 1024 * 1024;
   std::vector<std::string> replay_headers_deny;   // lower case
@@ -135,7 +148,7 @@ struct Config {
   std::optional<net::TlsServerFiles> tls;  // nullopt: plain HTTP
   unsigned workers = 0;                    // 0: one a core
   std::string name_space = "default";
-  HostPort admin{"127.0.0.1", 9090};
+  AdminConfig admin;
   StoreConfig store;
   std::vector<AddressRange> trusted_proxies;
   TenantConfig tenant;

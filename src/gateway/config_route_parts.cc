@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "gateway/probe_url.h"
+
 namespace semel::config_file {
 namespace {
 
@@ -105,6 +107,26 @@ constexpr std::array kReplayHeadersKeys = std::to_array<Key<RouteConfig>>({
                  RouteConfig& out) { read_lower_case_header_names(f, out.replay_headers_allow); }},
 });
 
+void read_probe_url(const Field& field, Url& out) {
+  const std::optional<std::string> text = field.text();
+  if (!text) return;
+  Parsed<Url> url = parse_url(*text);
+  const std::string wrong = url ? probe_target_error(url->target) : url.error();
+  if (!wrong.empty()) {
+    field.bad_value(wrong);
+    return;
+  }
+  out = *std::move(url);
+}
+
+constexpr std::array kProbeKeys = std::to_array<Key<ProbeConfig>>({
+    {"url", [](const Field& f, ProbeConfig& out) { read_probe_url(f, out.url); }},
+    {"timeout",
+     [](const Field& f, ProbeConfig& out) {
+       f.read(out.timeout, std::chrono::milliseconds(1), std::chrono::minutes(5));
+     }},
+});
+
 void read_error_status(const Field& field, int& out) {
   std::size_t status = static_cast<std::size_t>(out);
   field.read_count(status, 400, 599);
@@ -158,6 +180,10 @@ void read_fingerprint(const Field& field, FingerprintConfig& out) {
 
 void read_replay_headers(const Field& field, RouteConfig& out) {
   read_mapping(field, kReplayHeadersKeys, out);
+}
+
+void read_probe(const Field& field, ProbeConfig& out) {
+  read_mapping(field, kProbeKeys, out);
 }
 
 void read_statuses(const Field& field, RouteConfig& out) {

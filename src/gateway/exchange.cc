@@ -7,6 +7,7 @@
 #include "core/content_digest.h"
 #include "gateway/execution.h"
 #include "gateway/prefer.h"
+#include "gateway/prober.h"
 #include "gateway/queued_request.h"
 #include "gateway/replay.h"
 #include "gateway/request_key.h"
@@ -120,6 +121,7 @@ class Exchange {
 
   awaitable<void> answer(Admission admission);
   awaitable<void> busy(admission::Busy busy);
+  awaitable<void> outcome_unknown_of(Record record);
   awaitable<void> store_down(StoreUnavailable unavailable);
   awaitable<void> run_claim(Claim claim);
   awaitable<void> queued(admission::Queued queued);
@@ -140,6 +142,7 @@ class Exchange {
   Fingerprint fingerprint_;
   Preferences preferences_;
   std::optional<Background::Place> place_;  // there, if the request is to be queued
+  bool probed_ = false;
   std::optional<std::chrono::steady_clock::time_point> wait_until_;
 };
 
@@ -153,9 +156,7 @@ awaitable<void> Exchange::run() {
   take_fingerprint();
   if (!co_await find_key_after_body()) co_return;
   if (!co_await find_preference()) co_return;
-  Ask asked = ask();
-  if (place_) asked.request = to_be_queued();
-  Admission admission = co_await gateway_.engine.admit(std::move(asked));
+  Admission admission = co_await gateway_.engine.admit(ask());
   co_await answer(std::move(admission));
 }
 
@@ -351,6 +352,7 @@ Ask Exchange::ask() const {
   ask.fingerprint = fingerprint_;
   ask.fingerprint_under = [this](const Recipe& recipe) { return make_fingerprint(recipe, view()); };
   ask.wants_handle = route_.in_progress == InProgress::accept;
+  if (place_) ask.request = to_be_queued();
   ask.trace = request_.message.field("traceparent").value_or("");
   return ask;
 }
@@ -375,9 +377,8 @@ awaitable<void> Exchange::answer(Admission admission) {
                     .new_key_safe = true,
                     .differs = std::move(mismatch->differs)};
     co_await send_problem(request_, problem, &route_, echo(*key_));
-  } else if (std::holds_alternative<admission::OutcomeUnknown>(admission)) {
-    count(RequestResult::unknown);
-    co_await send_problem(request_, outcome_unknown(), &route_, echo(*key_));
+  } else if (auto* unknown = std::get_if<admission::OutcomeUnknown>(&admission)) {
+    co_await outcome_unknown_of(std::move(unknown->record));
   } else if (auto* unavailable = std::get_if<StoreUnavailable>(&admission)) {
     co_await store_down(std::move(*unavailable));
   } else {
@@ -409,6 +410,20 @@ awaitable<void> Exchange::queued(admission::Queued queued) {
   count(RequestResult::accepted);
   gateway_.background.add({queued.record.id, queued.record.token}, std::move(*place_));
   co_await send_accepted(request_, *key_, tenant_, queued.record, true);
+}
+
+awaitable<void> Exchange::outcome_unknown_of(Record record) {
+  if (route_.policy.unknown == UnknownPolicy::probe && !probed_) {
+    probed_ = true;  // once a request: its answer may be about an attempt of our own
+    if (co_await gateway_.prober->ask(request_.worker, request_.settings, route_index_,
+                                      std::move(record), *key_)) {
+      Admission again = co_await gateway_.engine.admit(ask());
+      co_await answer(std::move(again));
+      co_return;
+    }
+  }
+  count(RequestResult::unknown);
+  co_await send_problem(request_, outcome_unknown(), &route_, echo(*key_));
 }
 
 // Somebody executes this very request. One deadline holds over all the looks it takes.

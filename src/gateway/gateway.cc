@@ -1,5 +1,7 @@
 #include "gateway/gateway.h"
 
+#include "gateway/prober.h"
+
 namespace semel {
 namespace {
 
@@ -18,8 +20,14 @@ Gateway::Gateway(LogKeys keys, Store& store_in, Metrics& metrics_in, Clock& cloc
       store(store_in),
       clock(clock_in),
       engine(store, clock, tokens_in, observer, engine_options(std::move(owner))),
-      background(*this) {
+      background(*this),
+      prober(std::make_unique<Prober>(*this)) {
   engine.hand_queued_to([this](QueuedWork work) { background.resume(work); });
+  observer.became_unknown = [this](const Record& record, Time now) {
+    prober->became_unknown(record, now);
+  };
 }
+
+Gateway::~Gateway() = default;
 
 }  // namespace semel
