@@ -6,6 +6,7 @@
 #include <boost/json.hpp>
 
 #include "core/base64.h"
+#include "gateway/caller.h"
 #include "gateway/config_values.h"
 #include "gateway/handle.h"
 #include "gateway/replay.h"
@@ -214,11 +215,10 @@ awaitable<void> send_accepted(ClientRequest& request, std::string_view key, std:
 }
 
 awaitable<void> serve_status(ClientRequest& request) {
-  auto tenant = find_tenant(request.settings->config.tenant, request.message,
-                            request.forwarded.from_trusted_proxy);
-  if (!tenant) {
-    Problem problem{.code = Code::tenant_unknown, .detail = std::move(tenant.error())};
-    co_await send_problem(request, problem, nullptr);
+  std::optional<Caller> caller = find_caller(request);
+  if (!caller) caller.emplace(co_await ask_caller(request));
+  if (!*caller) {
+    co_await send_problem(request, caller->error(), nullptr);
     co_return;
   }
   const auto wait = wait_of(request.target.query);
@@ -233,7 +233,7 @@ awaitable<void> serve_status(ClientRequest& request) {
     co_await not_found(request);
     co_return;
   }
-  StatusLook look(request, *handle, std::move(*tenant), *wait);
+  StatusLook look(request, *handle, std::move(**caller), *wait);
   co_await look.run();
 }
 

@@ -142,7 +142,7 @@ def test_a_file_that_is_no_configuration(config, text):
 
 
 @pytest.mark.parametrize("line", [
-    "tls: {cert: a.pem, key: b.pem}", "api: {listen: '127.0.0.1:0'}", "encryption: {keys_file: k}",
+    "api: {listen: '127.0.0.1:0'}", "encryption: {keys_file: k}",
     "hash_key_file: k",
 ])
 def test_a_later_feature_at_the_top_is_not_in_this_version(config, line):
@@ -150,9 +150,8 @@ def test_a_later_feature_at_the_top_is_not_in_this_version(config, line):
 
 
 @pytest.mark.parametrize("line", [
-    "mode: observe", "unknown: probe",
-    "completes: executor", "reauthorize: 'http://127.0.0.1:1/'", "max_spilled_body: 1GiB",
-    "webhook: {provider: stripe, secrets: [s]}", "probe: {url: 'http://127.0.0.1:1/'}",
+    "mode: observe", "completes: executor", "reauthorize: 'http://127.0.0.1:1/'", "max_spilled_body: 1GiB",
+    "webhook: {provider: stripe, secrets: [s]}",
     "limits: {live_keys: 10}",
 ])
 def test_a_later_feature_of_a_route_is_not_in_this_version(config, line):
