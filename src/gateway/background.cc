@@ -107,7 +107,7 @@ awaitable<void> Background::execute(Worker& worker, QueuedWork work) {
     co_return;
   }
   Record& record = **found;
-  const auto request = decode_queued_request(record.request);
+  auto request = decode_queued_request(record.request);
   const SettingsPtr settings = worker.settings();
   const auto route = request ? find_route(settings->config, request->route) : std::nullopt;
   if (!route) {
@@ -126,9 +126,9 @@ awaitable<void> Background::execute(Worker& worker, QueuedWork work) {
 
   settings->metrics[*route]->count(RequestResult::executed);
   const std::vector<net::Field> fields = fields_of(*request);
-  const KeyedRequest keyed{{request->method, request->target, fields, request->forwarded},
-                           request->body,
-                           request->key_in_header};
+  const RequestBody body(gateway_.spool, std::move(request->body));
+  const KeyedRequest keyed{
+      {request->method, request->target, fields, request->forwarded}, body, request->key_in_header};
   Execution execution(worker, settings, *route, std::move(*claim), keyed, nullptr);
   co_await execution.run_to_end();
 }

@@ -14,13 +14,14 @@ EngineOptions engine_options(Owner owner) {
 }  // namespace
 
 Gateway::Gateway(LogKeys keys, Store& store_in, Metrics& metrics_in, Clock& clock_in,
-                 TokenSource& tokens_in, Owner owner)
+                 TokenSource& tokens_in, Owner owner, std::string spool_directory)
     : metrics(metrics_in),
       observer(metrics, keys),
       store(store_in),
       clock(clock_in),
       engine(store, clock, tokens_in, observer, engine_options(std::move(owner))),
       background(*this),
+      spool(std::move(spool_directory)),
       prober(std::make_unique<Prober>(*this)) {
   engine.hand_queued_to([this](QueuedWork work) { background.resume(work); });
   observer.became_unknown = [this](const Record& record, Time now) {

@@ -142,7 +142,7 @@ def test_a_file_that_is_no_configuration(config, text):
 
 
 @pytest.mark.parametrize("line", [
-    "api: {listen: '127.0.0.1:0'}", "encryption: {keys_file: k}",
+    "api: {listen: '127.0.0.1:0'}",
     "hash_key_file: k",
 ])
 def test_a_later_feature_at_the_top_is_not_in_this_version(config, line):
@@ -150,7 +150,8 @@ def test_a_later_feature_at_the_top_is_not_in_this_version(config, line):
 
 
 @pytest.mark.parametrize("line", [
-    "mode: observe", "completes: executor", "reauthorize: 'http://127.0.0.1:1/'", "max_spilled_body: 1GiB",
+    "mode: observe",
+    "completes: executor", "reauthorize: 'http://127.0.0.1:1/'",
     "webhook: {provider: stripe, secrets: [s]}",
     "limits: {live_keys: 10}",
 ])

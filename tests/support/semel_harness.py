@@ -45,7 +45,8 @@ class Gateway:
 
     live = []  # for the failure report
 
-    def __init__(self, routes, store="embedded", inherit_signals=False, **top):
+    def __init__(self, routes, store="embedded", inherit_signals=False,
+                 environment=None, **top):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="semel-test-"))
         self.config = {"listen": "127.0.0.1:0", "admin": {"listen": "127.0.0.1:0"}, "workers": 2,
                        "store": STORES[store](self.folder), "tenant": {"from": "none"},
@@ -55,6 +56,7 @@ class Gateway:
         self.address = self.admin_address = None
         self.ready_seconds = None
         self._inherit_signals = inherit_signals
+        self._environment = {**os.environ, **(environment or {})}
         self._stderr_open = None
         self.tls = None  # an ssl.SSLContext for its clients, where it speaks TLS
 
@@ -67,7 +69,7 @@ class Gateway:
         self.process = subprocess.Popen(
             [binary(), "serve", "--config", str(config_path)], cwd=self.folder,
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-            restore_signals=not self._inherit_signals)
+            env=self._environment, restore_signals=not self._inherit_signals)
         Gateway.live.append(self)
         lines = queue.Queue()
         self._pumps = [threading.Thread(target=self._pump_stdout, args=(self.process, lines)),
