@@ -115,7 +115,7 @@ struct FingerprintConfig {
 enum class StoreKeys { plain, digest };
 enum class ScopeKind { operation, path, tenant };
 enum class ForwardKey { as_is, derived, none };
-enum class InProgress { conflict, wait };
+enum class InProgress { conflict, wait, accept };
 enum class StoreDown { refuse, pass };
 
 // Per tenant and operation; 0: no limit.

@@ -6,8 +6,8 @@ namespace semel {
 namespace {
 
 constexpr std::array<const char*, kRequestResults> kResultNames = {
-    "executed", "replayed", "waited", "conflict", "mismatch",
-    "expired",  "unknown",  "passed", "refused",  "failed"};
+    "executed", "replayed", "waited",  "conflict", "mismatch", "expired",
+    "unknown",  "passed",   "refused", "failed",   "accepted"};
 
 constexpr std::array<const char*, kLimits> kLimitNames = {"new_keys", "live_keys", "in_flight"};
 

@@ -21,11 +21,12 @@ enum class RequestResult {
   mismatch,
   expired,
   unknown,
-  passed,   // no key: plain proxying
-  refused,  // bad key, unknown tenant, too large, overloaded, store down
-  failed,   // plain proxying: no answer from the upstream
+  passed,    // no key: plain proxying
+  refused,   // bad key, unknown tenant, too large, overloaded, store down
+  failed,    // plain proxying: no answer from the upstream
+  accepted,  // 202: queued, or in progress where the route accepts duplicates
 };
-inline constexpr std::size_t kRequestResults = 10;
+inline constexpr std::size_t kRequestResults = 11;
 // A tenant's limits, as counted when one is exceeded: new_keys, live_keys, in_flight.
 inline constexpr std::size_t kLimits = 3;
 

@@ -53,8 +53,10 @@ Server::Server(Config config, Trust trust, std::unique_ptr<Metrics> metrics,
                                          tokens_, Owner{host_name(), random_number()},
                                          spool_directory(settings_->config.store))) {
   gateway_->limits.count_live(counts_live(settings_->config));
+  gateway_->background.set_limit(settings_->config.limits.in_flight);
   for (unsigned i = 0; i < worker_count(settings_->config); ++i) {
     workers_.push_back(std::make_unique<Worker>(*gateway_, settings_));
+    gateway_->background.attach(*workers_.back());
   }
 }
 
@@ -136,6 +138,7 @@ asio::awaitable<void> Server::reload(Config wanted, Trust trust) {
                                                std::move(trust), *metrics_);
   gateway_->limits.count_live(counts_live(settings_->config));
   for (auto& worker : workers_) co_await worker->adopt(settings_);
+  gateway_->background.set_limit(settings_->config.limits.in_flight);
   metrics_->reloaded(true);
   log_event(LogLevel::info, "configuration loaded", {{"file", settings_->config.file}});
   if (!restart.empty()) {

@@ -150,7 +150,7 @@ def test_a_later_feature_at_the_top_is_not_in_this_version(config, line):
 
 
 @pytest.mark.parametrize("line", [
-    "mode: observe", "in_progress: accept",
+    "mode: observe",
     "completes: executor", "reauthorize: 'http://127.0.0.1:1/'",
     "webhook: {provider: stripe, secrets: [s]}",
     "limits: {live_keys: 10}",
