@@ -50,6 +50,7 @@ struct Replay {
 };
 struct Mismatch {
   std::vector<std::string> differs;
+  Record record;  // of the request that used the key
 };
 struct Busy {
   Record record;
@@ -58,7 +59,9 @@ struct OutcomeUnknown {
   Record record;
 };
 struct Expired {};
-struct VersionChanged {};
+struct VersionChanged {
+  Record record;
+};
 }  // namespace admission
 using Admission = std::variant<admission::Execute, admission::Replay, admission::Mismatch,
                                admission::Busy, admission::OutcomeUnknown, admission::Expired,

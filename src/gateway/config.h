@@ -92,6 +92,12 @@ struct FingerprintConfig {
 
 enum class ScopeKind { operation, path, tenant };
 enum class ForwardKey { as_is, derived, none };
+enum class Mode { enforce, observe };
+// What an execution makes, for people to find: see resource.h.
+struct ResourceConfig {
+  std::string type;
+  std::string id;
+};
 enum class InProgress { conflict, wait };
 enum class StoreDown { refuse, pass };
 
@@ -100,6 +106,7 @@ struct RouteConfig {
   std::vector<std::string> aliases;  // names it had before
   std::string path;                  // exact; {id} is one segment; a trailing /* is a prefix
   std::vector<std::string> methods = {"POST", "PATCH"};
+  Mode mode = Mode::enforce;
   std::vector<Upstream> upstreams;
   Duration connect_timeout = std::chrono::seconds(2);
   Duration upstream_timeout = std::chrono::seconds(30);
@@ -118,6 +125,8 @@ struct RouteConfig {
   std::vector<std::string> replay_headers_deny;   // lower case
   std::vector<std::string> replay_headers_allow;  // lower case; wins over every deny list
   std::string replayed_header = "Idempotency-Replayed";
+  ResourceConfig resource;
+  std::optional<Url> reauthorize;
   StoreDown store_down = StoreDown::refuse;
   int status_mismatch = 422;
   int status_in_progress = 409;

@@ -36,6 +36,10 @@ Metrics::Metrics() {
                .Name("semel_weak_keys_total")
                .Help("New keys too short to be unguessable and collision-free")
                .Register(registry_);
+  observed_ = &prometheus::BuildCounter()
+                   .Name("semel_observed_total")
+                   .Help("Requests of routes in mode observe, by what enforcing would have done")
+                   .Register(registry_);
   swap_seconds_ = &prometheus::BuildHistogram()
                        .Name("semel_store_swap_seconds")
                        .Help(
@@ -79,6 +83,44 @@ Metrics::Metrics() {
       .Set(1);
 }
 
+std::string_view to_string(Observed would) {
+  switch (would) {
+    case Observed::executed:
+      return "executed";
+    case Observed::passed:
+      return "passed";
+    case Observed::replayed:
+      return "replayed";
+    case Observed::waited:
+      return "waited";
+    case Observed::conflict:
+      return "conflict";
+    case Observed::mismatch:
+      return "mismatch";
+    case Observed::expired:
+      return "expired";
+    case Observed::unknown:
+      return "unknown";
+    case Observed::key_missing:
+      return "key-missing";
+    case Observed::key_invalid:
+      return "key-invalid";
+    case Observed::tenant_unknown:
+      return "tenant-unknown";
+    case Observed::too_large:
+      return "body-too-large";
+    case Observed::store_unavailable:
+      return "store-unavailable";
+    case Observed::unseen:
+      return "unseen";
+  }
+  return "";
+}
+
+void RouteMetrics::observed(Observed would) {
+  observed_->Add({{"route", name_}, {"would", std::string(to_string(would))}}).Increment();
+}
+
 RouteMetrics& Metrics::route(const std::string& name) {
   const std::lock_guard lock(routes_mutex_);
   const auto [found, added] = routes_.try_emplace(name);
@@ -89,6 +131,8 @@ RouteMetrics& Metrics::route(const std::string& name) {
     }
     route.upstream_seconds_ = &upstream_->Add({{"route", name}}, kSeconds);
     route.weak_keys_ = &weak_->Add({{"route", name}});
+    route.observed_ = observed_;
+    route.name_ = name;
   }
   return route;
 }

@@ -27,6 +27,25 @@ enum class RequestResult {
 };
 inline constexpr std::size_t kRequestResults = 10;
 
+// What an enforcing route would have done with a request that was observed.
+enum class Observed {
+  executed,
+  passed,  // no key: plain proxying
+  replayed,
+  waited,
+  conflict,
+  mismatch,
+  expired,
+  unknown,
+  key_missing,
+  key_invalid,
+  tenant_unknown,
+  too_large,
+  store_unavailable,
+  unseen,  // cannot be said
+};
+std::string_view to_string(Observed would);
+
 // The counters of one route. Thread-safe.
 class RouteMetrics {
  public:
@@ -36,12 +55,16 @@ class RouteMetrics {
   }
   void upstream_took(double seconds) { upstream_seconds_->Observe(seconds); }
   void weak_key() { weak_keys_->Increment(); }
+  void observed(Observed would);
 
  private:
   friend class Metrics;
   std::array<prometheus::Counter*, kRequestResults> results_{};
   prometheus::Histogram* upstream_seconds_ = nullptr;
   prometheus::Counter* weak_keys_ = nullptr;
+  // Made as they are needed: most routes are not observed.
+  prometheus::Family<prometheus::Counter>* observed_ = nullptr;
+  std::string name_;
 };
 
 // The counters behind /metrics (SPEC 16). Thread-safe.
@@ -75,6 +98,7 @@ class Metrics {
   prometheus::Family<prometheus::Counter>* requests_;
   prometheus::Family<prometheus::Histogram>* upstream_;
   prometheus::Family<prometheus::Counter>* weak_;
+  prometheus::Family<prometheus::Counter>* observed_;
   std::mutex routes_mutex_;
   std::map<std::string, RouteMetrics> routes_;
   prometheus::Histogram* swap_seconds_;

@@ -27,6 +27,7 @@ bool is_worth_retrying(Code code) {
     case Code::outcome_unknown:
     case Code::store_unavailable:
     case Code::overloaded:
+    case Code::authorization_unavailable:
       return true;
     default:
       return false;
