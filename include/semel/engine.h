@@ -32,6 +32,10 @@ struct Ask {
   // store, and only when that recipe is another one.
   std::function<Fingerprint(const Recipe&)> fingerprint_under;
   std::string trace;
+  // The record gets a handle, so that whoever asks again can be pointed at its status.
+  bool wants_handle = false;
+  // Not empty: it is kept in the record, and executed later, through start(), instead of now.
+  std::string request;
 };
 
 // The right to execute. A finish() or abandon() must follow; if neither comes, the key becomes
@@ -44,6 +48,10 @@ struct Claim {
 namespace admission {
 struct Execute {
   Claim claim;
+};
+// The request is kept, and durable. Whoever was told so must start() it, or put_off().
+struct Queued {
+  Record record;
 };
 struct Replay {
   Record record;
@@ -65,7 +73,18 @@ struct VersionChanged {
 }  // namespace admission
 using Admission = std::variant<admission::Execute, admission::Replay, admission::Mismatch,
                                admission::Busy, admission::OutcomeUnknown, admission::Expired,
-                               admission::VersionChanged, StoreUnavailable>;
+                               admission::VersionChanged, StoreUnavailable, admission::Queued>;
+
+// Accepted work that has not begun. The request is in the record: read it anew.
+struct QueuedWork {
+  RecordId id;
+  Token token;
+};
+
+namespace start {
+struct Gone {};  // somebody else has begun it, or it was decided otherwise
+}  // namespace start
+using Started = std::variant<Claim, start::Gone, StoreUnavailable>;
 
 namespace finish {
 // Durable. The record as it now is; nullopt if it was forgotten (on_retry: forget).
@@ -137,6 +156,8 @@ struct EngineOptions {
   Duration tick = std::chrono::milliseconds(50);
   Duration sweep_every = std::chrono::seconds(1);
   std::size_t sweep_batch = 256;
+  // For how long queued work that was handed out is not handed out again, by any process.
+  Duration queued_lease = std::chrono::seconds(30);
 };
 
 // Admits each request once, over any store. All calls may be made from any executor and resume on
@@ -153,6 +174,17 @@ class Engine {
   // Decides what this delivery gets. After Execute the claim is durable.
   boost::asio::awaitable<Admission> admit(Ask ask);
 
+  // Takes up queued work, as it was read from the store. After Claim it is durable that it runs
+  // under the next attempt. Otherwise it is no longer held here, and if it is still queued it will
+  // be handed out again.
+  boost::asio::awaitable<Started> start(Record queued, Policy policy);
+  // It is not started here now; it stays queued and will be handed out again.
+  void put_off(const QueuedWork& work);
+  // Who gets queued work that is found in the store and that nobody in this process holds: after a
+  // restart, after the process that accepted it has died. Called on any executor; must not block.
+  // To be set before anything runs.
+  void hand_queued_to(std::function<void(QueuedWork)> taker);
+
   // Records how the execution ended and wakes those who wait for it. With Listening::yes (an
   // unknown outcome whose answer may still arrive) the execution goes on counting as running, until
   // a second finish() or stop_listening().
@@ -168,7 +200,8 @@ class Engine {
   // Gives the claim back: nothing was executed. The record is released.
   boost::asio::awaitable<void> abandon(Claim claim);
 
-  // Holds the caller until the execution of `id` under `token` ends, if it runs in this process.
+  // Holds the caller until the execution of `id` under `token` ends, if it runs in this process, or
+  // until work that was queued under `token` begins.
   // Not of whatever runs under this id by now: that may be another request's.
   boost::asio::awaitable<Waited> wait(RecordId id, Token token, Duration timeout);
 
@@ -177,7 +210,8 @@ class Engine {
   // Renews leases and ends waits whose time is over. Runs until stop().
   boost::asio::awaitable<void> keep();
   // On a store that only this process has open: what an earlier run left in progress becomes
-  // unknown. Requests need not wait for it: admit() knows such records for what they are.
+  // unknown, and what it left queued is handed out. Requests need not wait for it: admit() knows
+  // such records for what they are.
   boost::asio::awaitable<void> recover();
   // Expires records in small batches. Runs until stop().
   boost::asio::awaitable<void> sweep_forever();

@@ -33,6 +33,25 @@ void announce(const char* what, const HostPort& at) {
               at.port);
 }
 
+struct ReadAgain {
+  ConfigOutcome outcome;
+  std::optional<Trust> trust;  // where there is a configuration
+};
+
+// The file, and the files that it names.
+ReadAgain read_again(const std::string& file) {
+  ReadAgain read{read_config(file), std::nullopt};
+  if (!read.outcome.config) return read;
+  auto trust = Trust::load(*read.outcome.config);
+  if (trust) {
+    read.trust = *std::move(trust);
+  } else {
+    read.outcome.config.reset();
+    read.outcome.errors.push_back({file, 0, "", std::move(trust.error())});
+  }
+  return read;
+}
+
 // Reads the file again whenever SIGHUP comes. What cannot be used changes nothing.
 boost::asio::awaitable<void> reload_on(boost::asio::signal_set& hangups, Server& server,
                                        std::string file) {
@@ -41,8 +60,8 @@ boost::asio::awaitable<void> reload_on(boost::asio::signal_set& hangups, Server&
     boost::system::error_code error;
     co_await hangups.async_wait(boost::asio::redirect_error(boost::asio::use_awaitable, error));
     if (error) co_return;
-    auto read = [&file]() -> boost::asio::awaitable<ConfigOutcome> { co_return read_config(file); };
-    ConfigOutcome outcome =
+    auto read = [&file]() -> boost::asio::awaitable<ReadAgain> { co_return read_again(file); };
+    auto [outcome, trust] =
         co_await boost::asio::co_spawn(reader, read, boost::asio::use_awaitable);
     for (const ConfigError& warning : outcome.warnings) {
       log_event(LogLevel::warn, "configuration", {{"why", to_string(warning)}});
@@ -52,7 +71,7 @@ boost::asio::awaitable<void> reload_on(boost::asio::signal_set& hangups, Server&
                 {{"why", to_string(wrong)}});
     }
     if (outcome.config) {
-      co_await server.reload(std::move(*outcome.config));
+      co_await server.reload(std::move(*outcome.config), std::move(*trust));
     } else {
       server.gateway().metrics.reloaded(false);
     }
@@ -96,7 +115,9 @@ int serve(const std::string& file) {
   boost::asio::signal_set hangups((*server)->context(), SIGHUP);
   boost::asio::co_spawn((*server)->context(), reload_on(hangups, **server, file),
                         boost::asio::detached);
-  for (const HostPort& at : (*server)->listening()) announce("http", at);
+  for (const HostPort& at : (*server)->listening()) {
+    announce((*server)->config().tls ? "https" : "http", at);
+  }
   announce("admin", (*admin)->listening());
   std::puts("ready");
   std::fflush(stdout);

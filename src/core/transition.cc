@@ -35,6 +35,7 @@ void become_completed(Record& record, Time now, Answer answer, std::string reaso
   record.state = State::completed;
   record.result = answer.status < 400 ? Result::succeeded : Result::failed;
   record.answer = std::move(answer);
+  record.request.clear();
   record.status_begun = 0;
   record.hold_until = kNever;
   // With ttl_from creation a slow execution may outlive its ttl; it is then due at once.
@@ -48,6 +49,7 @@ void become_released(Record& record, Time now, std::string reason) {
   record.state = State::released;
   record.result = Result::none;
   record.answer = {};
+  record.request.clear();
   record.status_begun = 0;
   record.hold_until = kNever;
   record.expires_at = after(now, record.only_auth_failures ? kAuthFailureTtl : record.ttl);
@@ -56,6 +58,14 @@ void become_released(Record& record, Time now, std::string reason) {
       record.only_auth_failures ? record.expires_at : after(record.expires_at, record.tombstone);
   record.reason = std::move(reason);
   remember(record, now, record.reason);
+}
+
+void become_queued_again(Record& record, Time now) {
+  record.state = State::queued;
+  record.lease_until = now;  // due at once
+  record.hold_until = kNever;
+  record.reason.clear();
+  remember(record, now, "queued again: nothing was executed");
 }
 
 // What an unknown key is answered with where the client must get one answer and none was sent.
@@ -83,25 +93,37 @@ Record claimed(const event::Claim& claim, Time now) {
   return record;
 }
 
-// Puts the claim into `record`, which is a new one or one that may run again.
-Decision take(Record record, const event::Claim& claim, Time now, std::string note) {
-  record.state = State::in_progress;
-  record.attempt += 1;
-  record.token = claim.token;
-  record.owner = claim.owner;
-  record.lease_until = after(now, claim.policy.lease);
+// What every claim writes, whether it is executed now or queued first.
+void hold(Record& record, const Token& token, const Owner& owner, const Policy& policy, Time now) {
+  record.token = token;
+  record.owner = owner;
+  record.lease_until = after(now, policy.lease);
   record.expires_at = kNever;
   record.tombstone_until = kNever;
   record.hold_until = kNever;
-  record.ttl = claim.policy.ttl;
-  record.tombstone = claim.policy.tombstone;
-  record.hold_for = claim.policy.hold_for;
-  record.ttl_from_creation = claim.policy.ttl_from_creation;
-  record.response_version = claim.policy.response_version;
+  record.ttl = policy.ttl;
+  record.tombstone = policy.tombstone;
+  record.hold_for = policy.hold_for;
+  record.ttl_from_creation = policy.ttl_from_creation;
+  record.response_version = policy.response_version;
   record.result = Result::none;
   record.answer = {};
   record.status_begun = 0;
   record.reason.clear();
+}
+
+// Puts the claim into `record`, which is a new one or one that may run again.
+Decision take(Record record, const event::Claim& claim, Time now, std::string note) {
+  hold(record, claim.token, claim.owner, claim.policy, now);
+  if (record.handle == Token{}) record.handle = claim.handle;
+  record.request = claim.request;
+  if (!claim.request.empty()) {
+    record.state = State::queued;
+    remember(record, now, "queued");
+    return {Put{std::move(record)}, verdict::Queued{}};
+  }
+  record.state = State::in_progress;
+  record.attempt += 1;
   remember(record, now, std::move(note));
   return {Put{std::move(record)}, verdict::Execute{}};
 }
@@ -154,6 +176,7 @@ Decision on(const std::optional<Record>& found, const event::Claim& claim, Time 
     case State::released:
       return take(record, claim, now, "claimed again after release");
     case State::queued:
+      return {Keep{}, verdict::Busy{}};
     case State::in_progress:
       if (may_be_running(record, claim.holder, claim.skew, now)) return {Keep{}, verdict::Busy{}};
       return claim_unknown(record, claim, now);
@@ -171,6 +194,22 @@ Decision on(const std::optional<Record>& found, const event::Claim& claim, Time 
       break;
   }
   return {Keep{}, verdict::Expired{}};
+}
+
+Decision on(const std::optional<Record>& found, const event::Start& start, Time now) {
+  if (!found) return {Keep{}, verdict::Stale{}};
+  if (found->state == State::in_progress && found->token == start.token) {
+    return {Keep{}, verdict::Done{}};  // it was written and its reply was lost
+  }
+  if (found->state != State::queued || found->token != start.queued) {
+    return {Keep{}, verdict::Stale{}};
+  }
+  Record next = *found;
+  hold(next, start.token, start.owner, start.policy, now);
+  next.state = State::in_progress;
+  next.attempt += 1;
+  remember(next, now, "taken from the queue");
+  return {Put{std::move(next)}, verdict::Done{}};
 }
 
 Decision on(const std::optional<Record>& found, const event::Renew& renew, Time now) {
@@ -231,11 +270,15 @@ Decision on(const std::optional<Record>& found, const event::Finish& finish, Tim
 }
 
 Decision on(const std::optional<Record>& found, const event::Abandon& abandon, Time now) {
-  if (!found || found->token != abandon.token || !holds_claim(*found)) {
-    return {Keep{}, verdict::Stale{}};
-  }
+  if (!found || found->token != abandon.token) return {Keep{}, verdict::Stale{}};
+  if (found->state == State::queued) return {Keep{}, verdict::Done{}};  // queued again already
+  if (!holds_claim(*found)) return {Keep{}, verdict::Stale{}};
   Record next = *found;
-  become_released(next, now, "claim given back before anything was executed");
+  if (next.request.empty()) {
+    become_released(next, now, "claim given back before anything was executed");
+  } else {
+    become_queued_again(next, now);
+  }
   return {Put{std::move(next)}, verdict::Done{}};
 }
 
@@ -246,7 +289,9 @@ Decision on(const std::optional<Record>& found, const event::Sweep& sweep, Time 
   Record next = *found;
   switch (next.state) {
     case State::queued:
-      return {Keep{}, verdict::Nothing{}};
+      // Never removed: somebody was told that it will be done. It is looked at again later.
+      next.lease_until = after(now, sweep.queued_lease);
+      return {Put{std::move(next)}, verdict::Done{}};
     case State::in_progress:
       if (may_be_running(next, sweep.holder, sweep.skew, now)) return {Keep{}, verdict::Nothing{}};
       become_unknown(next, now, "its owner is gone");
@@ -263,6 +308,7 @@ Decision on(const std::optional<Record>& found, const event::Sweep& sweep, Time 
   }
   next.state = State::tombstone;
   next.answer = {};
+  next.request.clear();
   next.expires_at = kNever;
   next.hold_until = kNever;
   remember(next, now, "expired");
@@ -271,7 +317,7 @@ Decision on(const std::optional<Record>& found, const event::Sweep& sweep, Time 
 
 Decision on(const std::optional<Record>& found, const event::Resolve& resolve, Time now) {
   if (!found) return {Keep{}, verdict::Stale{}};
-  if (!holds_claim(*found)) {
+  if (!holds_claim(*found) && found->state != State::queued) {
     return {Keep{}, verdict::Refused{"the record is " + std::string(to_string(found->state)) +
                                      ", not unknown: there is nothing to resolve"}};
   }

@@ -37,6 +37,16 @@ struct Claim {
   Holder holder = Holder::unsure;
   Duration skew{0};  // how much longer than its lease a foreign claim is believed alive
   std::string trace;
+  Token handle;         // of a record that has none; all zero: it gets none
+  std::string request;  // not empty: the request is queued with it, to be started later
+};
+
+// Queued work is taken up: it is executed from now on, under the next attempt.
+struct Start {
+  Token queued;  // the token it was queued under; under another one it is not touched
+  Token token;
+  Owner owner;
+  Policy policy;
 };
 
 struct Renew {
@@ -57,7 +67,8 @@ struct Finish {
   OnRetry on_retry = OnRetry::keep;
 };
 
-// The claim was never acted on: nothing was executed under this token.
+// The claim was never acted on: nothing was executed under this token. Work that was queued is
+// queued again, since nobody else would bring it back.
 struct Abandon {
   Token token;
 };
@@ -65,10 +76,11 @@ struct Abandon {
 struct Sweep {
   Holder holder = Holder::unsure;
   Duration skew{0};
+  Duration queued_lease{0};  // how long queued work is left to whom it is handed now
 };
 
-// An operator's decision about an unknown record: with an answer it is completed, without one it
-// is released.
+// An operator's decision about an unknown or queued record: with an answer it is completed, without
+// one it is released.
 struct Resolve {
   Token token;  // of the claim it was made about; another one is not touched
   std::optional<Answer> answer;
@@ -81,12 +93,13 @@ struct Resolve {
 
 }  // namespace event
 
-using Event = std::variant<event::Claim, event::Renew, event::Begin, event::Finish, event::Abandon,
-                           event::Sweep, event::Resolve>;
+using Event = std::variant<event::Claim, event::Start, event::Renew, event::Begin, event::Finish,
+                           event::Abandon, event::Sweep, event::Resolve>;
 
 // What the caller is told once the write (if any) is durable.
 namespace verdict {
 struct Execute {};  // the record written is the claim
+struct Queued {};   // the record written keeps the request
 struct Replay {};   // answer from the record
 struct Mismatch {
   std::vector<std::string> differs;
@@ -103,9 +116,10 @@ struct Refused {           // a resolution that may not be made now
 struct Nothing {};  // nothing to do
 }  // namespace verdict
 
-using Verdict = std::variant<verdict::Execute, verdict::Replay, verdict::Mismatch, verdict::Busy,
-                             verdict::OutcomeUnknown, verdict::Expired, verdict::VersionChanged,
-                             verdict::Done, verdict::Stale, verdict::Refused, verdict::Nothing>;
+using Verdict =
+    std::variant<verdict::Execute, verdict::Queued, verdict::Replay, verdict::Mismatch,
+                 verdict::Busy, verdict::OutcomeUnknown, verdict::Expired, verdict::VersionChanged,
+                 verdict::Done, verdict::Stale, verdict::Refused, verdict::Nothing>;
 
 struct Keep {};  // the record stays as it is
 struct Put {

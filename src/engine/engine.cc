@@ -22,33 +22,14 @@ using asio::awaitable;
 
 namespace {
 
-// An execution is in the table from before its claim is written until it is finished; if the claim
-// does not come about, it leaves again by itself.
-class Entered {
- public:
-  Entered(Executions& running, RecordId id, Token token)
-      : running_(running), id_(id), token_(token) {
-    running_.enter(id_, token_);
-  }
-  ~Entered() {
-    if (!kept_) running_.leave(id_, token_);
-  }
-  Entered(const Entered&) = delete;
-  Entered& operator=(const Entered&) = delete;
-  void keep() { kept_ = true; }
-
- private:
-  Executions& running_;
-  RecordId id_;
-  Token token_;
-  bool kept_ = false;
-};
-
 struct ToAdmission {
   Record& record;
   const Policy& policy;
   Admission operator()(const verdict::Execute&) const {
     return admission::Execute{{std::move(record), policy}};
+  }
+  Admission operator()(const verdict::Queued&) const {
+    return admission::Queued{std::move(record)};
   }
   Admission operator()(const verdict::Replay&) const {
     return admission::Replay{std::move(record)};
@@ -149,13 +130,13 @@ awaitable<Engine::Impl::Applied> Engine::Impl::apply(RecordId id, std::optional<
       if (auto* too_large = std::get_if<swap::TooLarge>(&result)) co_return *too_large;
       if (auto* unavailable = std::get_if<StoreUnavailable>(&result)) {
         observer.store_failed("swap", unavailable->why);
-        if (!unsure) co_return std::move(*unavailable);
+        if (!unsure) co_return Unavailable{std::move(*unavailable)};
       } else {
         observer.store_failed("swap, fate unknown", std::get<swap::Unknown>(result).why);
         unsure = true;
       }
       if (clock.now() >= give_up) {
-        co_return StoreUnavailable{"the fate of a write could not be confirmed"};
+        co_return Unavailable{{"the fate of a write could not be confirmed"}, true};
       }
       co_await clock.sleep(backoff.next());
     }
@@ -172,6 +153,8 @@ awaitable<Admission> Engine::Impl::admit(Ask ask) {
   claim.owner = options.owner;
   claim.skew = options.skew;
   claim.trace = std::move(ask.trace);
+  if (ask.wants_handle) claim.handle = tokens.next();
+  claim.request = std::move(ask.request);
 
   if (!ask.former_operations.empty()) {
     auto former = co_await find_former(claim, ask.former_operations);
@@ -245,10 +228,13 @@ awaitable<std::optional<Admission>> Engine::Impl::admit_known(
 
     Record next = std::move(put->next);
     const bool executes = std::holds_alternative<verdict::Execute>(decision.verdict);
+    const bool queues = std::holds_alternative<verdict::Queued>(decision.verdict);
     // What is new begins under the present name, so that all who begin it meet there.
-    if (is_former && executes && next.attempt == 1) co_return std::nullopt;
+    const bool is_new = (executes && next.attempt == 1) || (queues && next.attempt == 0);
+    if (is_former && is_new) co_return std::nullopt;
     Version expected = known ? known->version : 0;
     bool unsure = false;
+    bool landed = false;  // it was seen in the store
     for (;;) {
       SwapResult result = co_await store.swap(id, expected, next);
       if (auto* applied = std::get_if<swap::Applied>(&result)) {
@@ -265,17 +251,20 @@ awaitable<std::optional<Admission>> Engine::Impl::admit_known(
           running.started(execute->claim, now);
           entered.keep();
         }
+        if (std::holds_alternative<admission::Queued>(admission)) entered.keep();
         co_return admission;
       }
       if (auto* conflict = std::get_if<swap::Conflict>(&result)) {
         known = std::move(conflict->current);
-        if (!executes || !known || known->token != claim.token) break;
+        if (!known || known->token != claim.token || !(executes || queues)) break;
         // Our own claim had landed after all. Swapping it with itself proves that it is durable.
-        if (known->state == State::in_progress) {
+        if (known->state == (executes ? State::in_progress : State::queued)) {
           next = *known;
           expected = known->version;
+          landed = true;
           continue;
         }
+        if (queues) break;
         // It was swept up while we could not see it. Nothing ran under it.
         entered.keep();
         co_await give_back_later(std::move(*known));
@@ -295,6 +284,12 @@ awaitable<std::optional<Admission>> Engine::Impl::admit_known(
           entered.keep();
           next.version = expected;
           co_await give_back_later(std::move(next));
+        }
+        // What was seen in the store may have been seen by others too: it stays, and is handed out
+        // when it is due.
+        if (queues && !landed) {
+          next.version = expected;
+          co_await withdraw_later(std::move(next));
         }
         co_return StoreUnavailable{"the fate of a claim could not be confirmed"};
       }
@@ -360,7 +355,7 @@ awaitable<Finished> Engine::Impl::try_finish(const Claim& claim, Outcome& outcom
       settle(claim, outcome, changed->after, listening);
       co_return finish::Recorded{std::move(changed->after)};
     }
-    if (auto* unavailable = std::get_if<StoreUnavailable>(&applied)) {
+    if (auto* unavailable = std::get_if<Unavailable>(&applied)) {
       co_return finish::Pending{std::move(unavailable->why)};
     }
     if (!make_smaller(outcome.answer)) {
@@ -408,6 +403,18 @@ awaitable<Admission> Engine::admit(Ask ask) {
 
 awaitable<Finished> Engine::finish(Claim claim, Outcome outcome, Listening listening) {
   return impl_->finish(std::move(claim), std::move(outcome), listening);
+}
+
+awaitable<Started> Engine::start(Record queued, Policy policy) {
+  return impl_->start(std::move(queued), std::move(policy));
+}
+
+void Engine::put_off(const QueuedWork& work) {
+  impl_->running.leave(work.id, work.token);
+}
+
+void Engine::hand_queued_to(std::function<void(QueuedWork)> taker) {
+  impl_->take_queued = std::move(taker);
 }
 
 void Engine::stop_listening(const Claim& claim) {
@@ -458,8 +465,8 @@ awaitable<Resolved> Engine::resolve(RecordId id, Resolution resolution) {
   event.skew = impl_->options.skew;
   event.force = resolution.force;
   Impl::Applied applied = co_await impl_->apply(id, std::move(*found), std::move(event));
-  if (auto* unavailable = std::get_if<StoreUnavailable>(&applied))
-    co_return std::move(*unavailable);
+  if (auto* unavailable = std::get_if<Impl::Unavailable>(&applied))
+    co_return StoreUnavailable{std::move(unavailable->why)};
   if (std::holds_alternative<swap::TooLarge>(applied)) {
     co_return resolve::Refused{"the answer is larger than the store takes"};
   }

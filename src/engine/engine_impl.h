@@ -26,7 +26,10 @@ class Engine::Impl {
     std::optional<Record> after;
     Verdict verdict;
   };
-  using Applied = std::variant<Changed, StoreUnavailable, swap::TooLarge>;
+  struct Unavailable : StoreUnavailable {
+    bool unsure = false;  // a write may have landed, or may land yet
+  };
+  using Applied = std::variant<Changed, Unavailable, swap::TooLarge>;
 
   // Applies the event by compare-and-swap, over and over until it took or cannot. `known` is where
   // it begins; a conflict brings the truth. A write of unknown fate is confirmed by a write.
@@ -46,6 +49,14 @@ class Engine::Impl {
   boost::asio::awaitable<std::optional<Admission>> admit_known(
       event::Claim claim, const std::function<Fingerprint(const Recipe&)>& fingerprint_under,
       std::optional<Record> known);
+
+  boost::asio::awaitable<Started> start(Record queued, Policy policy);
+  // Finds out what became of a queued record whose write is of unknown fate. If others may have
+  // seen it, it stays; if it never landed, it does not land any more.
+  boost::asio::awaitable<void> withdraw(Record queued);
+  boost::asio::awaitable<void> withdraw_later(Record queued);
+  void hand_out(const Record& queued);
+
   boost::asio::awaitable<Finished> finish(Claim claim, Outcome outcome, Listening listening);
   // Tries once; an outcome that is too large to store loses its body, then its headers.
   boost::asio::awaitable<Finished> try_finish(const Claim& claim, Outcome& outcome,
@@ -74,7 +85,30 @@ class Engine::Impl {
   const EngineOptions options;
   const bool exclusive;
   Executions running;
+  std::function<void(QueuedWork)> take_queued;  // set before the loops run
   std::atomic<bool> stopped = false;
+};
+
+// An execution is in the table from before its claim is written until it is finished; if the claim
+// does not come about, it leaves again by itself.
+class Entered {
+ public:
+  Entered(Executions& running, RecordId id, Token token)
+      : running_(running), id_(id), token_(token) {
+    running_.enter(id_, token_);
+  }
+  ~Entered() {
+    if (!kept_) running_.leave(id_, token_);
+  }
+  Entered(const Entered&) = delete;
+  Entered& operator=(const Entered&) = delete;
+  void keep() { kept_ = true; }
+
+ private:
+  Executions& running_;
+  RecordId id_;
+  Token token_;
+  bool kept_ = false;
 };
 
 // Doubles up to a maximum.

@@ -28,6 +28,16 @@ void Executions::enter(const RecordId& id, const Token& token) {
   shard.slots[id].push_back(std::move(execution));
 }
 
+bool Executions::enter_once(const RecordId& id, const Token& token) {
+  Shard& shard = shard_of(id);
+  std::lock_guard lock(shard.mutex);
+  if (shard.find(id, token)) return false;
+  Execution execution;
+  execution.token = token;
+  shard.slots[id].push_back(std::move(execution));
+  return true;
+}
+
 void Executions::started(const Claim& claim, Time now) {
   Shard& shard = shard_of(claim.record.id);
   std::lock_guard lock(shard.mutex);

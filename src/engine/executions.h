@@ -28,6 +28,8 @@ class Executions {
   };
 
   void enter(const RecordId& id, const Token& token);
+  // False: it was in already.
+  bool enter_once(const RecordId& id, const Token& token);
   // The claim is written: from now on its lease is renewed.
   void started(const Claim& claim, Time now);
   bool has(const RecordId& id, const Token& token) const;

@@ -66,9 +66,12 @@ awaitable<void> Engine::Impl::sweep_record(Record record, std::size_t& changed_r
   const RecordId id = record.id;
   event::Sweep event;
   event.skew = options.skew;
+  event.queued_lease = options.queued_lease;
   Applied applied = co_await apply(id, std::move(record), event);
   const auto* changed = std::get_if<Changed>(&applied);
-  if (changed && std::holds_alternative<verdict::Done>(changed->verdict)) ++changed_records;
+  if (!changed || !std::holds_alternative<verdict::Done>(changed->verdict)) co_return;
+  ++changed_records;
+  if (changed->after && changed->after->state == State::queued) hand_out(*changed->after);
 }
 
 awaitable<std::size_t> Engine::sweep_once() {
@@ -105,6 +108,7 @@ awaitable<void> Engine::recover() {
     std::size_t changed = 0;
     std::vector<awaitable<void>> tasks;
     for (Record& record : page->records) {
+      if (record.state == State::queued) impl_->hand_out(record);
       if (record.state != State::in_progress) continue;
       tasks.push_back(impl_->sweep_record(std::move(record), changed));
     }

@@ -12,6 +12,7 @@
 #include "gateway/config_paths.h"
 #include "gateway/config_reader.h"
 #include "gateway/config_routes.h"
+#include "gateway/config_tls.h"
 #include "gateway/config_tree.h"
 #include "gateway/config_values.h"
 
@@ -222,7 +223,7 @@ constexpr std::array kLogKeys = std::to_array<Key<LogConfig>>({
 
 constexpr std::array kFileKeys = std::to_array<Key<FileDraft>>({
     {"listen", read_listen},
-    {"tls", kLaterKey},
+    {"tls", [](const Field& f, FileDraft& d) { read_tls(f, d.config.tls); }},
     {"workers", read_workers},
     {"namespace", read_namespace},
     {"admin", [](const Field& f, FileDraft& d) { read_mapping(f, kAdminKeys, d); }},

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/problem.h"
+#include "net/tls.h"
 #include "semel/fingerprint.h"
 #include "semel/key.h"
 #include "semel/outcome.h"
@@ -29,6 +30,7 @@ struct HostPort {
 };
 
 struct Upstream {
+  bool tls = false;
   HostPort address;
   std::string base_path;  // "" or "/prefix", put before the request's path
 };
@@ -108,6 +110,7 @@ struct RouteConfig {
   std::vector<std::string> methods = {"POST", "PATCH"};
   Mode mode = Mode::enforce;
   std::vector<Upstream> upstreams;
+  net::TlsClientFiles upstream_tls;  // for those that are https://
   Duration connect_timeout = std::chrono::seconds(2);
   Duration upstream_timeout = std::chrono::seconds(30);
   Duration upstream_idle = std::chrono::seconds(2);
@@ -138,7 +141,8 @@ struct RouteConfig {
 struct Config {
   std::string file;
   std::vector<HostPort> listen = {{"127.0.0.1", 8080}};
-  unsigned workers = 0;  // 0: one a core
+  std::optional<net::TlsServerFiles> tls;  // nullopt: plain HTTP
+  unsigned workers = 0;                    // 0: one a core
   std::string name_space = "default";
   HostPort admin{"127.0.0.1", 9090};
   StoreConfig store;

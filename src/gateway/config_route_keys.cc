@@ -10,6 +10,7 @@
 
 #include "gateway/config_paths.h"
 #include "gateway/config_profiles.h"
+#include "gateway/config_tls.h"
 
 namespace semel::config_file {
 namespace {
@@ -138,6 +139,8 @@ constexpr std::array kRouteKeys = std::to_array<Key<RouteDraft>>({
      }},
     {"profile", [](const Field& f, RouteDraft&) { read_profile(f); /* applied already */ }},
     {"upstream", read_upstream},
+    {"upstream_tls",
+     [](const Field& f, RouteDraft& d) { read_upstream_tls(f, d.config.upstream_tls); }},
     {"connect_timeout",
      [](const Field& f, RouteDraft& d) { f.read(d.config.connect_timeout, milliseconds(1)); }},
     {"upstream_timeout",

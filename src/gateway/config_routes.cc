@@ -6,6 +6,8 @@
 #include <string_view>
 
 #include "gateway/config_profiles.h"
+#include "gateway/config_route_keys.h"
+#include "gateway/config_tls.h"
 
 namespace semel::config_file {
 namespace {
@@ -58,6 +60,7 @@ void check_route(const Field& route, const std::optional<Field>& defaults,
   if (draft.config.resource.type.empty() != draft.config.resource.id.empty()) {
     route.at("resource").error("needs both a type, like charge, and an id, like /id or Location");
   }
+  check_upstream_tls(route, draft.config);
   const RouteConfig& config = draft.config;
   if (config.policy.max_execution < config.upstream_timeout) {
     route.at("max_execution")

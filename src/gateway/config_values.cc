@@ -210,9 +210,6 @@ Parsed<HostPort> parse_listen(std::string_view text) {
 }
 
 Parsed<Upstream> parse_upstream(std::string_view text) {
-  if (lower_case(text.substr(0, kHttps.size())) == kHttps) {
-    return std::unexpected("uses https, which is not in this version of semel; use http://");
-  }
   const std::optional<SplitUrl> url = split_url(text);
   if (!url) {
     return std::unexpected("is not an upstream; write http://host:port or http://host:port/base");
@@ -227,13 +224,12 @@ Parsed<Upstream> parse_upstream(std::string_view text) {
     return std::unexpected("has a base path with characters that must be escaped as %XX");
   }
   while (base.ends_with('/')) base.remove_suffix(1);
-  return Upstream{*std::move(address), std::string(base)};
+  return Upstream{url->tls, *std::move(address), std::string(base)};
 }
 
 Parsed<Url> parse_url(std::string_view text) {
   const std::optional<SplitUrl> url = split_url(text);
   if (!url) return std::unexpected("is not a URL; write it like http://host:port/path");
-  if (url->tls) return std::unexpected("uses https, which is not in this version of semel");
   if (text.find_first_of("#@") != std::string_view::npos) {
     return std::unexpected("must have no fragment and no user name");
   }
@@ -321,6 +317,10 @@ std::string format_duration(Duration duration) {
 
 std::string format_size(std::uint64_t bytes) {
   return format_amount(bytes, kSizeUnits);
+}
+
+bool is_host(std::string_view text) {
+  return is_host_name(text) || is_v4(text) || parse_v6(text).has_value();
 }
 
 bool is_loopback(const std::string& host) {

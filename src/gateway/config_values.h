@@ -26,7 +26,7 @@ Parsed<Duration> parse_duration(std::string_view text);
 Parsed<std::uint64_t> parse_size(std::string_view text);
 // An address to listen on: 127.0.0.1:8080 or [::1]:8080. Port 0 picks a free one.
 Parsed<HostPort> parse_listen(std::string_view text);
-// http://host[:port][/base]
+// http[s]://host[:port][/base]
 Parsed<Upstream> parse_upstream(std::string_view text);
 // http[s]://host[:port][/path][?query], for what Semel asks itself. Braces are left as they are: a
 // caller may fill in {placeholders}.
@@ -42,6 +42,8 @@ Parsed<std::string> expand_environment(std::string_view text, const Environment&
 std::string format_duration(Duration duration);
 std::string format_size(std::uint64_t bytes);
 
+// The name of a host or an IP address, without brackets.
+bool is_host(std::string_view text);
 bool is_loopback(const std::string& host);
 bool is_everyone(const AddressRange& range);
 bool is_printable(std::string_view text);

@@ -85,7 +85,7 @@ std::optional<std::string_view> first(const std::vector<net::Field>& fields,
 
 void append_forwarded(std::string& head, const RequestHead& request) {
   std::string chain;
-  std::string_view proto = "http";
+  std::string_view proto = request.forwarded.tls ? "https" : "http";
   std::string_view host = first(request.fields, "Host").value_or("");
   if (request.forwarded.from_trusted_proxy) {
     for (const net::Field& field : request.fields) {

@@ -27,6 +27,7 @@ class HopByHop {
 struct Forwarded {
   std::string peer_address;
   bool from_trusted_proxy = false;
+  bool tls = false;
 };
 
 // How the body is announced to the upstream.

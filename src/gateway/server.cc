@@ -26,10 +26,11 @@ using ReusePort = asio::detail::socket_option::boolean<SOL_SOCKET, SO_REUSEPORT>
 
 }  // namespace
 
-Server::Server(Config config, std::unique_ptr<Metrics> metrics, std::unique_ptr<Store> store)
+Server::Server(Config config, Trust trust, std::unique_ptr<Metrics> metrics,
+               std::unique_ptr<Store> store)
     : metrics_(std::move(metrics)),
       store_(std::move(store)),
-      settings_(std::make_shared<const Settings>(std::move(config), *metrics_)),
+      settings_(std::make_shared<const Settings>(std::move(config), std::move(trust), *metrics_)),
       gateway_(std::make_unique<Gateway>(settings_->config.log.keys, *store_, *metrics_, clock_,
                                          tokens_, Owner{host_name(), random_number()})) {
   for (unsigned i = 0; i < worker_count(settings_->config); ++i) {
@@ -40,8 +41,10 @@ Server::Server(Config config, std::unique_ptr<Metrics> metrics, std::unique_ptr<
 std::expected<std::unique_ptr<Server>, std::string> Server::start(Config config,
                                                                   std::unique_ptr<Metrics> metrics,
                                                                   std::unique_ptr<Store> store) {
+  auto trust = Trust::load(config);
+  if (!trust) return std::unexpected(std::move(trust.error()));
   std::unique_ptr<Server> server(
-      new Server(std::move(config), std::move(metrics), std::move(store)));
+      new Server(std::move(config), std::move(*trust), std::move(metrics), std::move(store)));
   auto bound = server->bind();
   if (!bound) return std::unexpected(bound.error());
   return server;
@@ -90,13 +93,13 @@ void Server::run() {
   for (auto& thread : threads) thread.join();
 }
 
-asio::awaitable<void> Server::reload(Config wanted) {
+asio::awaitable<void> Server::reload(Config wanted, Trust trust) {
   std::string restart;
   for (const std::string& key : needs_restart(settings_->config, wanted)) {
     restart += (restart.empty() ? "" : ", ") + key;
   }
-  settings_ =
-      std::make_shared<const Settings>(reloadable(settings_->config, std::move(wanted)), *metrics_);
+  settings_ = std::make_shared<const Settings>(reloadable(settings_->config, std::move(wanted)),
+                                               std::move(trust), *metrics_);
   for (auto& worker : workers_) co_await worker->adopt(settings_);
   metrics_->reloaded(true);
   log_event(LogLevel::info, "configuration loaded", {{"file", settings_->config.file}});

@@ -34,14 +34,15 @@ class Server {
   void run();
   // Stops accepting, lets what runs finish for up to drain_timeout, then makes run() return.
   void drain();
-  // Handles new requests under `wanted`, but for what needs a restart, which it logs. To be called
-  // on context().
-  boost::asio::awaitable<void> reload(Config wanted);
+  // Handles new requests under `wanted`, and new connections with the certificates of `trust`, but
+  // for what needs a restart, which it logs. To be called on context().
+  boost::asio::awaitable<void> reload(Config wanted, Trust trust);
   // As of the last reload. To be called on context().
   const Config& config() const { return settings_->config; }
 
  private:
-  explicit Server(Config config, std::unique_ptr<Metrics> metrics, std::unique_ptr<Store> store);
+  explicit Server(Config config, Trust trust, std::unique_ptr<Metrics> metrics,
+                  std::unique_ptr<Store> store);
   std::expected<void, std::string> bind();
   boost::asio::awaitable<void> wait_until_idle();
 

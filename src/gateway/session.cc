@@ -133,9 +133,23 @@ awaitable<void> serve_client(Worker& worker, asio::ip::tcp::socket socket) {
   const auto peer = socket.remote_endpoint(error);
   if (error) co_return;
   const SettingsPtr settings = worker.settings();
-  const Forwarded from{peer.address().to_string(), settings->trusted.contains(peer.address())};
+  const auto& tls = settings->trust.server;
+  const Forwarded from{peer.address().to_string(), settings->trusted.contains(peer.address()),
+                       tls != nullptr};
   net::Connection client(std::move(socket), worker.deadlines());
-  if (connected.before() >= settings->config.limits.connections) {
+  const bool has_place = connected.before() < settings->config.limits.connections;
+  if (tls) {
+    // Nobody is told the reason inside a session that it would cost a handshake to make.
+    if (!has_place) co_return;
+    client.set_deadline(settings->config.limits.header_timeout);
+    const auto secured = co_await client.start_tls(tls->new_session());
+    if (!secured) {
+      log_event(LogLevel::debug, "no TLS session",
+                {{"peer", from.peer_address}, {"why", secured.error()}});
+      co_return;
+    }
+  }
+  if (!has_place) {
     net::Request none;
     ClientRequest request{worker, settings, client, none, {}, from, false};
     Problem problem{.code = Code::overloaded, .detail = "Too many connections are open."};
@@ -154,6 +168,7 @@ awaitable<void> serve_client(Worker& worker, asio::ip::tcp::socket socket) {
     if (gateway.draining) break;
     patience = kKeepAliveIdle;
   }
+  client.end();
 }
 
 }  // namespace semel

@@ -8,15 +8,17 @@
 #include "gateway/metrics.h"
 #include "gateway/routing.h"
 #include "gateway/tenant.h"
+#include "gateway/trust.h"
 
 namespace semel {
 
 // The configuration in use and what is made from it. Never changes: a reload makes another one, and
 // what began under the old one ends under it.
 struct Settings {
-  Settings(Config config_in, Metrics& metrics_in);
+  Settings(Config config_in, Trust trust_in, Metrics& metrics_in);
 
   const Config config;
+  const Trust trust;
   const Router router;
   const TrustedProxies trusted;
   const std::string policy_page;             // the answer to GET /.semel/policy

@@ -63,7 +63,7 @@ awaitable<std::expected<SubAnswer, std::string>> subrequest(Worker& worker, Url 
   net::Deadlines& deadlines = worker.deadlines();
   const auto give_up = deadlines.now() + timeout;
   net::UpstreamPool pool(worker.context().get_executor(), deadlines, url.address.host,
-                         url.address.port);
+                         url.address.port, url.tls ? worker.settings()->trust.own : nullptr);
   auto connected = co_await pool.connect(timeout);
   if (!connected) co_return std::unexpected(std::move(connected.error()));
   net::Connection& connection = **connected;

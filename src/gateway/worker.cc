@@ -29,17 +29,28 @@ Worker::Worker(Gateway& gateway, SettingsPtr settings)
   make_pools();
 }
 
-net::UpstreamPool& Worker::pool_of(const Upstream& upstream) {
-  const auto key = std::pair(upstream.address.host, upstream.address.port);
-  return pools_.try_emplace(key, context_.get_executor(), deadlines_, key.first, key.second)
+net::UpstreamPool& Worker::pool_of(const Settings& settings, std::size_t route,
+                                   std::size_t upstream) {
+  const RouteConfig& config = settings.config.routes[route];
+  const Upstream& to = config.upstreams[upstream];
+  PoolKey key{to.address.host, to.address.port, std::nullopt};
+  if (to.tls) key.tls = config.upstream_tls;
+  return pools_
+      .try_emplace(std::move(key), context_.get_executor(), deadlines_, to.address.host,
+                   to.address.port, to.tls ? settings.trust.upstreams[route] : nullptr)
       .first->second;
 }
 
 void Worker::make_pools() {
   by_route_.clear();
-  for (const RouteConfig& route : settings_->config.routes) {
+  const std::vector<RouteConfig>& routes = settings_->config.routes;
+  for (std::size_t route = 0; route < routes.size(); ++route) {
     RoutePools pools;
-    for (const Upstream& upstream : route.upstreams) pools.pools.push_back(&pool_of(upstream));
+    for (std::size_t i = 0; i < routes[route].upstreams.size(); ++i) {
+      net::UpstreamPool& pool = pool_of(*settings_, route, i);
+      if (routes[route].upstreams[i].tls) pool.use_tls(settings_->trust.upstreams[route]);
+      pools.pools.push_back(&pool);
+    }
     by_route_.push_back(std::move(pools));
   }
 }
@@ -115,7 +126,7 @@ awaitable<void> Worker::prune() {
 Worker::Picked Worker::pick_upstream(const SettingsPtr& settings, std::size_t route) {
   const std::vector<Upstream>& upstreams = settings->config.routes[route].upstreams;
   if (settings != settings_) {  // of a request that began before the configuration was loaded anew
-    return {pool_of(upstreams.front()), upstreams.front()};
+    return {pool_of(*settings, route, 0), upstreams.front()};
   }
   RoutePools& pools = by_route_[route];
   const std::size_t index = pools.next;

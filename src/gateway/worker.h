@@ -47,7 +47,7 @@ class Worker {
   boost::asio::awaitable<void> accept(boost::asio::ip::tcp::acceptor& acceptor);
   void close_gently(boost::asio::ip::tcp::acceptor& acceptor);
   boost::asio::awaitable<void> prune();
-  net::UpstreamPool& pool_of(const Upstream& upstream);
+  net::UpstreamPool& pool_of(const Settings& settings, std::size_t route, std::size_t upstream);
   void make_pools();
 
   Gateway& gateway_;
@@ -55,7 +55,14 @@ class Worker {
   boost::asio::io_context context_{1};
   net::Deadlines deadlines_;
   std::vector<boost::asio::ip::tcp::acceptor> acceptors_;
-  std::map<std::pair<std::string, std::uint16_t>, net::UpstreamPool> pools_;
+  // One for each address and way to speak to it.
+  struct PoolKey {
+    std::string host;
+    std::uint16_t port;
+    std::optional<net::TlsClientFiles> tls;
+    auto operator<=>(const PoolKey&) const = default;
+  };
+  std::map<PoolKey, net::UpstreamPool> pools_;
   struct RoutePools {
     std::vector<net::UpstreamPool*> pools;
     std::size_t next = 0;

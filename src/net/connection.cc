@@ -50,6 +50,11 @@ IoError Connection::why_ended() const {
 }
 
 awaitable<error_code> Connection::fill(std::size_t bytes_max) {
+  if (tls_) return fill_tls(bytes_max);
+  return fill_plain(bytes_max);
+}
+
+awaitable<error_code> Connection::fill_plain(std::size_t bytes_max) {
   error_code error;
   auto room = in_.prepare(bytes_max);
   const std::size_t n =
@@ -124,9 +129,16 @@ awaitable<IoResult<std::string_view>> Connection::read_piece(Message<is_request>
 
 awaitable<IoResult<void>> Connection::write(std::string_view first, std::string_view second,
                                             std::string_view third, std::size_t* bytes_written) {
+  error_code error;
+  if (tls_) {
+    std::size_t n = 0;
+    error = co_await write_tls(first, second, third, n);
+    if (bytes_written) *bytes_written += n;
+    if (error) co_return std::unexpected(why_ended());
+    co_return IoResult<void>{};
+  }
   const std::array<asio::const_buffer, 3> buffers = {asio::buffer(first), asio::buffer(second),
                                                      asio::buffer(third)};
-  error_code error;
   const std::size_t n = co_await asio::async_write(
       socket_, buffers, asio::redirect_error(asio::use_awaitable, error));
   if (bytes_written) *bytes_written += n;
@@ -145,6 +157,7 @@ awaitable<bool> Connection::wait_readable() {
 
 bool Connection::is_quiet() {
   if (in_.size() > used_) return false;
+  if (tls_) return is_quiet_tls();
   char byte;
   const ssize_t n = ::recv(socket_.native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
   return n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK);
@@ -152,12 +165,13 @@ bool Connection::is_quiet() {
 
 awaitable<void> Connection::close_gently() {
   error_code error;
+  say_goodbye();
   socket_.shutdown(asio::ip::tcp::socket::shutdown_send, error);
   set_deadline(kLinger);
   std::size_t seen = 0;
   while (!error && seen < kLingerBytesMax) {
     in_.clear();
-    error = co_await fill(kStreamReadBytes);
+    error = co_await fill_plain(kStreamReadBytes);
     seen += in_.size();
   }
   close();

@@ -10,6 +10,7 @@
 
 #include "net/deadlines.h"
 #include "net/message.h"
+#include "net/tls.h"
 
 namespace semel::net {
 
@@ -25,8 +26,8 @@ enum class IoError {
 template <typename T>
 using IoResult = std::expected<T, IoError>;
 
-// A TCP connection with what was read from it but not used yet, and the deadline of whatever it is
-// doing. One reader and one writer at a time, on one worker.
+// A TCP connection, plain or with TLS over it, with what was read from it but not used yet, and the
+// deadline of whatever it is doing. One reader and one writer at a time, on one worker.
 class Connection final : private Deadline {
  public:
   Connection(boost::asio::ip::tcp::socket socket, Deadlines& deadlines);
@@ -36,13 +37,21 @@ class Connection final : private Deadline {
   void clear_deadline() { Deadline::clear(); }
   bool timed_out() const { return expired(); }
 
+  // Puts TLS over the connection, before anything was read or written, under the deadline that is
+  // set. The error is a phrase for the log; the connection is of no use then.
+  boost::asio::awaitable<std::expected<void, std::string>> start_tls(SslPtr session);
+  bool is_tls() const { return tls_ != nullptr; }
+  // See net::peer_name().
+  std::optional<std::string> peer_name(PeerName wanted) const;
+
   // Reads and parses the next head; parts of the body may be read with it and wait in the buffer.
   // `closed` if the peer closed before its first byte. `why` is set for `malformed`.
   template <bool is_request>
   boost::asio::awaitable<IoResult<void>> read_head(Message<is_request>& message,
                                                    std::size_t head_bytes_max, std::string& why);
 
-  // The next piece of the body, valid until the next call; empty when the message is complete.
+  // The next piece of the body, valid until the next call; empty when the message is complete. Over
+  // TLS the end of the connection ends a message only if the peer said so (close_notify).
   template <bool is_request>
   boost::asio::awaitable<IoResult<std::string_view>> read_piece(Message<is_request>& message);
 
@@ -55,7 +64,7 @@ class Connection final : private Deadline {
                                                std::string_view third = {},
                                                std::size_t* bytes_written = nullptr);
 
-  bool has_unread() const { return in_.size() > 0; }
+  bool has_unread() const { return in_.size() > 0 || (tls_ && has_unread_tls()); }
   // Waits for the first byte of the next message. False: the peer closed, or the deadline passed.
   boost::asio::awaitable<bool> wait_readable();
   // The peer neither closed nor sent anything: fit for another request.
@@ -64,6 +73,11 @@ class Connection final : private Deadline {
   // take back an answer that a peer which still sends has not read yet.
   boost::asio::awaitable<void> close_gently();
   void close();
+  // Closes where nothing is under way, and says so.
+  void end() {
+    say_goodbye();
+    close();
+  }
   // close() will reset the connection: the peer cannot take what it got for all there is.
   void reset_on_close();
 
@@ -72,7 +86,22 @@ class Connection final : private Deadline {
   IoError why_ended() const;
   boost::asio::awaitable<boost::system::error_code> fill(std::size_t bytes_max);
 
+  boost::asio::awaitable<boost::system::error_code> fill_plain(std::size_t bytes_max);
+  boost::asio::awaitable<boost::system::error_code> fill_tls(std::size_t bytes_max);
+  boost::asio::awaitable<boost::system::error_code> write_tls(std::string_view bytes,
+                                                              std::size_t& bytes_written);
+  boost::asio::awaitable<boost::system::error_code> write_tls(std::string_view first,
+                                                              std::string_view second,
+                                                              std::string_view third,
+                                                              std::size_t& bytes_written);
+  boost::asio::awaitable<boost::system::error_code> wait_for_tls(int result);
+  bool is_quiet_tls();
+  bool has_unread_tls() const;
+  void say_goodbye();
+
   boost::asio::ip::tcp::socket socket_;
+  SslPtr tls_;                   // null: plain
+  unsigned reads_in_a_row_ = 0;  // over TLS
   boost::beast::flat_buffer in_;
   std::size_t used_ = 0;  // of in_, by the piece handed out last
 };

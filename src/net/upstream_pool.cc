@@ -45,8 +45,19 @@ awaitable<std::expected<std::vector<tcp::endpoint>, std::string>> resolve(
 }  // namespace
 
 UpstreamPool::UpstreamPool(asio::any_io_executor executor, Deadlines& deadlines, std::string host,
-                           std::uint16_t port)
-    : executor_(std::move(executor)), deadlines_(deadlines), host_(std::move(host)), port_(port) {}
+                           std::uint16_t port, std::shared_ptr<const TlsClient> tls)
+    : executor_(std::move(executor)),
+      deadlines_(deadlines),
+      host_(std::move(host)),
+      port_(port),
+      tls_(std::move(tls)) {}
+
+void UpstreamPool::use_tls(std::shared_ptr<const TlsClient> tls) {
+  if (tls == tls_) return;
+  tls_ = std::move(tls);
+  for (Idle& idle : idle_) idle.connection->end();
+  idle_.clear();
+}
 
 std::unique_ptr<Connection> UpstreamPool::take_idle(Duration idle_max) {
   const auto oldest = deadlines_.now() - idle_max;
@@ -79,8 +90,12 @@ awaitable<std::expected<std::unique_ptr<Connection>, std::string>> UpstreamPool:
     co_await connection->socket().async_connect(endpoint,
                                                 asio::redirect_error(asio::use_awaitable, error));
     if (!error) {
-      connection->clear_deadline();
       connection->socket().set_option(tcp::no_delay(true), error);
+      if (tls_) {
+        auto secured = co_await connection->start_tls(tls_->new_session(host_));
+        if (!secured) co_return std::unexpected(std::move(secured.error()));
+      }
+      connection->clear_deadline();
       co_return connection;
     }
     if (connection->timed_out()) co_return std::unexpected("connecting took too long");
@@ -96,7 +111,11 @@ void UpstreamPool::give_back(std::unique_ptr<Connection> connection) {
 
 void UpstreamPool::prune(Duration idle_max) {
   const auto oldest = deadlines_.now() - idle_max;
-  std::erase_if(idle_, [&](const Idle& idle) { return idle.since <= oldest; });
+  std::erase_if(idle_, [&](const Idle& idle) {
+    if (idle.since > oldest) return false;
+    idle.connection->end();
+    return true;
+  });
 }
 
 }  // namespace semel::net

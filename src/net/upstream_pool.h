@@ -16,12 +16,14 @@ namespace semel::net {
 class UpstreamPool {
  public:
   UpstreamPool(boost::asio::any_io_executor executor, Deadlines& deadlines, std::string host,
-               std::uint16_t port);
+               std::uint16_t port, std::shared_ptr<const TlsClient> tls = nullptr);
 
+  // New connections get this TLS from now on; idle ones of another are closed.
+  void use_tls(std::shared_ptr<const TlsClient> tls);
   // An idle connection, or null.
   std::unique_ptr<Connection> take_idle(Duration idle_max);
-  // A new connection; `timeout` is for finding the address and connecting together. The error is a
-  // phrase for the log.
+  // A new connection; `timeout` is for finding the address, connecting and the TLS handshake
+  // together. The error is a phrase for the log: the upstream got nothing of any request.
   boost::asio::awaitable<std::expected<std::unique_ptr<Connection>, std::string>> connect(
       Duration timeout);
   // The exchange on it ended cleanly and it may be used again.
@@ -40,7 +42,8 @@ class UpstreamPool {
   Deadlines& deadlines_;
   std::string host_;
   std::uint16_t port_;
-  std::vector<Idle> idle_;  // the longest idle first
+  std::shared_ptr<const TlsClient> tls_;  // null: plain
+  std::vector<Idle> idle_;                // the longest idle first
 };
 
 }  // namespace semel::net

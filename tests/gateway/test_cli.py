@@ -150,8 +150,7 @@ def test_a_later_feature_at_the_top_is_not_in_this_version(config, line):
 
 
 @pytest.mark.parametrize("line", [
-    "mode: observe", "unknown: probe", "in_progress: accept",
-    "completes: executor", "reauthorize: 'http://127.0.0.1:1/'", "max_spilled_body: 1GiB",
+    "unknown: probe", "in_progress: accept", "completes: executor", "max_spilled_body: 1GiB",
     "webhook: {provider: stripe, secrets: [s]}", "probe: {url: 'http://127.0.0.1:1/'}",
     "limits: {live_keys: 10}",
 ])

@@ -28,4 +28,8 @@ void check_durable(const Lab& lab, Violations& violations);
 // (e) Nothing is stuck: once the faults are over, no claim is held, nobody waits, nothing is due.
 void check_nothing_stuck(const Lab& lab, Violations& violations);
 
+// (f) Accepted is kept: work that anybody was told is queued stays in the store with its request
+// until it is begun, or an operator decides about it; and it is begun.
+void check_queued(const Lab& lab, Violations& violations);
+
 }  // namespace semel::sim

@@ -5,8 +5,11 @@
 namespace semel::sim {
 namespace {
 
+// What was never executed has not ended: it is still the same life when it is.
 bool begins_a_life(const Record& before, const Record& next) {
-  return next.state == State::in_progress && next.attempt == 1 && next.token != before.token;
+  const bool waits = before.state == State::queued || before.state == State::released;
+  if (next.token == before.token || (waits && before.attempt == 0)) return false;
+  return next.attempt == 0 || (next.state == State::in_progress && next.attempt == 1);
 }
 
 LifeEnd how_it_ended(const Record& before, const Record* next, Time latest_reading) {

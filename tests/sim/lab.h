@@ -25,6 +25,12 @@ struct Answered {
   std::string how;
 };
 
+// Somebody was told that this queued work will be done.
+struct Accepted {
+  RecordId id;
+  Token token;
+};
+
 // What everything in one run shares: the world outside the nodes, and what was seen of it.
 struct Lab {
   Lab(std::uint64_t seed, Plant planted, bool traced)
@@ -50,6 +56,7 @@ struct Lab {
   Upstream upstream;
   Leases leases;
   std::deque<Answered> answers;
+  std::deque<Accepted> accepted;
   int open_sessions = 0;
 
   Trace trace;

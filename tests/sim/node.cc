@@ -35,6 +35,7 @@ EngineOptions options_of(const Scenario& scenario, const Node::Place& place) {
   options.tick = milliseconds(200);
   options.sweep_every = milliseconds(500);
   options.sweep_batch = 3;  // fewer than there are keys
+  options.queued_lease = std::chrono::seconds(3);
   return options;
 }
 
@@ -60,10 +61,21 @@ Outcome outcome_of(const Execution& execution) {
   return {OutcomeKind::unknown, execution.answer, "no answer"};
 }
 
+std::string write_request(const Request& request) {
+  return fmt::format("{} {}", request.key, request.payload);
+}
+Request read_request(const std::string& text) {
+  Request request;
+  request.key = std::stoi(text);
+  request.payload = std::stoi(text.substr(text.find(' ')));
+  request.async = true;
+  return request;
+}
+
 std::string_view verdict_name(const Admission& admission) {
   static constexpr std::string_view kNames[] = {
-      "execute",         "replay",  "mismatch",        "busy",
-      "outcome unknown", "expired", "version changed", "store unavailable"};
+      "execute", "replay",          "mismatch",          "busy",  "outcome unknown",
+      "expired", "version changed", "store unavailable", "queued"};
   return kNames[admission.index()];
 }
 
@@ -79,6 +91,10 @@ Node::Node(Lab& lab, const Place& place)
       watched_(planted_ ? *planted_ : static_cast<Store&>(faulty_), lab.leases),
       engine_(watched_, clock_, lab.tokens, *this, options_of(lab.scenario, place)) {
   clock_.set_offset(place.clock_off);
+  engine_.hand_queued_to([this](QueuedWork work) {
+    lab_.tally.count("queued work handed out");
+    spawn(run_queued(work));
+  });
   spawn(engine_.keep());
   spawn(engine_.sweep_forever());
   spawn(engine_.recover());
@@ -119,7 +135,27 @@ Ask Node::ask(const Request& request) const {
     ask.policy.response_version = "2";
   }
   ask.fingerprint = fingerprint_of(request.payload);
+  ask.wants_handle = true;
+  if (request.async) ask.request = write_request(request);
   return ask;
+}
+
+// Reads the request anew, as whoever finds it after a restart must.
+awaitable<void> Node::run_queued(QueuedWork work) {
+  co_await lab_.time.pause(place_.lane, lab_.random.ms(0, 300));
+  const auto found = co_await watched_.read(work.id);
+  if (!found || !*found || (*found)->request.empty() || lab_.random.chance(100)) {
+    lab_.tally.count("queued work put off");
+    engine_.put_off(work);
+    co_return;
+  }
+  const Request request = read_request((*found)->request);
+  Ask same = ask(request);
+  Started started = co_await engine_.start(std::move(**found), std::move(same.policy));
+  if (auto* claim = std::get_if<Claim>(&started)) {
+    lab_.tally.count("queued work started");
+    co_await execute(request, std::move(*claim));
+  }
 }
 
 awaitable<void> Node::handle(Request request) {
@@ -138,7 +174,16 @@ awaitable<void> Node::handle(Request request) {
     if (const auto* replay = std::get_if<admission::Replay>(&admission)) {
       answered(request, &replay->record, replay->record.answer, "replay");
     }
+    if (auto* queued = std::get_if<admission::Queued>(&admission)) {
+      lab_.accepted.push_back({queued->record.id, queued->record.token});
+      spawn(run_queued({queued->record.id, queued->record.token}));
+      co_return;
+    }
     const auto* busy = std::get_if<admission::Busy>(&admission);
+    if (busy && busy->record.state == State::queued) {
+      lab_.tally.count("busy with queued work");
+      lab_.accepted.push_back({busy->record.id, busy->record.token});
+    }
     if (!busy || !request.waits) co_return;
 
     const Waited waited = co_await engine_.wait(busy->record.id, busy->record.token, kWaitMax);
@@ -211,6 +256,7 @@ void Node::answer_first(const Request& request, const Finished& finished, const 
                        : stale  ? "stale"
                                 : "pending");
   });
+  if (request.async) return;  // nobody listens
   if (recorded) {
     const Record* record = recorded->record ? &*recorded->record : nullptr;
     const bool done = record && record->state == State::completed;

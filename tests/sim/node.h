@@ -11,6 +11,7 @@ struct Request {
   int key = 0;
   int payload = 0;
   bool waits = false;
+  bool async = false;  // to be queued
 };
 
 // One run of one node: the production engine, and around it as much of a gateway as it takes to
@@ -38,6 +39,7 @@ class Node final : private Observer {
 
  private:
   boost::asio::awaitable<void> handle(Request request);
+  boost::asio::awaitable<void> run_queued(QueuedWork work);
   boost::asio::awaitable<void> execute(Request request, Claim claim);
   boost::asio::awaitable<void> finish(Request request, Claim claim, Execution& execution);
   boost::asio::awaitable<void> resolve_key(int key, bool complete);

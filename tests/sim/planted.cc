@@ -89,6 +89,43 @@ class NothingDue final : public StoreWrapper {
   }
 };
 
+class StartWithoutCas final : public StoreWrapper {
+ public:
+  using StoreWrapper::StoreWrapper;
+
+  awaitable<SwapResult> swap(RecordId id, Version expected, std::optional<Record> next) override {
+    const bool starts = next && next->state == State::in_progress && !next->request.empty() &&
+                        claims_.insert(next->token).second;
+    if (starts) {
+      auto found = co_await inner().read(id);
+      if (found && *found) expected = (*found)->version;
+    }
+    co_return co_await inner().swap(id, expected, std::move(next));
+  }
+
+ private:
+  std::set<Token> claims_;
+};
+
+class QueuedForgotten final : public StoreWrapper {
+ public:
+  using StoreWrapper::StoreWrapper;
+
+  awaitable<StoreResult<std::vector<Record>>> sweep(Time now, std::size_t limit) override {
+    auto due = co_await inner().sweep(now, limit);
+    if (due) std::erase_if(*due, is_queued);
+    co_return due;
+  }
+  awaitable<StoreResult<ScanPage>> scan(std::optional<RecordId> after, std::size_t limit) override {
+    auto page = co_await inner().scan(after, limit);
+    if (page) std::erase_if(page->records, is_queued);
+    co_return page;
+  }
+
+ private:
+  static bool is_queued(const Record& record) { return record.state == State::queued; }
+};
+
 }  // namespace
 
 std::unique_ptr<Store> make_planted(Plant plant, Store& inner) {
@@ -105,6 +142,10 @@ std::unique_ptr<Store> make_planted(Plant plant, Store& inner) {
       return std::make_unique<RenewalsLost>(inner);
     case Plant::nothing_due:
       return std::make_unique<NothingDue>(inner);
+    case Plant::start_without_cas:
+      return std::make_unique<StartWithoutCas>(inner);
+    case Plant::queued_forgotten:
+      return std::make_unique<QueuedForgotten>(inner);
   }
   return nullptr;
 }

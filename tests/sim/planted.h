@@ -17,6 +17,8 @@ enum class Plant {
   takeover_without_cas,  // a record is taken over whatever became of it since it was read
   renewals_lost,         // a renewed lease is not written
   nothing_due,           // the sweeper is shown nothing
+  start_without_cas,     // queued work is begun whoever has begun it since it was read
+  queued_forgotten,      // queued work is not found again after a restart
 };
 
 struct PlantName {
@@ -29,6 +31,8 @@ inline constexpr std::array kPlants = {
     PlantName{Plant::takeover_without_cas, "takeover_without_cas"},
     PlantName{Plant::renewals_lost, "renewals_lost"},
     PlantName{Plant::nothing_due, "nothing_due"},
+    PlantName{Plant::start_without_cas, "start_without_cas"},
+    PlantName{Plant::queued_forgotten, "queued_forgotten"},
 };
 
 // nullptr for Plant::none.

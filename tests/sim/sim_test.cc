@@ -49,6 +49,11 @@ TEST(Simulation, KeepsEveryPromiseUnderFaults) {
                            "became unknown",
                            "became tombstone",
                            "removed",
+                           "queued",
+                           "busy with queued work",
+                           "queued work handed out",
+                           "queued work put off",
+                           "queued work started",
                            "swap of unknown fate",
                            "swap unavailable"}) {
     EXPECT_TRUE(tally.counts().contains(what)) << what << " never happened";

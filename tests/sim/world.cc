@@ -64,6 +64,7 @@ class World {
     check_leases(lab_, report.violations);
     check_durable(lab_, report.violations);
     check_nothing_stuck(lab_, report.violations);
+    check_queued(lab_, report.violations);
     for (const Site& site : sites_) {
       if (!site.node->idle()) {
         report.violations.push_back(fmt::format("node {} still executes", site.number));
@@ -138,7 +139,8 @@ class World {
       const int burst = lab_.random.between(1, 4);
       left -= burst;
       for (int i = 0; i < burst; ++i) {
-        const Request request{key, lab_.random.chance(80) ? 1 : 0, lab_.random.chance(400)};
+        const Request request{key, lab_.random.chance(80) ? 1 : 0, lab_.random.chance(400),
+                              lab_.random.chance(250)};
         Site& site = any_site();
         plan(when + lab_.random.ms(0, 60), [&site, request] {
           if (site.node) site.node->serve(request);

@@ -4,6 +4,7 @@ came back. Nothing is retried, repaired or added behind the test's back."""
 import json as jsonlib
 import os
 import socket
+import ssl
 import struct
 
 TIME_SCALE = float(os.environ.get("SEMEL_TIME_SCALE") or
@@ -114,11 +115,16 @@ def split_field(line):
 
 
 class Connection:
-    def __init__(self, address, timeout=TIMEOUT, source=None):
+    def __init__(self, address, timeout=TIMEOUT, source=None, tls=None, server_name="semel.test"):
+        """`tls`: an ssl.SSLContext, or None for a plain connection."""
         self.socket = socket.create_connection(
             address, timeout=timeout, source_address=(source, 0) if source else None)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if tls:
+            self.socket = tls.wrap_socket(self.socket, server_hostname=server_name,
+                                          suppress_ragged_eofs=False)
         self._buffer = b""
+        self.said_goodbye = True  # over TLS: the connection did not just break off
 
     def __enter__(self):
         return self
@@ -142,7 +148,8 @@ class Connection:
         if not self._buffer:
             try:
                 self._buffer = self.socket.recv(1 << 18)
-            except (ConnectionResetError, BrokenPipeError):
+            except (ConnectionResetError, BrokenPipeError, ssl.SSLEOFError):
+                self.said_goodbye = False
                 return b""
         data, self._buffer = self._buffer[:limit], self._buffer[limit:]
         return data

@@ -14,9 +14,13 @@ namespace semel::testing {
 class KeyStory {
  public:
   static constexpr Time kStart{std::chrono::seconds(1'700'000'000)};
+  static constexpr Duration kQueuedLease = std::chrono::seconds(20);
 
   // What the actor is told: "execute", "replay", "busy" …
   std::string claim(char who, std::string_view payload = "pay 10") {
+    return happens(claim_of(who, payload, ""));
+  }
+  event::Claim claim_of(char who, std::string_view payload, std::string request) const {
     event::Claim claim;
     claim.scope = {"test", "tenant", "operation"};
     claim.key = "k";
@@ -28,7 +32,17 @@ class KeyStory {
     claim.owner = {std::string(1, who), 1};
     claim.holder = holder;
     claim.skew = skew;
-    return happens(claim);
+    claim.handle = handle;
+    claim.request = std::move(request);
+    return claim;
+  }
+  // Asks for the request to be kept and done later.
+  std::string queues(char who, std::string_view payload = "pay 10") {
+    return happens(claim_of(who, payload, "POST " + std::string(payload)));
+  }
+  // Takes up what `queued` queued.
+  std::string starts(char who, char queued) {
+    return happens(event::Start{token(queued), token(who), {std::string(1, who), 1}, policy});
   }
   std::string finishes(char who, const Outcome& outcome) {
     return happens(event::Finish{token(who), outcome, policy.unknown, policy.on_retry});
@@ -45,7 +59,7 @@ class KeyStory {
   std::string renews(char who) { return happens(event::Renew{token(who), policy.lease}); }
   std::string gives_back(char who) { return happens(event::Abandon{token(who)}); }
   std::string begins(char who, int status) { return happens(event::Begin{token(who), status}); }
-  std::string sweep() { return happens(event::Sweep{holder, skew}); }
+  std::string sweep() { return happens(event::Sweep{holder, skew, kQueuedLease}); }
   std::string resolves(std::optional<Answer> answer, std::string why = "checked the books",
                        bool force = false) {
     event::Resolve resolve;
@@ -97,13 +111,14 @@ class KeyStory {
   Recipe recipe;
   Holder holder = Holder::unsure;
   Duration skew{0};
+  Token handle;  // of the records that are claimed
   Verdict told;  // the last one, in full
 
  private:
   static std::string name(const Verdict& verdict) {
     static constexpr const char* kNames[] = {
-        "execute",         "replay", "mismatch", "busy",    "outcome unknown", "expired",
-        "version changed", "done",   "stale",    "refused", "nothing"};
+        "execute", "queued",          "replay", "mismatch", "busy",    "outcome unknown",
+        "expired", "version changed", "done",   "stale",    "refused", "nothing"};
     return kNames[verdict.index()];
   }
 

@@ -2,6 +2,7 @@
 connections rather than to requests."""
 
 import socket
+import ssl
 import struct
 import threading
 
@@ -66,13 +67,15 @@ class Peer:
 
 class RawUpstream:
     """Accepts connections and runs `script(peer, number)` for each on a thread of its own, number
-    from 1. With `listening=False` connections are refused until listen() is called."""
+    from 1. With `listening=False` connections are refused until listen() is called. With `tls`, an
+    ssl.SSLContext, the script sees what is inside the session."""
 
-    def __init__(self, script, listening=True):
+    def __init__(self, script, listening=True, tls=None):
         self._script = script
         self._socket = socket.socket()
         self._socket.bind(("127.0.0.1", 0))
-        self.url = f"http://127.0.0.1:{self._socket.getsockname()[1]}"
+        self._tls = tls
+        self.url = f"http{'s' if tls else ''}://127.0.0.1:{self._socket.getsockname()[1]}"
         self.accepted = 0
         self.failures = []
         self._threads = []
@@ -101,6 +104,8 @@ class RawUpstream:
 
     def _serve(self, peer, number):
         try:
+            if self._tls:
+                peer.socket = self._tls.wrap_socket(peer.socket, server_side=True)
             self._script(peer, number)
         except OSError:
             pass  # the gateway may close whenever it likes

@@ -2,6 +2,7 @@
 
 import pytest
 
+from certificates import Certificates
 from raw_upstream import RawUpstream
 from semel_harness import STORES, Gateway, new_key
 from upstream_control import Upstream
@@ -20,6 +21,11 @@ def upstream(upstream_process):
     upstream_process.reset()
     yield upstream_process
     upstream_process.reset()
+
+
+@pytest.fixture(scope="session")
+def certificates(tmp_path_factory):
+    return Certificates(tmp_path_factory.mktemp("certificates"))
 
 
 @pytest.fixture(params=list(STORES))

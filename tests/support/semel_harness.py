@@ -45,7 +45,8 @@ class Gateway:
 
     live = []  # for the failure report
 
-    def __init__(self, routes, store="embedded", inherit_signals=False, **top):
+    def __init__(self, routes=(), store="embedded", inherit_signals=False, config_file=None,
+                 environment=None, **top):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="semel-test-"))
         self.config = {"listen": "127.0.0.1:0", "admin": {"listen": "127.0.0.1:0"}, "workers": 2,
                        "store": STORES[store](self.folder), "tenant": {"from": "none"},
@@ -55,16 +56,21 @@ class Gateway:
         self.address = self.admin_address = None
         self.ready_seconds = None
         self._inherit_signals = inherit_signals
+        self._config_file = config_file  # used as it is, instead of `config`
+        self._environment = {**os.environ, **(environment or {})}
         self._stderr_open = None
+        self.tls = None  # an ssl.SSLContext for its clients, where it speaks TLS
 
     # --- its life -------------------------------------------------------------------------------
 
     def start(self):
-        config_path = self.folder / "semel.yaml"
-        config_path.write_text(json.dumps(self.config, indent=1))
+        config_path = self._config_file or self.folder / "semel.yaml"
+        if not self._config_file:
+            config_path.write_text(json.dumps(self.config, indent=1))
         begun = time.monotonic()
         self.process = subprocess.Popen(
             [binary(), "serve", "--config", str(config_path)], cwd=self.folder,
+            env=self._environment,
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
             restore_signals=not self._inherit_signals)
         Gateway.live.append(self)
@@ -105,8 +111,8 @@ class Gateway:
                 raise AssertionError(f"exit code {code} before ready\n{self.stderr_tail()}")
             if line == "ready":
                 break
-            if match := re.fullmatch(r"listening (http|admin) 127\.0\.0\.1:(\d+)", line):
-                found.setdefault(match[1], []).append(("127.0.0.1", int(match[2])))
+            if match := re.fullmatch(r"listening (https?|admin) 127\.0\.0\.1:(\d+)", line):
+                found.setdefault(match[1].rstrip("s"), []).append(("127.0.0.1", int(match[2])))
         self.addresses = found["http"]
         self.address, self.admin_address = found["http"][0], found["admin"][0]
 
@@ -203,7 +209,7 @@ class Gateway:
     # --- talking to it --------------------------------------------------------------------------
 
     def connect(self, **options):
-        return Connection(self.address, **options)
+        return Connection(self.address, **{"tls": self.tls, **options})
 
     def request(self, method, target, body=b"", source=None, **more):
         """One request on a connection of its own."""

@@ -27,6 +27,7 @@ import hashlib
 import json
 import os
 import socket
+import ssl
 import struct
 import sys
 import urllib.parse
@@ -109,6 +110,10 @@ class Exchange:
             "bytes": 0, "trailers": [], "key": key.strip('"') if key else None,
             "attempt": self.header("semel-attempt"),
         }
+        session = writer.get_extra_info("ssl_object")
+        if session:
+            self.entry |= {"sni": getattr(session, "sni", None), "tls": session.version(),
+                           "peer": session.getpeercert()}
         ledger.requests.append(self.entry)
         ledger.raw_heads.append(raw_head)
 
@@ -260,6 +265,7 @@ class Server:
     def __init__(self, ledger):
         self.ledger = ledger
         self.busy = set()  # writers whose exchange is under way
+        self.tls_listeners = {}  # by port
 
     async def serve(self, reader, writer):
         self.ledger.connections += 1
@@ -287,6 +293,28 @@ class Server:
             writer.close()
             self.ledger.open -= 1
             await self.ledger.note()
+
+    async def listen_tls(self, cert, key, client_ca, port):
+        context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cafile=client_ca)
+        context.load_cert_chain(cert, key)
+        if client_ca:
+            context.verify_mode = ssl.CERT_REQUIRED
+
+        def see_name(session, name, _):
+            session.sni = name
+        context.sni_callback = see_name
+        if port in self.tls_listeners:
+            self.tls_listeners.pop(port).close()
+        listener = await asyncio.start_server(self.serve, "127.0.0.1", port, ssl=context,
+                                              limit=HEAD_BYTES_MAX)
+        port = listener.sockets[0].getsockname()[1]
+        self.tls_listeners[port] = listener
+        return port
+
+    def close_tls(self):
+        for listener in self.tls_listeners.values():
+            listener.close()
+        self.tls_listeners.clear()
 
     def abort_busy(self):
         for writer in list(self.busy):
@@ -320,6 +348,9 @@ class Control:
     async def do_raw_head(self, index):
         return base64.b64encode(self.ledger.raw_heads[index]).decode()
 
+    async def do_listen_tls(self, cert, key, client_ca, port):
+        return await self.server.listen_tls(cert, key, client_ca, port)
+
     async def do_open(self, gate):
         self.ledger.gate(gate).set()
 
@@ -338,6 +369,7 @@ class Control:
     async def do_reset(self):
         """Ends what still waits behind a gate and forgets everything."""
         self.server.abort_busy()
+        self.server.close_tls()
         for gate in self.ledger.gates.values():
             gate.set()
         self.ledger.forget()

@@ -46,8 +46,15 @@ class Upstream:
     def reset(self):
         self._ask("reset")
 
+    def listen_tls(self, certificate, client_ca=None, port=0):
+        """The URL of another port of the same upstream, with TLS. Closed by reset()."""
+        port = self._ask("listen_tls", cert=str(certificate.cert), key=str(certificate.key),
+                         client_ca=client_ca and str(client_ca), port=port)
+        return f"https://127.0.0.1:{port}"
+
     def requests(self, key=None, path=None):
-        """What has arrived: method, target, headers, attempt, effect, digest, bytes, connection."""
+        """What has arrived: method, target, headers, attempt, effect, digest, bytes, connection,
+        and over TLS sni, tls and peer."""
         return [r for r in self._ask("ledger")
                 if (key is None or r["key"] == key) and (path is None or r["path"] == path)]
 

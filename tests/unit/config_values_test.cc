@@ -28,6 +28,15 @@ TEST(ConfigValues, AUrlWithoutAPathOrPortHasTheUsualOnes) {
   EXPECT_EQ(query->authority(), "[::1]:81");
 }
 
+TEST(ConfigValues, AUrlWithTlsHasAPortOfItsOwn) {
+  const auto url = parse_url("HTTPS://auth/x");
+  ASSERT_TRUE(url) << url.error();
+  EXPECT_TRUE(url->tls);
+  EXPECT_EQ(url->address, (HostPort{"auth", 443}));
+  EXPECT_EQ(url->authority(), "auth");
+  EXPECT_EQ(parse_url("https://auth:80/")->authority(), "auth:80");
+}
+
 TEST(ConfigValues, RefusesWhatIsNotAUrl) {
   for (const char* text :
        {"", "auth", "ftp://a/", "http://", "http:///x", "http://a:0/", "http://a:99999/",

@@ -1,0 +1,91 @@
+// Work that was accepted and not begun. The promise: it is started once, under a claim like any
+// other, and what was accepted is never dropped: it stays in the store until it was started, or an
+// operator has decided about it.
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/this_coro.hpp>
+
+#include "engine/engine_impl.h"
+
+namespace semel {
+namespace asio = boost::asio;
+using asio::awaitable;
+
+void Engine::Impl::hand_out(const Record& queued) {
+  if (!take_queued || !running.enter_once(queued.id, queued.token)) return;
+  take_queued({queued.id, queued.token});
+}
+
+awaitable<Started> Engine::Impl::start(Record queued, Policy policy) {
+  const RecordId id = queued.id;
+  const Token queued_token = queued.token;
+  const Token token = tokens.next();
+  Entered entered(running, id, token);
+  const event::Start event{queued_token, token, options.owner, policy};
+  Applied applied = co_await apply(id, queued, event);
+
+  Started started = start::Gone{};
+  if (auto* unavailable = std::get_if<Unavailable>(&applied)) {
+    if (unavailable->unsure) {
+      // Nothing is executed under a claim that is not known to be ours. It is pursued, and queued
+      // again.
+      Decision decision = transition(queued, event, clock.now());
+      if (auto* put = std::get_if<Put>(&decision.change)) {
+        put->next.version = queued.version;
+        entered.keep();
+        co_await give_back_later(std::move(put->next));
+      }
+    }
+    started = StoreUnavailable{std::move(unavailable->why)};
+  } else if (auto* changed = std::get_if<Changed>(&applied)) {
+    const bool ours = changed->after && changed->after->token == token;
+    const bool done = std::holds_alternative<verdict::Done>(changed->verdict);
+    if (ours && done && clock.now() < changed->after->lease_until) {
+      Claim claim{std::move(*changed->after), std::move(policy)};
+      running.started(claim, clock.now());
+      entered.keep();
+      started = std::move(claim);
+    } else if (ours) {
+      // It was ours, but others may have given it up for lost by now, or have.
+      entered.keep();
+      co_await give_back_later(std::move(*changed->after));
+      started = StoreUnavailable{"the claim was written too slowly for its lease"};
+    }
+  } else {
+    started = StoreUnavailable{"the record is larger than the store takes"};
+  }
+  running.leave(id, queued_token);  // who waits for it to begin looks again
+  co_return started;
+}
+
+awaitable<void> Engine::Impl::withdraw(Record queued) {
+  const RecordId id = queued.id;
+  const Token token = queued.token;
+  const Version expected = queued.version;
+  // Written in the place of the queued record: what is still on its way then finds itself too late.
+  Record withdrawn = std::move(queued);
+  withdrawn.state = State::released;
+  withdrawn.request.clear();
+  withdrawn.expires_at = after(clock.now(), withdrawn.ttl);
+  withdrawn.tombstone_until = withdrawn.expires_at;
+  withdrawn.reason = "it could not be queued";
+  Backoff backoff(options);
+  while (!stopped) {
+    SwapResult result = co_await store.swap(id, expected, withdrawn);
+    if (std::holds_alternative<swap::Applied>(result)) break;
+    if (auto* conflict = std::get_if<swap::Conflict>(&result)) {
+      const auto& found = conflict->current;
+      // It had landed, and somebody may have been told: it is as good as accepted.
+      if (found && found->token == token && found->state == State::queued) hand_out(*found);
+      break;
+    }
+    co_await clock.sleep(backoff.next());
+  }
+}
+
+awaitable<void> Engine::Impl::withdraw_later(Record queued) {
+  auto executor = co_await asio::this_coro::executor;
+  asio::co_spawn(executor, withdraw(std::move(queued)), asio::detached);
+}
+
+}  // namespace semel

@@ -1,0 +1,44 @@
+#include "gateway/trust.h"
+
+#include <algorithm>
+
+namespace semel {
+namespace {
+
+using Clients = std::vector<std::shared_ptr<const net::TlsClient>>;
+
+// Routes that say the same share one, and with it their idle connections.
+std::expected<Clients, std::string> load_upstreams(const std::vector<RouteConfig>& routes) {
+  Clients clients(routes.size());
+  for (std::size_t i = 0; i < routes.size(); ++i) {
+    if (std::ranges::none_of(routes[i].upstreams, &Upstream::tls)) continue;
+    for (std::size_t earlier = 0; earlier < i && !clients[i]; ++earlier) {
+      if (routes[earlier].upstream_tls == routes[i].upstream_tls) clients[i] = clients[earlier];
+    }
+    if (clients[i]) continue;
+    auto client = net::TlsClient::load(routes[i].upstream_tls);
+    if (!client) return std::unexpected("route " + routes[i].name + ": " + client.error());
+    clients[i] = *std::move(client);
+  }
+  return clients;
+}
+
+}  // namespace
+
+std::expected<Trust, std::string> Trust::load(const Config& config) {
+  Trust trust;
+  if (config.tls) {
+    auto server = net::TlsServer::load(*config.tls);
+    if (!server) return std::unexpected("tls: " + server.error());
+    trust.server = *std::move(server);
+  }
+  auto upstreams = load_upstreams(config.routes);
+  if (!upstreams) return std::unexpected(std::move(upstreams.error()));
+  trust.upstreams = *std::move(upstreams);
+  auto own = net::TlsClient::load({});
+  if (!own) return std::unexpected(std::move(own.error()));
+  trust.own = *std::move(own);
+  return trust;
+}
+
+}  // namespace semel

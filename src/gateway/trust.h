@@ -1,0 +1,27 @@
+#pragma once
+
+#include <expected>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "gateway/config.h"
+#include "net/tls.h"
+
+namespace semel {
+
+// Who we are and whom we believe, as the files say that the configuration names. Immutable; a
+// reload reads the files again and makes another one.
+struct Trust {
+  std::shared_ptr<const net::TlsServer> server;  // null: plain HTTP
+  // By route; null where no upstream is https://.
+  std::vector<std::shared_ptr<const net::TlsClient>> upstreams;
+  // For requests of our own: the system's CAs.
+  std::shared_ptr<const net::TlsClient> own;
+
+  // Reads the files, so it blocks. The error is a sentence for the operator; nothing half-read is
+  // ever used.
+  static std::expected<Trust, std::string> load(const Config& config);
+};
+
+}  // namespace semel
