@@ -205,6 +205,8 @@ class Engine {
   // Not of whatever runs under this id by now: that may be another request's.
   boost::asio::awaitable<Waited> wait(RecordId id, Token token, Duration timeout);
 
+  // An operator's decision about a record whose outcome is unknown. Refused while the execution may
+  // still run, unless forced; its answer, should it come after all, is then no longer recorded.
   boost::asio::awaitable<Resolved> resolve(RecordId id, Resolution resolution);
 
   // Renews leases and ends waits whose time is over. Runs until stop().

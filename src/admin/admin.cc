@@ -5,6 +5,7 @@
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
+#include "admin/admin_answer.h"
 #include "gateway/headers.h"
 #include "gateway/routing.h"
 
@@ -17,22 +18,13 @@ namespace {
 
 constexpr auto kTimeout = std::chrono::seconds(10);
 constexpr std::size_t kHeadBytesMax = 16 * 1024;
+constexpr std::size_t kBodyBytesMax = 16 * 1024 * 1024;
+constexpr std::size_t kConnectionsMax = 256;
+constexpr std::string_view kKeys = "/api/keys";
 
-Answer text(int status, std::string body, std::string type = "text/plain; charset=utf-8") {
-  Answer answer;
-  answer.status = status;
-  answer.headers.push_back({"Content-Type", std::move(type)});
-  answer.body = std::move(body);
-  return answer;
-}
-
-// A page that a browser was tricked into loading from elsewhere carries another host's name.
-bool is_own_host(std::string_view host) {
-  if (host.starts_with('[')) return host.substr(0, host.find(']') + 1) == "[::1]";
-  const std::string name(host.substr(0, host.find(':')));
-  boost::system::error_code error;
-  const auto address = asio::ip::make_address_v4(name, error);
-  return net::iequals(name, "localhost") || (!error && address.is_loopback());
+bool is_json(const net::Request& request) {
+  const std::string_view type = request.field("Content-Type").value_or("");
+  return net::iequals(type.substr(0, type.find(';')), "application/json");
 }
 
 double seconds_since(Time now, Time then) {
@@ -41,15 +33,20 @@ double seconds_since(Time now, Time then) {
 
 }  // namespace
 
-Admin::Admin(Server& server)
+Admin::Admin(Server& server, AdminAccess access)
     : server_(server),
       gateway_(server.gateway()),
       deadlines_(server.deadlines()),
+      access_(std::move(access)),
+      keys_(gateway_, server.config().name_space),
       acceptor_(server.context()) {}
 
 std::expected<std::unique_ptr<Admin>, std::string> Admin::start(Server& server) {
-  std::unique_ptr<Admin> admin(new Admin(server));
-  const HostPort& wanted = server.config().admin;
+  const Config& config = server.config();
+  auto access = read_access(config);
+  if (!access) return std::unexpected(access.error());
+  std::unique_ptr<Admin> admin(new Admin(server, *std::move(access)));
+  const HostPort& wanted = config.admin.listen;
   const tcp::endpoint endpoint(asio::ip::make_address(wanted.host), wanted.port);
   boost::system::error_code error;
   tcp::acceptor& acceptor = admin->acceptor_;
@@ -66,6 +63,11 @@ std::expected<std::unique_ptr<Admin>, std::string> Admin::start(Server& server) 
   return admin;
 }
 
+std::expected<AdminAccess, std::string> Admin::read_access(const Config& config) {
+  SystemTokens random;
+  return AdminAccess::open(config, random);
+}
+
 awaitable<void> Admin::accept() {
   for (;;) {
     boost::system::error_code error;
@@ -80,15 +82,19 @@ awaitable<void> Admin::accept() {
 }
 
 awaitable<void> Admin::serve(tcp::socket socket) {
+  const Counted connected(connections_);
+  if (connected.before() >= kConnectionsMax) co_return;
   net::Connection client(std::move(socket), deadlines_);
   bool keep_alive = true;
   while (keep_alive) {
     client.set_deadline(kTimeout);
     net::Request request;
     std::string why;
-    if (!co_await client.read_head(request, kHeadBytesMax, why)) co_return;
-    keep_alive = request.keep_alive() && request.is_done();
-    const Answer reply = answer(request);
+    const auto read = co_await client.read_head(request, kHeadBytesMax, why);
+    if (!read && read.error() != net::IoError::malformed) co_return;
+    const Answer reply =
+        read ? co_await answer(client, request) : problem_answer(400, "bad-request", why);
+    keep_alive = read && request.keep_alive() && request.is_done();
     std::string head;
     append_status_line(head, reply.status);
     for (const Header& header : reply.headers) append_header(head, header.name, header.value);
@@ -96,31 +102,75 @@ awaitable<void> Admin::serve(tcp::socket socket) {
     append_header(head, "Connection", keep_alive ? "keep-alive" : "close");
     head += "\r\n";
     const bool body = request.method() != "HEAD";
+    client.set_deadline(kTimeout);
     if (!co_await client.write(head, body ? std::string_view(reply.body) : std::string_view{})) {
-      co_return;
+      break;
     }
   }
+  // What was refused unread would otherwise take the answer back with it.
+  co_await client.close_gently();
 }
 
-Answer Admin::answer(const net::Request& request) const {
-  if (!is_own_host(request.field("Host").value_or(""))) {
-    return text(421, "This listener answers to the names of this machine only.\n");
-  }
-  if (request.method() != "GET" && request.method() != "HEAD") {
-    return text(405, "Only GET is served here.\n");
-  }
+awaitable<Answer> Admin::answer(net::Connection& client, net::Request& request) {
   const auto target = parse_target(request.target());
-  const std::string path = target ? target->path : "";
-  if (path == "/healthz") return text(200, "ok\n");
-  if (path == "/readyz") return ready();
-  if (path == "/metrics") return text(200, metrics(), "text/plain; version=0.0.4; charset=utf-8");
-  return text(404, "Here are /healthz, /readyz and /metrics.\n");
+  if (!target) co_return problem_answer(400, "bad-request", "The target is not one.");
+  if (auto refusal = access_.refuse(request, target->path)) co_return std::move(*refusal);
+  if (request.method() == "GET" || request.method() == "HEAD") {
+    co_return co_await read(*target);
+  }
+  if (request.method() == "POST" && target->path.starts_with(kKeys)) {
+    co_return co_await change(client, request, target->path);
+  }
+  co_return problem_answer(405, "method-not-allowed", "Only GET is served here.");
+}
+
+awaitable<Answer> Admin::read(const Target& target) {
+  const std::string& path = target.path;
+  if (path == "/healthz") co_return text_answer(200, "ok\n");
+  if (path == "/readyz") co_return ready();
+  if (path == "/metrics") {
+    co_return text_answer(200, metrics(), "text/plain; version=0.0.4; charset=utf-8");
+  }
+  if (path == kKeys) co_return co_await keys_.list(target.query);
+  if (path.starts_with("/api/keys/")) {
+    co_return co_await keys_.show(path.substr(kKeys.size() + 1));
+  }
+  co_return text_answer(404, "Here are /healthz, /readyz, /metrics and /api/keys.\n");
+}
+
+// Nobody without a token makes this process read a body.
+awaitable<Answer> Admin::change(net::Connection& client, net::Request& request, std::string path) {
+  auto who = access_.operator_of(request);
+  if (!who) co_return std::move(who.error());
+  if (!is_json(request)) {
+    co_return problem_answer(415, "not-json", "Send the decision as application/json.");
+  }
+  std::string body;
+  while (!request.is_done()) {
+    const auto piece = co_await client.read_piece(request);
+    if (!piece || body.size() + piece->size() > kBodyBytesMax) {
+      co_return problem_answer(413, "body-too-large", "The body is cut off, or above 16 MiB.");
+    }
+    body += *piece;
+  }
+  client.clear_deadline();  // many writes may take longer than a client has for its request
+  const std::string rest = path.substr(std::min(kKeys.size() + 1, path.size()));
+  const std::size_t slash = rest.rfind('/');
+  const std::string verb = slash == std::string::npos ? rest : rest.substr(slash + 1);
+  if (verb != "resolve" && verb != "release") {
+    co_return problem_answer(404, "no-such-path", "Here are …/resolve and …/release.");
+  }
+  const Decided decided = verb == "resolve" ? Decided::completed : Decided::released;
+  if (slash == std::string::npos) {
+    co_return co_await keys_.decide_many(decided, *std::move(who), std::move(body));
+  }
+  co_return co_await keys_.decide(decided, rest.substr(0, slash), *std::move(who), std::move(body));
 }
 
 Answer Admin::ready() const {
-  if (gateway_.draining) return text(503, "draining\n");
-  if (const auto trouble = gateway_.store.trouble()) return text(503, *trouble + "\n");
-  return text(200, "ready\n");
+  if (gateway_.draining) return text_answer(503, "draining\n");
+  if (const auto trouble = gateway_.store.trouble()) return text_answer(503, *trouble + "\n");
+  return text_answer(200, "ready\n");
 }
 
 std::string Admin::metrics() const {

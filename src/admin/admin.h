@@ -5,28 +5,42 @@
 #include <expected>
 #include <string>
 
+#include "admin/access.h"
+#include "admin/keys_api.h"
 #include "gateway/server.h"
 
 namespace semel {
 
-// The operator's listener: /healthz, /readyz, /metrics. Runs on the server's first worker.
+// The operator's listener: /healthz, /readyz, /metrics, /api/keys. Runs on the server's first
+// worker.
 class Admin {
  public:
   static std::expected<std::unique_ptr<Admin>, std::string> start(Server& server);
 
   HostPort listening() const { return listening_; }
 
+  // Reads the tokens as they are now; it may wait for the disk. use() then makes them count, on the
+  // thread of the server's first worker.
+  static std::expected<AdminAccess, std::string> read_access(const Config& config);
+  void use(AdminAccess access) { access_ = std::move(access); }
+
  private:
-  explicit Admin(Server& server);
+  Admin(Server& server, AdminAccess access);
   boost::asio::awaitable<void> accept();
   boost::asio::awaitable<void> serve(boost::asio::ip::tcp::socket socket);
-  Answer answer(const net::Request& request) const;
+  boost::asio::awaitable<Answer> answer(net::Connection& client, net::Request& request);
+  boost::asio::awaitable<Answer> read(const Target& target);
+  boost::asio::awaitable<Answer> change(net::Connection& client, net::Request& request,
+                                        std::string path);
   Answer ready() const;
   std::string metrics() const;
 
   Server& server_;
   Gateway& gateway_;
   net::Deadlines& deadlines_;
+  AdminAccess access_;
+  KeysApi keys_;
+  std::atomic<std::size_t> connections_ = 0;
   boost::asio::ip::tcp::acceptor acceptor_;
   HostPort listening_;
 };

@@ -16,6 +16,7 @@ using Run = std::function<int()>;
 void add_serve(CLI::App& app, Run& run);
 void add_demo(CLI::App& app, Run& run);
 void add_config(CLI::App& app, Run& run);
+void add_keys(CLI::App& app, Run& run);
 void add_version(CLI::App& app, Run& run);
 
 }  // namespace semel::cli

@@ -14,6 +14,7 @@ int main(int argc, char** argv) {
   add_serve(app, run);
   add_demo(app, run);
   add_config(app, run);
+  add_keys(app, run);
   add_version(app, run);
   try {
     app.parse(argc, argv);

@@ -52,9 +52,10 @@ ReadAgain read_again(const std::string& file) {
   return read;
 }
 
-// Reads the file again whenever SIGHUP comes. What cannot be used changes nothing.
+// Reads the file and the admin tokens again whenever SIGHUP comes. What cannot be used changes
+// nothing.
 boost::asio::awaitable<void> reload_on(boost::asio::signal_set& hangups, Server& server,
-                                       std::string file) {
+                                       Admin& admin, std::string file) {
   boost::asio::thread_pool reader(1);
   for (;;) {
     boost::system::error_code error;
@@ -74,6 +75,17 @@ boost::asio::awaitable<void> reload_on(boost::asio::signal_set& hangups, Server&
       co_await server.reload(std::move(*outcome.config), std::move(*trust));
     } else {
       server.gateway().metrics.reloaded(false);
+    }
+    auto read_tokens =
+        [&server]() -> boost::asio::awaitable<std::expected<AdminAccess, std::string>> {
+      co_return Admin::read_access(server.config());
+    };
+    auto access = co_await boost::asio::co_spawn(reader, read_tokens, boost::asio::use_awaitable);
+    if (access) {
+      admin.use(*std::move(access));
+    } else {
+      log_event(LogLevel::error, "admin tokens refused, the old ones stay",
+                {{"why", access.error()}});
     }
   }
 }
@@ -113,7 +125,7 @@ int serve(const std::string& file) {
     if (!error) (*server)->drain();
   });
   boost::asio::signal_set hangups((*server)->context(), SIGHUP);
-  boost::asio::co_spawn((*server)->context(), reload_on(hangups, **server, file),
+  boost::asio::co_spawn((*server)->context(), reload_on(hangups, **server, **admin, file),
                         boost::asio::detached);
   for (const HostPort& at : (*server)->listening()) {
     announce((*server)->config().tls ? "https" : "http", at);

@@ -330,13 +330,19 @@ Decision on(const std::optional<Record>& found, const event::Resolve& resolve, T
   if (running && !resolve.force) {
     return {Keep{}, verdict::Refused{"the execution may still run; wait for it, or force"}};
   }
+  // A claim that comes now is told that the key has expired; a release would let it run.
+  if (found->state == State::unknown && found->hold_until <= now) {
+    return {Keep{}, verdict::Refused{"its hold_for has passed: it is never executable again"}};
+  }
   if (resolve.why.empty()) return {Keep{}, verdict::Refused{"a reason is required"}};
 
   Record next = *found;
   next.only_auth_failures = false;
   // Whatever the old claim still sends must find itself stale.
   next.token = {};
-  const std::string note = "resolved by " + resolve.who + ": " + resolve.why;
+  const std::string_view how = resolve.answer ? "completed by " : "released by ";
+  const std::string note = std::string(how) + resolve.who +
+                           (running ? ", although it may still run: " : ": ") + resolve.why;
   if (resolve.answer) {
     become_completed(next, now, *resolve.answer, note);
   } else {

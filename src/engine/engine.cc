@@ -457,8 +457,9 @@ awaitable<Resolved> Engine::resolve(RecordId id, Resolution resolution) {
   auto found = co_await impl_->store.read(id);
   if (!found) co_return std::move(found.error());
   if (!*found) co_return resolve::NotFound{};
+  const Token token = (*found)->token;
   event::Resolve event;
-  event.token = (*found)->token;
+  event.token = token;
   event.answer = std::move(resolution.answer);
   event.who = std::move(resolution.who);
   event.why = std::move(resolution.why);
@@ -475,6 +476,8 @@ awaitable<Resolved> Engine::resolve(RecordId id, Resolution resolution) {
     co_return resolve::Refused{std::move(refused->why)};
   }
   if (!changed.after) co_return resolve::NotFound{};
+  // Whoever waits for the claim that was ended by force finds the decision in the record.
+  impl_->running.settle(id, token, {});
   co_return resolve::Done{std::move(*changed.after)};
 }
 

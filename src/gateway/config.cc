@@ -77,17 +77,17 @@ void read_admin_listen(const Field& field, FileDraft& draft) {
   const std::optional<HostPort> address = field.parsed(parse_listen);
   if (!address) return;
   if (!is_loopback(address->host)) {
-    field.bad_value(
-        "is not a loopback address; this version of semel has no admin tokens, so admin must "
-        "listen on 127.0.0.1 or [::1]");
-    return;
+    field.warn("is reached from other machines in plain HTTP, tokens included; keep it private");
   }
-  draft.config.admin = *address;
+  draft.config.admin.listen = *address;
 }
 
 constexpr std::array kAdminKeys = std::to_array<Key<FileDraft>>({
     {"listen", read_admin_listen},
-    {"tokens_file", kLaterKey},
+    {"tokens_file",
+     [](const Field& f, FileDraft& d) {
+       f.read(d.config.admin.tokens_file, 1, kFilePathLengthMax);
+     }},
 });
 
 constexpr std::array kStoreKeys = std::to_array<Key<StoreConfig>>({
@@ -347,9 +347,18 @@ void check_file(const Field& root, const FileDraft& draft, Report& report) {
         "header is believed only from trusted_proxies, and there are none; list the addresses of "
         "the proxies in front");
   }
-  if (config.admin.port != 0 && std::ranges::count(config.listen, config.admin) > 0) {
+  const HostPort& admin = config.admin.listen;
+  if (admin.port != 0 && std::ranges::count(config.listen, admin) > 0) {
     root.at("admin").at("listen").error(
-        fmt::format("port {} of {} is also in listen", config.admin.port, config.admin.host));
+        fmt::format("port {} of {} is also in listen", admin.port, admin.host));
+  }
+  if (!is_loopback(admin.host) && config.admin.tokens_file.empty() &&
+      config.store.kind == StoreKind::memory) {
+    root.at("admin")
+        .at("tokens_file")
+        .error(
+            "required with an address that is not loopback: every request there needs a token, "
+            "and with kind: memory none is generated");
   }
 }
 

@@ -49,6 +49,12 @@ struct AddressRange {
   std::string text;
 };
 
+struct AdminConfig {
+  HostPort listen{"127.0.0.1", 9090};
+  std::string tokens_file;  // "": one token is generated beside the data
+  bool operator==(const AdminConfig&) const = default;
+};
+
 enum class TenantSource { none, authorization, header };
 struct TenantConfig {
   TenantSource from = TenantSource::none;
@@ -144,7 +150,7 @@ struct Config {
   std::optional<net::TlsServerFiles> tls;  // nullopt: plain HTTP
   unsigned workers = 0;                    // 0: one a core
   std::string name_space = "default";
-  HostPort admin{"127.0.0.1", 9090};
+  AdminConfig admin;
   StoreConfig store;
   std::vector<AddressRange> trusted_proxies;
   TenantConfig tenant;

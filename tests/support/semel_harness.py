@@ -111,7 +111,8 @@ class Gateway:
                 raise AssertionError(f"exit code {code} before ready\n{self.stderr_tail()}")
             if line == "ready":
                 break
-            if match := re.fullmatch(r"listening (https?|admin) 127\.0\.0\.1:(\d+)", line):
+            if match := re.fullmatch(
+                    r"listening (https?|admin) (?:127\.0\.0\.1|0\.0\.0\.0):(\d+)", line):
                 found.setdefault(match[1].rstrip("s"), []).append(("127.0.0.1", int(match[2])))
         self.addresses = found["http"]
         self.address, self.admin_address = found["http"][0], found["admin"][0]
@@ -222,10 +223,32 @@ class Gateway:
     def get(self, target, **more):
         return self.request("GET", target, **more)
 
-    def admin(self, target, method="GET", host=None):
+    def admin(self, target, method="GET", host=None, **more):
         host = host or "%s:%d" % self.admin_address
         with Connection(self.admin_address) as connection:
-            return connection.request(method, target, host=host)
+            return connection.request(method, target, host=host, **more)
+
+    def admin_token(self):
+        """The token that was generated beside the data."""
+        return (self.folder / "data" / "admin-token").read_text().split()[1]
+
+    def change(self, target, decision, token=None, headers=()):
+        """POST to the admin API, with a token."""
+        headers = [("Authorization", f"Bearer {token or self.admin_token()}"), *headers]
+        return self.admin(target, method="POST", json=decision, headers=headers)
+
+    def record(self, key):
+        """What the admin API shows of the only record with this key."""
+        found = self.admin(f"/api/keys?key={key}").json()["keys"]
+        assert len(found) == 1, found
+        return self.admin(f"/api/keys/{found[0]['id']}").json()
+
+    def keys(self, *args, stdin=None):
+        """`semel keys …` against this gateway."""
+        return subprocess.run(
+            [binary(), "keys", *map(str, args), "--config", "semel.yaml",
+             "--admin", "http://%s:%d" % self.admin_address], cwd=self.folder,
+            input=stdin or b"", capture_output=True, timeout=TIMEOUT)
 
     def refuses_connections(self):
         try:

@@ -27,7 +27,7 @@ TEST(Config, FillsInEveryDefault) {
       config_of("tenant: {from: none}\nroutes: [{path: /*, upstream: http://up}]");
   EXPECT_EQ(config.file, "semel.yaml");
   EXPECT_EQ(config.listen, (std::vector<HostPort>{{"127.0.0.1", 8080}}));
-  EXPECT_EQ(config.admin, (HostPort{"127.0.0.1", 9090}));
+  EXPECT_EQ(config.admin.listen, (HostPort{"127.0.0.1", 9090}));
   EXPECT_EQ(config.workers, 0u);
   EXPECT_EQ(config.name_space, "default");
   EXPECT_EQ(config.store.kind, StoreKind::embedded);
@@ -63,7 +63,7 @@ routes: [{path: /*, upstream: http://up}]
   EXPECT_EQ(config.listen, (std::vector<HostPort>{{"0.0.0.0", 80}, {"::1", 0}}));
   EXPECT_EQ(config.workers, 8u);
   EXPECT_EQ(config.name_space, "prod.eu-1_a");
-  EXPECT_EQ(config.admin, (HostPort{"::1", 9999}));
+  EXPECT_EQ(config.admin.listen, (HostPort{"::1", 9999}));
   EXPECT_EQ(config.store.path, "/var/lib/semel");
   EXPECT_EQ(config.store.durability, Durability::crash);
   ASSERT_EQ(config.trusted_proxies.size(), 3u);
@@ -216,11 +216,18 @@ TEST(Config, RefusesAddressesItCannotListenOn) {
   EXPECT_EQ(config_of(with_top("listen: ['127.0.0.1:0', '127.0.0.1:0']")).listen.size(), 2u);
 }
 
-TEST(Config, AdminListensOnLoopbackOnly) {
+TEST(Config, AdminElsewhereThanOnLoopbackNeedsTokens) {
   for (const char* outside : {"0.0.0.0:9090", "10.0.0.1:9090", "'[::]:9090'", "'[::2]:9090'"}) {
-    EXPECT_THAT(errors_of(with_top("admin: {listen: " + std::string(outside) + "}")),
-                ElementsAre(HasSubstr("is not a loopback address; this version of semel has no")))
+    const std::string listen = "listen: " + std::string(outside);
+    EXPECT_THAT(warnings_of(with_top("admin: {" + listen + "}")),
+                ElementsAre(HasSubstr("is reached from other machines in plain HTTP")))
         << outside;
+    EXPECT_THAT(errors_of(with_top("store: {kind: memory}\nadmin: {" + listen + "}")),
+                ElementsAre(HasSubstr("admin.tokens_file: required with an address that is not")))
+        << outside;
+    EXPECT_EQ(config_of(with_top("store: {kind: memory}\nadmin: {tokens_file: t, " + listen + "}"))
+                  .admin.tokens_file,
+              "t");
   }
   for (const char* inside : {"127.0.0.1:1", "127.9.9.9:1", "'[::1]:1'", "'[0:0:0:0:0:0:0:1]:1'"}) {
     config_of(with_top("admin: {listen: " + std::string(inside) + "}"));
@@ -296,7 +303,6 @@ TEST(Config, RefusesWhatALaterVersionBrings) {
                           "encryption: {keys_file: a}",
                           "hash_key_file: a",
                           "store_keys: digest",
-                          "admin: {tokens_file: a}",
                           "store: {kind: postgres}",
                           "store: {kind: redis}",
                           "store: {kind: tiered}",

@@ -204,6 +204,30 @@ TEST(Resolve, IsRefusedWhereThereIsNothingToResolve) {
   EXPECT_EQ(k.resolves({}), "refused");
 }
 
+TEST(Resolve, IsRefusedOnceTheHoldHasPassed) {
+  KeyStory k;
+  k.policy.hold_for = seconds(60);
+  k.claim('a');
+  k.hears_nothing('a');
+  k.passes(seconds(60));
+  EXPECT_EQ(k.resolves({}), "refused");
+  EXPECT_EQ(k.resolves({}, "let it run", true), "refused");  // never executable again
+  EXPECT_EQ(k.claim('b'), "expired");
+}
+
+TEST(Resolve, SaysWhoWhyAndThatItWasForced) {
+  KeyStory k;
+  k.claim('a');
+  k.holder = Holder::running_here;
+  k.resolves({}, "the executor is switched off", true);
+  EXPECT_EQ(k.record->history.back().note,
+            "released by operator, although it may still run: the executor is switched off");
+  EXPECT_EQ(k.record->history.back().at, k.now);
+  EXPECT_EQ(k.answers('a', 200), "stale");
+  EXPECT_EQ(k.claim('b'), "execute");
+  EXPECT_EQ(k.answers('a', 200), "stale");
+}
+
 TEST(Resolve, IsAboutOneClaimAndTouchesNoOther) {
   KeyStory k;
   k.claim('a');
@@ -226,7 +250,7 @@ TEST(Resolve, LeavesTheOldClaimStale) {
   k.resolves(Answer{200, {}, "by hand", {}});
   EXPECT_EQ(k.answers('a', 200, "late"), "stale");
   EXPECT_EQ(k.record->answer.body, "by hand");
-  EXPECT_EQ(k.record->reason, "resolved by operator: checked the books");
+  EXPECT_EQ(k.record->reason, "completed by operator: checked the books");
 }
 
 TEST(Trap1, ALiveClaimIsNoOrphan) {

@@ -1,0 +1,97 @@
+#include "admin/access.h"
+
+#include <boost/asio/ip/address.hpp>
+
+#include "admin/admin_answer.h"
+#include "gateway/config_values.h"
+#include "gateway/log.h"
+
+namespace semel {
+namespace asio = boost::asio;
+namespace {
+
+constexpr std::string_view kScheme = "Bearer ";
+
+bool is_free_for_all(std::string_view path) {
+  return path == "/healthz" || path == "/readyz";
+}
+
+std::string_view without_port(std::string_view host) {
+  if (host.starts_with('[')) {
+    const std::size_t end = host.find(']');
+    return end == std::string_view::npos ? std::string_view{} : host.substr(1, end - 1);
+  }
+  return host.substr(0, host.find(':'));
+}
+
+bool is_own_name(std::string_view name, const std::string& listen_host) {
+  if (net::iequals(name, "localhost")) return true;
+  boost::system::error_code error;
+  const auto address = asio::ip::make_address(std::string(name), error);
+  if (error) return false;
+  return address.is_loopback() || address == asio::ip::make_address(listen_host);
+}
+
+Answer unauthorized(std::string detail) {
+  Answer answer = problem_answer(401, "token-required", std::move(detail));
+  answer.headers.push_back({"WWW-Authenticate", "Bearer realm=\"semel\""});
+  return answer;
+}
+
+std::expected<AdminTokens, std::string> open_tokens(const Config& config, TokenSource& random) {
+  if (!config.admin.tokens_file.empty()) {
+    auto tokens = AdminTokens::load(config.admin.tokens_file);
+    if (!tokens) return std::unexpected("admin.tokens_file " + tokens.error());
+    return tokens;
+  }
+  if (config.store.kind == StoreKind::memory) return AdminTokens{};
+  return AdminTokens::load_or_make(generated_tokens_file(config.store.path), random);
+}
+
+}  // namespace
+
+std::expected<AdminAccess, std::string> AdminAccess::open(const Config& config,
+                                                          TokenSource& random) {
+  auto tokens = open_tokens(config, random);
+  if (!tokens) return std::unexpected(tokens.error());
+  return AdminAccess(*std::move(tokens), config.admin.listen);
+}
+
+AdminAccess::AdminAccess(AdminTokens tokens, HostPort listen)
+    : tokens_(std::move(tokens)),
+      host_(std::move(listen.host)),
+      loopback_(config_file::is_loopback(host_)) {}
+
+std::optional<Answer> AdminAccess::refuse(const net::Request& request,
+                                          std::string_view path) const {
+  if (loopback_) {
+    const bool named = request.count("Host") == 1;
+    if (named && is_own_name(without_port(*request.field("Host")), host_)) return std::nullopt;
+    return problem_answer(421, "host-unknown",
+                          "This listener answers to the names of this machine only.");
+  }
+  if (is_free_for_all(path)) return std::nullopt;
+  auto who = operator_of(request);
+  if (!who) return std::move(who.error());
+  return std::nullopt;
+}
+
+std::expected<std::string, Answer> AdminAccess::operator_of(const net::Request& request) const {
+  if (tokens_.empty()) {
+    return std::unexpected(problem_answer(
+        403, "no-tokens",
+        "Nothing can be changed here: with the memory store no token is generated. Configure "
+        "admin.tokens_file."));
+  }
+  const auto value = request.field("Authorization");
+  if (!value) {
+    return std::unexpected(unauthorized("Send a named token: Authorization: Bearer TOKEN."));
+  }
+  const bool is_bearer = request.count("Authorization") == 1 && value->size() > kScheme.size() &&
+                         net::iequals(value->substr(0, kScheme.size()), kScheme);
+  auto name = is_bearer ? tokens_.name_of(value->substr(kScheme.size())) : std::nullopt;
+  if (!name) return std::unexpected(unauthorized("The token is none of this gateway's."));
+  return *std::move(name);
+}
+
+}  // namespace semel

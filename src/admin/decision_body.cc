@@ -1,0 +1,215 @@
+#include "admin/decision_body.h"
+
+#include <openssl/evp.h>
+
+#include <boost/json/parse.hpp>
+
+#include "gateway/config_values.h"
+#include "gateway/headers.h"
+
+namespace semel {
+namespace json = boost::json;
+namespace {
+
+constexpr std::size_t kReasonLengthMax = 500;
+constexpr std::size_t kHeadersMax = 64;
+constexpr std::size_t kHeaderLengthMax = 8 * 1024;
+
+using Wrong = std::optional<std::string>;
+
+std::string_view view(const json::string& text) {
+  return {text.data(), text.size()};
+}
+
+Wrong read_text(std::string_view name, const json::value& value, std::string& out) {
+  if (!value.is_string()) return std::string(name) + ": is not a text";
+  out = view(value.get_string());
+  return std::nullopt;
+}
+
+Wrong read_bool(std::string_view name, const json::value& value, bool& out) {
+  if (!value.is_bool()) return std::string(name) + ": is neither true nor false";
+  out = value.get_bool();
+  return std::nullopt;
+}
+
+// What would break the answer's framing, or is Semel's to say, may not be given by hand.
+bool may_be_given(std::string_view name) {
+  return !HopByHop({}).contains(name) && !is_ours(name, true) && !net::iequals(name, "Age") &&
+         !net::iequals(name, "Date");
+}
+
+Wrong add_header(std::string_view name, const json::value& value, std::vector<Header>& out) {
+  std::string text;
+  if (auto wrong = read_text("answer.headers", value, text)) return wrong;
+  if (!config_file::is_token(name) || !may_be_given(name)) {
+    return "answer.headers: " + config_file::quote(name) + " cannot be given";
+  }
+  if (text.size() > kHeaderLengthMax || !config_file::is_printable(text)) {
+    return "answer.headers: the value of " + std::string(name) +
+           " is too long or not printable ASCII";
+  }
+  if (out.size() == kHeadersMax) return "answer.headers: there are more than 64";
+  out.push_back({std::string(name), std::move(text)});
+  return std::nullopt;
+}
+
+// An object of texts, or a list of pairs where a name stands more than once.
+Wrong read_headers(const json::value& value, std::vector<Header>& out) {
+  if (const auto* object = value.if_object()) {
+    for (const auto& member : *object) {
+      const std::string_view name(member.key().data(), member.key().size());
+      if (auto wrong = add_header(name, member.value(), out)) return wrong;
+    }
+    return std::nullopt;
+  }
+  const auto* pairs = value.if_array();
+  if (!pairs) return "answer.headers: is neither an object nor a list of pairs";
+  for (const json::value& pair : *pairs) {
+    const auto* parts = pair.if_array();
+    if (!parts || parts->size() != 2 || !parts->at(0).is_string()) {
+      return "answer.headers: an entry is not a pair [name, value]";
+    }
+    if (auto wrong = add_header(view(parts->at(0).get_string()), parts->at(1), out)) return wrong;
+  }
+  return std::nullopt;
+}
+
+Wrong read_base64(const json::value& value, std::string& out) {
+  std::string text;
+  if (auto wrong = read_text("answer.body_base64", value, text)) return wrong;
+  const std::size_t padding = text.size() - std::min(text.find('='), text.size());
+  const auto* in = reinterpret_cast<const unsigned char*>(text.data());
+  out.resize(text.size() / 4 * 3 + 1);
+  auto* bytes = reinterpret_cast<unsigned char*>(out.data());
+  const int size = EVP_DecodeBlock(bytes, in, static_cast<int>(text.size()));
+  if (text.size() % 4 != 0 || padding > 2 || size < 0 ||
+      text.find_first_of(" \r\n\t") != text.npos) {
+    return "answer.body_base64: is not base64";
+  }
+  out.resize(static_cast<std::size_t>(size) - padding);
+  return std::nullopt;
+}
+
+Wrong read_status(const json::value& value, int& out) {
+  const auto* status = value.if_int64();
+  if (!status || *status < 200 || *status > 599) {
+    return "answer.status: is not a status from 200 to 599";
+  }
+  out = static_cast<int>(*status);
+  return std::nullopt;
+}
+
+Wrong read_answer(const json::value& value, std::optional<Answer>& out) {
+  const auto* object = value.if_object();
+  if (!object) return "answer: is not an object";
+  if (object->contains("body") && object->contains("body_base64")) {
+    return "answer: has both body and body_base64";
+  }
+  Answer answer;
+  for (const auto& member : *object) {
+    const std::string_view name(member.key().data(), member.key().size());
+    Wrong wrong;
+    if (name == "status") {
+      wrong = read_status(member.value(), answer.status);
+    } else if (name == "headers") {
+      wrong = read_headers(member.value(), answer.headers);
+    } else if (name == "body") {
+      wrong = read_text("answer.body", member.value(), answer.body);
+    } else if (name == "body_base64") {
+      wrong = read_base64(member.value(), answer.body);
+    } else {
+      wrong = "answer: " + config_file::quote(name) +
+              " is unknown; use status, headers, body or body_base64";
+    }
+    if (wrong) return wrong;
+  }
+  if (answer.status == 0) return "answer.status: is required";
+  if ((answer.status == 204 || answer.status == 304) && !answer.body.empty()) {
+    return "answer.body: an answer with this status has none";
+  }
+  out = std::move(answer);
+  return std::nullopt;
+}
+
+Wrong read_where(const json::value& value, KeyFilter& out) {
+  const auto* object = value.if_object();
+  if (!object) return "where: is not an object";
+  for (const auto& member : *object) {
+    const std::string_view name(member.key().data(), member.key().size());
+    std::string text;
+    if (auto wrong = read_text("where." + std::string(name), member.value(), text)) return wrong;
+    if (auto wrong = out.set(name, text)) return "where: " + *wrong;
+  }
+  return std::nullopt;
+}
+
+Wrong read_reason(const json::value& value, std::string& out) {
+  if (auto wrong = read_text("reason", value, out)) return wrong;
+  if (out.size() > kReasonLengthMax) return "reason: is longer than 500 bytes";
+  for (const char c : out) {
+    if (static_cast<unsigned char>(c) < ' ' || c == 0x7f) return "reason: has control characters";
+  }
+  return std::nullopt;
+}
+
+Wrong read_limit(const json::value& value, std::size_t& out) {
+  const auto* limit = value.if_int64();
+  if (!limit || *limit < 1 || *limit > static_cast<std::int64_t>(kDecisionsMax)) {
+    return "limit: is not a number from 1 to 1000";
+  }
+  out = static_cast<std::size_t>(*limit);
+  return std::nullopt;
+}
+
+Wrong read_cursor(const json::value& value, std::optional<RecordId>& out) {
+  std::string text;
+  if (auto wrong = read_text("cursor", value, text)) return wrong;
+  out = parse_hex_id(text);
+  if (!out) return "cursor: is not one that was given out";
+  return std::nullopt;
+}
+
+Wrong read_member(std::string_view name, const json::value& value, bool resolves, bool many,
+                  DecisionBody& out) {
+  if (name == "reason") return read_reason(value, out.resolution.why);
+  if (name == "force") return read_bool(name, value, out.resolution.force);
+  if (name == "answer" && resolves) return read_answer(value, out.resolution.answer);
+  if (name == "where" && many) return read_where(value, out.where);
+  if (name == "limit" && many) return read_limit(value, out.limit);
+  if (name == "cursor" && many) return read_cursor(value, out.after);
+  if (name == "dry_run" && many) return read_bool(name, value, out.dry_run);
+  return config_file::quote(name) + " has no meaning here";
+}
+
+}  // namespace
+
+std::expected<DecisionBody, std::string> parse_decision(const std::string& body, Decided decided,
+                                                        bool many) {
+  boost::system::error_code error;
+  const json::value value = json::parse(body, error);
+  const auto* object = error ? nullptr : value.if_object();
+  if (!object) return std::unexpected("The body is not a JSON object.");
+  const bool resolves = decided == Decided::completed;
+  DecisionBody out;
+  for (const auto& member : *object) {
+    const std::string_view name(member.key().data(), member.key().size());
+    if (auto wrong = read_member(name, member.value(), resolves, many, out)) {
+      return std::unexpected(*wrong);
+    }
+  }
+  if (out.resolution.why.find_first_not_of(' ') == std::string::npos) {
+    return std::unexpected("reason: is required; it is kept with the record");
+  }
+  if (resolves && !out.resolution.answer) {
+    return std::unexpected("answer: is required; to let the request run again, release it");
+  }
+  if (many && out.where.empty()) {
+    return std::unexpected("where: is required; say which records are meant");
+  }
+  // Nothing else can be resolved, but for what still runs, and that has to be asked for by name.
+  if (many && !out.where.state) out.where.state = State::unknown;
+  return out;
+}
+
+}  // namespace semel

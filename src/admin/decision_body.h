@@ -1,0 +1,37 @@
+#pragma once
+
+#include <boost/json/value.hpp>
+#include <expected>
+#include <optional>
+#include <string>
+
+#include "admin/key_filter.h"
+#include "admin/keys_api.h"
+#include "semel/engine.h"
+
+namespace semel {
+
+// What an operator sent about one record, or about all that match.
+//
+//   {"reason": "checked the ledger", "force": false,
+//    "answer": {"status": 201, "headers": {"Content-Type": "text/plain"}, "body": "…"},
+//    "where": {"state": "unknown", "operation": "charges", "older": "1h"},
+//    "limit": 100, "cursor": "…", "dry_run": false}
+//
+// `answer` belongs to resolve and is required there; `body_base64` may stand for `body`. `where`,
+// `limit`, `cursor` and `dry_run` belong to many, and `where` may not be empty.
+struct DecisionBody {
+  Resolution resolution;
+  KeyFilter where;
+  std::size_t limit = 100;
+  std::optional<RecordId> after;
+  bool dry_run = false;
+};
+
+inline constexpr std::size_t kDecisionsMax = 1000;  // of one request
+
+// The error is a sentence for the operator. Members that are not known are refused.
+std::expected<DecisionBody, std::string> parse_decision(const std::string& body, Decided decided,
+                                                        bool many);
+
+}  // namespace semel

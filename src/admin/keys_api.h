@@ -1,0 +1,55 @@
+#pragma once
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/json/object.hpp>
+#include <expected>
+#include <string>
+#include <string_view>
+
+#include "admin/key_filter.h"
+#include "gateway/gateway.h"
+
+namespace semel {
+
+// What an operator decides about a record whose outcome nobody knows.
+enum class Decided { completed, released };
+
+// The records of the store, for operators: /api/keys. Every call looks at a bounded number of
+// records and says where to go on; scans give way to requests between pages.
+class KeysApi {
+ public:
+  KeysApi(Gateway& gateway, std::string name_space)
+      : gateway_(gateway), name_space_(std::move(name_space)) {}
+
+  // GET /api/keys?state=…&operation=…&tenant=…&key=…&older=…&newer=…&limit=…&cursor=…
+  boost::asio::awaitable<Answer> list(std::string query);
+  // GET /api/keys/{id}; the beginning of an id is enough if it is the only one.
+  boost::asio::awaitable<Answer> show(std::string id);
+  // POST /api/keys/{id}/resolve and /release
+  boost::asio::awaitable<Answer> decide(Decided decided, std::string id, std::string who,
+                                        std::string body);
+  // POST /api/keys/resolve and /release: all that match `where`, up to `limit`.
+  boost::asio::awaitable<Answer> decide_many(Decided decided, std::string who, std::string body);
+
+ private:
+  struct Search {
+    KeyFilter filter;
+    std::size_t limit = 100;
+    std::optional<RecordId> after;
+  };
+  struct Found {
+    std::vector<Record> records;
+    std::optional<RecordId> next;  // nullopt: there is nothing more
+    std::size_t examined = 0;
+  };
+
+  boost::asio::awaitable<StoreResult<Found>> search(Search search);
+  boost::asio::awaitable<StoreResult<std::optional<Record>>> by_key(KeyFilter filter);
+  boost::asio::awaitable<std::expected<Record, Answer>> find(std::string id);
+  boost::asio::awaitable<Resolved> resolve(RecordId id, Resolution resolution);
+
+  Gateway& gateway_;
+  const std::string name_space_;
+};
+
+}  // namespace semel

@@ -1,0 +1,122 @@
+#include "admin/record_json.h"
+
+#include <fmt/format.h>
+
+#include <boost/json/array.hpp>
+#include <chrono>
+
+namespace semel {
+namespace json = boost::json;
+namespace {
+
+json::value time_of(Time at) {
+  if (at == kNever || at == Time{}) return nullptr;
+  const auto day = std::chrono::floor<std::chrono::days>(at);
+  const std::chrono::year_month_day date(day);
+  const std::chrono::hh_mm_ss time(at - day);
+  return json::value(fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:03}Z", int{date.year()},
+                                 unsigned{date.month()}, unsigned{date.day()}, time.hours().count(),
+                                 time.minutes().count(), time.seconds().count(),
+                                 time.subseconds().count()));
+}
+
+json::array list(const std::vector<std::string>& texts) {
+  return json::array(texts.begin(), texts.end());
+}
+
+std::string_view name_of(Result result) {
+  switch (result) {
+    case Result::none:
+      return "none";
+    case Result::succeeded:
+      return "succeeded";
+    case Result::failed:
+      return "failed";
+  }
+  return "none";
+}
+
+std::string_view name_of(BodyNote note) {
+  switch (note) {
+    case BodyNote::kept:
+      return "kept";
+    case BodyNote::omitted:
+      return "omitted";
+    case BodyNote::spilled:
+      return "spilled";
+  }
+  return "kept";
+}
+
+json::object answer_of(const Answer& answer) {
+  json::array headers;
+  for (const Header& header : answer.headers) headers.push_back({header.name, header.value});
+  const bool spilled = answer.body_note == BodyNote::spilled;
+  return {{"status", answer.status},
+          {"headers", std::move(headers)},
+          {"body", name_of(answer.body_note)},
+          {"body_bytes", spilled ? answer.spilled_bytes : answer.body.size()}};
+}
+
+json::array history_of(const Record& record) {
+  json::array out;
+  for (const HistoryEntry& entry : record.history) {
+    out.push_back({{"at", time_of(entry.at)},
+                   {"state", to_string(entry.to)},
+                   {"attempt", entry.attempt},
+                   {"note", entry.note}});
+  }
+  return out;
+}
+
+json::object recipe_of(const Recipe& recipe) {
+  return {{"query", recipe.query},
+          {"include", list(recipe.include)},
+          {"exclude", list(recipe.exclude)},
+          {"headers", list(recipe.headers)},
+          {"hash_key_id", recipe.hash_key_id}};
+}
+
+}  // namespace
+
+json::object record_summary(const Record& record, Time now) {
+  json::object out;
+  out["id"] = record.id.hex();
+  out["state"] = to_string(record.state);
+  out["attempt"] = record.attempt;
+  out["tenant"] = record.tenant;
+  out["operation"] = record.operation;
+  out["key"] = record.key;
+  out["created_at"] = time_of(record.created_at);
+  out["updated_at"] = time_of(record.updated_at);
+  out["age_seconds"] =
+      std::chrono::duration_cast<std::chrono::seconds>(now - record.updated_at).count();
+  out["status"] = record.answer.status > 0 ? json::value(record.answer.status) : nullptr;
+  out["reason"] = record.reason;
+  return out;
+}
+
+json::object record_details(const Record& record, Time now) {
+  json::object out = record_summary(record, now);
+  const bool unknown = record.state == State::unknown;
+  out["unknown_since"] = unknown ? time_of(record.updated_at) : nullptr;
+  out["owner"] = {{"node", record.owner.node}, {"run", fmt::format("{:016x}", record.owner.run)}};
+  out["lease_until"] = time_of(record.lease_until);
+  out["expires_at"] = time_of(record.expires_at);
+  out["tombstone_until"] = time_of(record.tombstone_until);
+  out["hold_until"] = time_of(record.hold_until);
+  out["result"] = name_of(record.result);
+  out["status_begun"] = record.status_begun > 0 ? json::value(record.status_begun) : nullptr;
+  const bool answered = record.answer.status > 0;
+  out["answer"] = answered ? json::value(answer_of(record.answer)) : nullptr;
+  out["request_bytes"] = record.request.size();
+  out["response_version"] = record.response_version;
+  out["resource"] = {{"type", record.resource_type}, {"id", record.resource_id}};
+  out["trace"] = record.trace;
+  out["fingerprint"] = RecordId{record.fingerprint.digest}.hex();
+  out["recipe"] = recipe_of(record.recipe);
+  out["history"] = history_of(record);
+  return out;
+}
+
+}  // namespace semel

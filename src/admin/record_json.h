@@ -1,0 +1,14 @@
+#pragma once
+
+#include <boost/json/object.hpp>
+
+#include "semel/record.h"
+
+namespace semel {
+
+// A record as operators see it. Left out are what would let somebody act in another's name or see
+// a client's data: the token, the status resource's handle, the bodies.
+boost::json::object record_summary(const Record& record, Time now);
+boost::json::object record_details(const Record& record, Time now);
+
+}  // namespace semel

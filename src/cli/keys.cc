@@ -1,0 +1,334 @@
+#include <fmt/format.h>
+#include <openssl/evp.h>
+
+#include <boost/json.hpp>
+#include <cstdio>
+#include <fstream>
+#include <iostream>
+#include <memory>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "cli/admin_client.h"
+#include "cli/commands.h"
+#include "cli/keys_print.h"
+
+namespace semel::cli {
+namespace {
+
+namespace json = boost::json;
+
+constexpr int kExitNotFound = 3;
+constexpr int kExitRefused = 4;
+constexpr int kExitNotAllowed = 5;
+constexpr std::size_t kPageMax = 1000;
+constexpr const char* kExitCodes =
+    "Exit codes: 0 done, 1 failed (no answer, store down), 2 bad command line,\n"
+    "3 no such record, 4 refused (it may still run, or there is nothing to resolve),\n"
+    "5 not allowed (token missing or wrong).";
+
+struct KeysOptions {
+  AdminOptions admin;
+  bool as_json = false;
+  std::string id;
+  std::vector<std::string> where;
+  std::size_t limit = 100;
+  std::string reason;
+  bool force = false;
+  bool dry_run = false;
+  int status = 0;
+  std::vector<std::string> headers;
+  std::string body;
+};
+
+int complain(const std::string& what, int code) {
+  std::fprintf(stderr, "semel: %s\n", what.c_str());
+  return code;
+}
+
+void print_json(const json::value& value) {
+  std::puts(json::serialize(value).c_str());
+}
+
+// What an answer that is not 200 means for the exit code.
+int explain(const AdminReply& reply) {
+  std::string detail = fmt::format("the gateway answered {}", reply.status);
+  const auto* object = reply.body.if_object();
+  if (object && object->contains("detail") && object->at("detail").is_string()) {
+    detail = json::value_to<std::string>(object->at("detail"));
+  }
+  switch (reply.status) {
+    case 401:
+    case 403:
+      return complain(detail, kExitNotAllowed);
+    case 404:
+      return complain(detail, kExitNotFound);
+    case 409:
+      return complain(detail, kExitRefused);
+    case 400:
+      return complain(detail, kExitUsage);
+    default:
+      return complain(detail, kExitFailed);
+  }
+}
+
+// "state=unknown,older=1h", any number of times. nullopt: one of them is not name=value.
+std::optional<json::object> filter_of(const std::vector<std::string>& where) {
+  json::object out;
+  for (const std::string& words : where) {
+    std::istringstream in(words);
+    std::string word;
+    while (std::getline(in, word, ',')) {
+      const std::size_t equals = word.find('=');
+      if (equals == std::string::npos || equals == 0) return std::nullopt;
+      out[word.substr(0, equals)] = word.substr(equals + 1);
+    }
+  }
+  return out;
+}
+
+int bad_where() {
+  return complain("--where: write name=value, as in state=unknown,operation=charges,older=1h",
+                  kExitUsage);
+}
+
+std::string query_of(const json::object& filter) {
+  std::string out;
+  for (const auto& member : filter) {
+    out += "&" + percent_encoded({member.key().data(), member.key().size()}) + "=" +
+           percent_encoded(json::value_to<std::string>(member.value()));
+  }
+  return out;
+}
+
+std::string text_or_empty(const json::value& value) {
+  return value.is_string() ? json::value_to<std::string>(value) : std::string();
+}
+
+// Goes on from page to page until there is enough: a page may be empty although there is more.
+int list(const KeysOptions& options, const AdminClient& admin) {
+  const auto filter = filter_of(options.where);
+  if (!filter) return bad_where();
+  const std::string query = query_of(*filter);
+  json::array keys;
+  std::string cursor;
+  if (!options.as_json) print_list_head();
+  for (std::size_t left = options.limit; left > 0;) {
+    std::string target = fmt::format("/api/keys?limit={}{}", std::min(left, kPageMax), query);
+    if (!cursor.empty()) target += "&cursor=" + cursor;
+    const auto reply = admin.get(target);
+    if (!reply) return complain(reply.error(), kExitFailed);
+    if (reply->status != 200) return explain(*reply);
+    for (const json::value& record : reply->body.at("keys").as_array()) {
+      if (options.as_json) {
+        keys.push_back(record);
+      } else {
+        print_list_line(record);
+      }
+      --left;
+    }
+    cursor = text_or_empty(reply->body.at("next"));
+    if (cursor.empty()) break;
+  }
+  if (options.as_json) {
+    print_json(json::object{{"keys", std::move(keys)}, {"more", !cursor.empty()}});
+  } else if (!cursor.empty()) {
+    std::fprintf(stderr, "There may be more: --limit.\n");
+  }
+  return kExitOk;
+}
+
+int show(const KeysOptions& options, const AdminClient& admin) {
+  const auto reply = admin.get("/api/keys/" + percent_encoded(options.id));
+  if (!reply) return complain(reply.error(), kExitFailed);
+  if (reply->status != 200) return explain(*reply);
+  options.as_json ? print_json(reply->body) : print_record(reply->body);
+  return kExitOk;
+}
+
+std::optional<std::string> read_body(const std::string& file) {
+  std::ostringstream text;
+  if (file == "-") {
+    text << std::cin.rdbuf();
+    return text.str();
+  }
+  std::ifstream in(file, std::ios::binary);
+  if (in) text << in.rdbuf();
+  if (!in) return std::nullopt;
+  return text.str();
+}
+
+std::string base64(const std::string& bytes) {
+  std::string out(4 * ((bytes.size() + 2) / 3) + 1, '\0');
+  const int size = EVP_EncodeBlock(reinterpret_cast<unsigned char*>(out.data()),
+                                   reinterpret_cast<const unsigned char*>(bytes.data()),
+                                   static_cast<int>(bytes.size()));
+  out.resize(static_cast<std::size_t>(size));
+  return out;
+}
+
+// The answer that the command line gives; what is wrong with it is said by the gateway, but for
+// what cannot be sent at all.
+std::expected<json::object, std::string> answer_of(const KeysOptions& options) {
+  json::array headers;
+  for (const std::string& header : options.headers) {
+    const std::size_t colon = header.find(':');
+    if (colon == std::string::npos) {
+      return std::unexpected("--header: write 'Name: value'");
+    }
+    const std::size_t begin = std::min(header.find_first_not_of(' ', colon + 1), header.size());
+    headers.push_back({header.substr(0, colon), header.substr(begin)});
+  }
+  json::object answer{{"status", options.status}, {"headers", std::move(headers)}};
+  if (!options.body.empty()) {
+    const auto body = read_body(options.body);
+    if (!body) return std::unexpected("--body: " + options.body + " cannot be read");
+    answer["body_base64"] = base64(*body);
+  }
+  return answer;
+}
+
+int decide_one(const KeysOptions& options, const AdminClient& admin, const char* verb,
+               const json::object& decision) {
+  const auto reply = admin.post("/api/keys/" + percent_encoded(options.id) + "/" + verb, decision);
+  if (!reply) return complain(reply.error(), kExitFailed);
+  if (reply->status != 200) return explain(*reply);
+  if (options.as_json) {
+    print_json(reply->body);
+  } else {
+    std::printf("%s is now %s\n", json::value_to<std::string>(reply->body.at("id")).c_str(),
+                json::value_to<std::string>(reply->body.at("state")).c_str());
+  }
+  return kExitOk;
+}
+
+int decide_many(const KeysOptions& options, const AdminClient& admin, const char* verb,
+                json::object decision) {
+  auto filter = filter_of(options.where);
+  if (!filter) return bad_where();
+  decision["where"] = std::move(*filter);
+  decision["dry_run"] = options.dry_run;
+  json::array ids;
+  json::array refused;
+  for (;;) {
+    const auto reply = admin.post(std::string("/api/keys/") + verb, decision);
+    if (!reply) return complain(reply.error(), kExitFailed);
+    if (reply->status != 200) return explain(*reply);
+    for (const json::value& id : reply->body.at("ids").as_array()) {
+      ids.push_back(id);
+      if (!options.as_json) std::puts(json::value_to<std::string>(id).c_str());
+    }
+    for (const json::value& one : reply->body.at("refused").as_array()) {
+      refused.push_back(one);
+      std::fprintf(stderr, "%s refused: %s\n", json::value_to<std::string>(one.at("id")).c_str(),
+                   json::value_to<std::string>(one.at("why")).c_str());
+    }
+    if (!reply->body.at("next").is_string()) break;
+    decision["cursor"] = reply->body.at("next");
+  }
+  const int code = refused.empty() ? kExitOk : kExitRefused;
+  if (options.as_json) {
+    print_json(json::object{{"dry_run", options.dry_run}, {"ids", ids}, {"refused", refused}});
+  } else {
+    std::fprintf(stderr, "%zu %s%s, %zu refused\n", ids.size(), options.dry_run ? "would be " : "",
+                 std::string_view(verb) == "resolve" ? "resolved" : "released", refused.size());
+  }
+  return code;
+}
+
+int decide(const KeysOptions& options, const AdminClient& admin, const char* verb) {
+  if (options.id.empty() == options.where.empty()) {
+    return complain("name one record by its ID, or many by --where", kExitUsage);
+  }
+  if (options.dry_run && options.where.empty()) {
+    return complain("--dry-run goes with --where", kExitUsage);
+  }
+  json::object decision{{"reason", options.reason}, {"force", options.force}};
+  if (std::string_view(verb) == "resolve") {
+    auto answer = answer_of(options);
+    if (!answer) return complain(answer.error(), kExitUsage);
+    decision["answer"] = *std::move(answer);
+  }
+  if (!options.id.empty()) return decide_one(options, admin, verb, decision);
+  return decide_many(options, admin, verb, std::move(decision));
+}
+
+using Action = int (*)(const KeysOptions&, const AdminClient&);
+using Options = std::shared_ptr<KeysOptions>;
+
+CLI::App* add_action(CLI::App* group, Run& run, const Options& options, const char* name,
+                     const char* help, Action action) {
+  CLI::App* command = group->add_subcommand(name, help);
+  AdminOptions& admin = options->admin;
+  command->add_option("--admin", admin.url, "The admin listener; default http://127.0.0.1:9090")
+      ->type_name("URL");
+  command->add_option("--config", admin.config, "Find the listener and the token by this file")
+      ->type_name("FILE");
+  command->add_option("--token-file", admin.token_file, "The file with the token to send")
+      ->type_name("FILE");
+  command->add_flag("--json", options->as_json, "Print JSON");
+  command->footer(kExitCodes);
+  command->callback([&run, options, action] {
+    run = [options, action] {
+      const auto client = AdminClient::open(options->admin);
+      if (!client) return complain(client.error(), kExitUsage);
+      return action(*options, *client);
+    };
+  });
+  return command;
+}
+
+void add_where(CLI::App* command, const Options& options) {
+  command
+      ->add_option("--where", options->where,
+                   "Which: state, operation, tenant, key, older (did not change for so long), "
+                   "newer;\nas in state=unknown,operation=charges,older=1h")
+      ->type_name("NAME=VALUE,...");
+}
+
+void add_decision(CLI::App* command, const Options& options) {
+  command->add_option("ID", options->id, "The record: its id, or the first 8 or more digits");
+  add_where(command, options);
+  command->add_option("--reason", options->reason, "Why; kept in the record and in the log")
+      ->required();
+  command->add_flag("--force", options->force,
+                    "Also while the execution may still run; its answer is then not recorded");
+  command->add_flag("--dry-run", options->dry_run, "With --where: only say which it would be");
+}
+
+}  // namespace
+
+void add_keys(CLI::App& app, Run& run) {
+  CLI::App* group =
+      app.add_subcommand("keys", "Look at the records of a running gateway and decide about them");
+  group->require_subcommand(1);
+  group->footer(kExitCodes);
+  const auto options = std::make_shared<KeysOptions>();
+
+  CLI::App* ls = add_action(group, run, options, "ls", "List records", list);
+  add_where(ls, options);
+  ls->add_option("--limit", options->limit, "At most so many; default 100");
+
+  CLI::App* one = add_action(group, run, options, "show", "Show one record and its history", show);
+  one->add_option("ID", options->id, "The record: its id, or the first 8 or more digits")
+      ->required();
+
+  CLI::App* resolve = add_action(
+      group, run, options, "resolve",
+      "Complete records whose outcome is unknown with a given answer; retries get it",
+      [](const KeysOptions& o, const AdminClient& admin) { return decide(o, admin, "resolve"); });
+  add_decision(resolve, options);
+  resolve->add_option("--status", options->status, "The answer's status")->required();
+  resolve->add_option("--header", options->headers, "A header of the answer: 'Name: value'");
+  resolve->add_option("--body", options->body, "The answer's body; -: standard input")
+      ->type_name("FILE");
+
+  CLI::App* release = add_action(
+      group, run, options, "release",
+      "Let records whose outcome is unknown run again: nothing was executed",
+      [](const KeysOptions& o, const AdminClient& admin) { return decide(o, admin, "release"); });
+  add_decision(release, options);
+}
+
+}  // namespace semel::cli

@@ -1,0 +1,107 @@
+#include "cli/keys_print.h"
+
+#include <fmt/format.h>
+
+#include <boost/json.hpp>
+#include <cstdio>
+#include <string>
+
+namespace semel::cli {
+namespace {
+
+namespace json = boost::json;
+
+constexpr std::size_t kIdDigitsShown = 16;
+constexpr std::size_t kTextShown = 40;
+
+// A member as text that does no harm to a terminal. "" if it is not there.
+std::string text_of(const json::value& record, const char* name) {
+  const auto* value = record.is_object() ? record.get_object().if_contains(name) : nullptr;
+  if (!value || value->is_null()) return "";
+  std::string text =
+      value->is_string() ? json::value_to<std::string>(*value) : json::serialize(*value);
+  for (char& c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte < ' ' || byte == 0x7f) c = ' ';
+  }
+  return text;
+}
+
+std::string cut(std::string text, std::size_t length) {
+  if (text.size() > length) text = text.substr(0, length - 3) + "...";
+  return text;
+}
+
+// "5s", "12m", "3h", "9d": the largest unit that is full.
+std::string age_of(const json::value& record) {
+  const auto* value = record.get_object().if_contains("age_seconds");
+  std::int64_t age = value && value->is_int64() ? value->get_int64() : 0;
+  if (age < 120) return fmt::format("{}s", age);
+  if ((age /= 60) < 120) return fmt::format("{}m", age);
+  if ((age /= 60) < 48) return fmt::format("{}h", age);
+  return fmt::format("{}d", age / 24);
+}
+
+void print_member(const json::value& record, const char* label, const char* name) {
+  const std::string text = text_of(record, name);
+  if (!text.empty()) std::fputs(fmt::format("{:<14}{}\n", label, text).c_str(), stdout);
+}
+
+void print_answer(const json::value& answer) {
+  std::fputs(fmt::format("{:<14}{}, {} bytes of body ({})\n", "answer", text_of(answer, "status"),
+                         text_of(answer, "body_bytes"), text_of(answer, "body"))
+                 .c_str(),
+             stdout);
+  for (const json::value& pair : answer.at("headers").as_array()) {
+    const json::object header{{"name", pair.at(0)}, {"value", pair.at(1)}};
+    std::fputs(fmt::format("{:<14}{}: {}\n", "", text_of(header, "name"), text_of(header, "value"))
+                   .c_str(),
+               stdout);
+  }
+}
+
+}  // namespace
+
+void print_list_head() {
+  std::puts("RECORD            STATE        TRY   AGE  STATUS  OPERATION             KEY");
+}
+
+void print_list_line(const json::value& record) {
+  std::puts(fmt::format("{:<17} {:<11} {:>4} {:>5}  {:<6}  {:<20}  {}",
+                        text_of(record, "id").substr(0, kIdDigitsShown), text_of(record, "state"),
+                        text_of(record, "attempt"), age_of(record), text_of(record, "status"),
+                        cut(text_of(record, "operation"), 20),
+                        cut(text_of(record, "key"), kTextShown))
+                .c_str());
+}
+
+void print_record(const json::value& record) {
+  for (const auto& [label, name] : std::initializer_list<std::pair<const char*, const char*>>{
+           {"record", "id"},
+           {"state", "state"},
+           {"attempt", "attempt"},
+           {"reason", "reason"},
+           {"operation", "operation"},
+           {"tenant", "tenant"},
+           {"key", "key"},
+           {"created", "created_at"},
+           {"changed", "updated_at"},
+           {"unknown since", "unknown_since"},
+           {"lease until", "lease_until"},
+           {"expires", "expires_at"},
+           {"held until", "hold_until"},
+           {"trace", "trace"}}) {
+    print_member(record, label, name);
+  }
+  print_member(record.at("owner"), "owner", "node");
+  if (record.at("answer").is_object()) print_answer(record.at("answer"));
+  std::puts("history");
+  for (const json::value& entry : record.at("history").as_array()) {
+    std::puts(fmt::format("  {}  {:<11} try {:<3} {}", text_of(entry, "at"),
+                          text_of(entry, "state"), text_of(entry, "attempt"),
+                          text_of(entry, "note"))
+                  .c_str());
+  }
+}
+
+}  // namespace semel::cli

@@ -1,0 +1,12 @@
+#pragma once
+
+#include <boost/json/value.hpp>
+
+// How `semel keys` shows records to people.
+namespace semel::cli {
+
+void print_list_head();
+void print_list_line(const boost::json::value& record);
+void print_record(const boost::json::value& record);
+
+}  // namespace semel::cli
