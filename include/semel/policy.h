@@ -6,7 +6,8 @@
 
 namespace semel {
 
-enum class UnknownPolicy { hold, retry, fail };
+// probe: like hold, until the executor was asked and said what became of it.
+enum class UnknownPolicy { hold, retry, fail, probe };
 enum class OnRetry { keep, forget };
 enum class OnVersionChange { gone, fresh };
 

@@ -138,6 +138,7 @@ Decision claim_unknown(const Record& record, const event::Claim& claim, Time now
       return {Put{std::move(next)}, verdict::Replay{}};
     }
     case UnknownPolicy::hold:
+    case UnknownPolicy::probe:
       break;
   }
   if (record.state == State::unknown) return {Keep{}, verdict::OutcomeUnknown{}};

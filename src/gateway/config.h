@@ -109,6 +109,12 @@ struct ResourceConfig {
 enum class InProgress { conflict, wait };
 enum class StoreDown { refuse, pass };
 
+// How the executor is asked about an unknown outcome. The URL's target has placeholders.
+struct ProbeConfig {
+  Url url;
+  Duration timeout = std::chrono::seconds(2);
+};
+
 struct RouteConfig {
   std::string name;                  // the operation
   std::vector<std::string> aliases;  // names it had before
@@ -128,7 +134,8 @@ struct RouteConfig {
   InProgress in_progress = InProgress::conflict;
   Duration wait_timeout = std::chrono::seconds(5);
   OutcomeRules outcomes = OutcomeRules::standard();
-  Policy policy;  // unknown, on_retry, lease, max_execution, ttl, tombstone, hold_for, …
+  Policy policy;      // unknown, on_retry, lease, max_execution, ttl, tombstone, hold_for, …
+  ProbeConfig probe;  // with policy.unknown: probe
   std::size_t max_request_body = 8 * 1024 * 1024;
   std::size_t max_stored_body = 1024 * 1024;
   std::vector<std::string> replay_headers_deny;   // lower case

@@ -197,11 +197,11 @@ constexpr std::array kRouteKeys = std::to_array<Key<RouteDraft>>({
                    {{"hold", UnknownPolicy::hold},
                     {"retry", UnknownPolicy::retry},
                     {"fail", UnknownPolicy::fail},
-                    {"probe", kLaterChoice}},
+                    {"probe", UnknownPolicy::probe}},
                    d.config.policy.unknown);
      }},
     {"hold_for", read_hold_for},
-    {"probe", kLaterKey},
+    {"probe", [](const Field& f, RouteDraft& d) { read_probe(f, d.config.probe); }},
     {"lease", [](const Field& f, RouteDraft& d) { f.read(d.config.policy.lease, seconds(1)); }},
     {"ttl",
      [](const Field& f, RouteDraft& d) {

@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "gateway/probe_url.h"
+
 namespace semel::config_file {
 namespace {
 
@@ -124,6 +126,26 @@ constexpr std::array kResourceKeys = std::to_array<Key<ResourceConfig>>({
     {"id", read_resource_id},
 });
 
+void read_probe_url(const Field& field, Url& out) {
+  const std::optional<std::string> text = field.text();
+  if (!text) return;
+  Parsed<Url> url = parse_url(*text);
+  const std::string wrong = url ? probe_target_error(url->target) : url.error();
+  if (!wrong.empty()) {
+    field.bad_value(wrong);
+    return;
+  }
+  out = *std::move(url);
+}
+
+constexpr std::array kProbeKeys = std::to_array<Key<ProbeConfig>>({
+    {"url", [](const Field& f, ProbeConfig& out) { read_probe_url(f, out.url); }},
+    {"timeout",
+     [](const Field& f, ProbeConfig& out) {
+       f.read(out.timeout, std::chrono::milliseconds(1), std::chrono::minutes(5));
+     }},
+});
+
 void read_error_status(const Field& field, int& out) {
   std::size_t status = static_cast<std::size_t>(out);
   field.read_count(status, 400, 599);
@@ -181,6 +203,10 @@ void read_replay_headers(const Field& field, RouteConfig& out) {
 
 void read_resource(const Field& field, ResourceConfig& out) {
   read_mapping(field, kResourceKeys, out);
+}
+
+void read_probe(const Field& field, ProbeConfig& out) {
+  read_mapping(field, kProbeKeys, out);
 }
 
 void read_statuses(const Field& field, RouteConfig& out) {

@@ -62,6 +62,14 @@ void check_route(const Field& route, const std::optional<Field>& defaults,
   }
   check_upstream_tls(route, draft.config);
   const RouteConfig& config = draft.config;
+  const bool probes = config.policy.unknown == UnknownPolicy::probe;
+  if (probes && config.probe.url.target.empty()) {
+    route.at("probe").error(
+        "required with unknown: probe, like {url: \"http://127.0.0.1:3000/outcomes?key={key}\"}");
+  }
+  if (!probes && is_given("probe")) {
+    route.at("probe").warn("has no effect without unknown: probe");
+  }
   if (config.policy.max_execution < config.upstream_timeout) {
     route.at("max_execution")
         .warn(fmt::format("is {}, less than upstream_timeout, which is {}: the lease of a slow "

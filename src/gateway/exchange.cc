@@ -7,6 +7,7 @@
 #include "core/content_digest.h"
 #include "gateway/execution.h"
 #include "gateway/operation.h"
+#include "gateway/prober.h"
 #include "gateway/reauthorize.h"
 #include "gateway/replay.h"
 #include "gateway/request_key.h"
@@ -52,6 +53,7 @@ class Exchange {
 
   awaitable<void> answer(Admission admission);
   awaitable<void> busy(admission::Busy busy);
+  awaitable<void> outcome_unknown_of(Record record);
   awaitable<void> store_down(StoreUnavailable unavailable);
   void name_resource(Problem& problem, const Record& record) const;
   awaitable<void> run_claim(Claim claim);
@@ -70,6 +72,7 @@ class Exchange {
   std::string body_;
   Recipe recipe_;
   Fingerprint fingerprint_;
+  bool probed_ = false;
   std::optional<std::chrono::steady_clock::time_point> wait_until_;
 };
 
@@ -280,9 +283,8 @@ awaitable<void> Exchange::answer(Admission admission) {
                     .differs = std::move(mismatch->differs)};
     name_resource(problem, mismatch->record);
     co_await send_problem(request_, problem, &route_, echo(*key_));
-  } else if (std::holds_alternative<admission::OutcomeUnknown>(admission)) {
-    count(RequestResult::unknown);
-    co_await send_problem(request_, outcome_unknown(), &route_, echo(*key_));
+  } else if (auto* unknown = std::get_if<admission::OutcomeUnknown>(&admission)) {
+    co_await outcome_unknown_of(std::move(unknown->record));
   } else if (auto* unavailable = std::get_if<StoreUnavailable>(&admission)) {
     co_await store_down(std::move(*unavailable));
   } else {
@@ -326,6 +328,20 @@ awaitable<void> Exchange::run_claim(Claim claim) {
     request_.keep_alive = false;
     co_await execution.give_up();
   }
+}
+
+awaitable<void> Exchange::outcome_unknown_of(Record record) {
+  if (route_.policy.unknown == UnknownPolicy::probe && !probed_) {
+    probed_ = true;  // once a request: its answer may be about an attempt of our own
+    if (co_await gateway_.prober->ask(request_.worker, request_.settings, route_index_,
+                                      std::move(record), *key_)) {
+      Admission again = co_await gateway_.engine.admit(ask());
+      co_await answer(std::move(again));
+      co_return;
+    }
+  }
+  count(RequestResult::unknown);
+  co_await send_problem(request_, outcome_unknown(), &route_, echo(*key_));
 }
 
 // Somebody executes this very request. One deadline holds over all the looks it takes.

@@ -1,5 +1,7 @@
 #include "gateway/gateway.h"
 
+#include "gateway/prober.h"
+
 namespace semel {
 namespace {
 
@@ -17,6 +19,13 @@ Gateway::Gateway(LogKeys keys, Store& store_in, Metrics& metrics_in, Clock& cloc
       observer(metrics, keys),
       store(store_in),
       clock(clock_in),
-      engine(store, clock, tokens_in, observer, engine_options(std::move(owner))) {}
+      engine(store, clock, tokens_in, observer, engine_options(std::move(owner))),
+      prober(std::make_unique<Prober>(*this)) {
+  observer.became_unknown = [this](const Record& record, Time now) {
+    prober->became_unknown(record, now);
+  };
+}
+
+Gateway::~Gateway() = default;
 
 }  // namespace semel

@@ -15,16 +15,20 @@
 
 namespace semel {
 
+class Prober;
+
 // What all workers of one process share, whatever the configuration.
 struct Gateway {
   Gateway(LogKeys keys, Store& store_in, Metrics& metrics_in, Clock& clock_in,
           TokenSource& tokens_in, Owner owner);
+  ~Gateway();
 
   Metrics& metrics;
   LoggingObserver observer;
   Store& store;
   Clock& clock;
   Engine engine;
+  const std::unique_ptr<Prober> prober;
 
   std::atomic<std::size_t> connections = 0;
   std::atomic<std::size_t> active = 0;          // requests being handled, waiting ones too

@@ -113,10 +113,13 @@ void flush_log() {
   spdlog::default_logger_raw()->flush();
 }
 
-void LoggingObserver::transitioned(const std::optional<Record>& before, const Record* after, Time) {
+void LoggingObserver::transitioned(const std::optional<Record>& before, const Record* after,
+                                   Time now) {
   const bool changed =
       !before || !after || before->state != after->state || before->attempt != after->attempt;
   if (!after && before) metrics_.purged();
+  const bool is_unknown = after && after->state == State::unknown;
+  if (is_unknown && changed && became_unknown) became_unknown(*after, now);
   if (!changed || !logs(LogLevel::info)) return;
   const Record& record = after ? *after : *before;
   const std::string id = record.id.hex().substr(0, kIdDigitsShown);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <initializer_list>
 #include <string>
 #include <string_view>
@@ -28,6 +29,9 @@ class LoggingObserver final : public Observer {
   void transitioned(const std::optional<Record>& before, const Record* after, Time now) override;
   void lease_lost(const RecordId& id) override;
   void store_failed(std::string_view what, std::string_view why) override;
+  // Called with every record that becomes unknown, on whichever executor that happens. To be set
+  // before the first request.
+  std::function<void(const Record&, Time)> became_unknown;
 
  private:
   Metrics& metrics_;

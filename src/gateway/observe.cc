@@ -235,7 +235,7 @@ Observed Observation::would(const Admission& admission, std::string& detail) con
     if (replay->record.reason != kUnknownReason || route_.policy.unknown == UnknownPolicy::fail) {
       return Observed::replayed;
     }
-    return route_.policy.unknown == UnknownPolicy::hold ? Observed::unknown : Observed::executed;
+    return route_.policy.unknown == UnknownPolicy::retry ? Observed::executed : Observed::unknown;
   }
   if (const auto* mismatch = std::get_if<admission::Mismatch>(&admission)) {
     detail = "differs in " + joined(mismatch->differs);

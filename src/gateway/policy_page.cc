@@ -34,6 +34,8 @@ std::string_view name_of(UnknownPolicy policy) {
       return "retry";
     case UnknownPolicy::fail:
       return "fail";
+    case UnknownPolicy::probe:
+      return "probe";
   }
   return "";
 }

@@ -5,6 +5,8 @@
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 
+#include "gateway/prober.h"
+
 namespace semel {
 namespace asio = boost::asio;
 using asio::ip::tcp;
@@ -85,6 +87,7 @@ void Server::run() {
   asio::co_spawn(context(), gateway_->engine.keep(), asio::detached);
   asio::co_spawn(context(), gateway_->engine.recover(), asio::detached);
   asio::co_spawn(context(), gateway_->engine.sweep_forever(), asio::detached);
+  asio::co_spawn(context(), gateway_->prober->run(*workers_.front()), asio::detached);
   std::vector<std::thread> threads;
   for (std::size_t i = 1; i < workers_.size(); ++i) {
     threads.emplace_back([worker = workers_[i].get()] { worker->run(); });
