@@ -12,6 +12,7 @@
 #include "gateway/config_paths.h"
 #include "gateway/config_reader.h"
 #include "gateway/config_routes.h"
+#include "gateway/config_tenant.h"
 #include "gateway/config_tls.h"
 #include "gateway/config_tree.h"
 #include "gateway/config_values.h"
@@ -139,55 +140,6 @@ void read_trusted_proxies(const Field& field, FileDraft& draft) {
   }
 }
 
-struct TenantDraft {
-  std::optional<TenantSource> from;
-  std::string header_name;
-};
-
-constexpr std::array kTenantKeys = std::to_array<Key<TenantDraft>>({
-    {"from",
-     [](const Field& f, TenantDraft& out) {
-       TenantSource from;
-       if (read_choice(f,
-                       {{"authorization", TenantSource::authorization},
-                        {"header", TenantSource::header},
-                        {"none", TenantSource::none},
-                        {"jwt", kLaterChoice},
-                        {"introspect", kLaterChoice},
-                        {"mtls", kLaterChoice}},
-                       from)) {
-         out.from = from;
-       }
-     }},
-    {"name", [](const Field& f, TenantDraft& out) { f.read_header_name(out.header_name); }},
-    {"claim", kLaterKey},
-    {"jwks_file", kLaterKey},
-    {"issuer", kLaterKey},
-    {"audience", kLaterKey},
-    {"leeway", kLaterKey},
-    {"url", kLaterKey},
-    {"tenant_header", kLaterKey},
-    {"cache_for", kLaterKey},
-});
-
-void read_tenant(const Field& field, FileDraft& draft) {
-  TenantDraft tenant;
-  read_mapping(field, kTenantKeys, tenant);
-  const bool is_read = field.node().kind == NodeKind::mapping;
-  if (is_read && field.node().find("from") == nullptr) {
-    field.at("from").error("required; use authorization, header or none");
-  }
-  if (!tenant.from) return;
-  const bool has_name = field.node().find("name") != nullptr;
-  if (tenant.from == TenantSource::header && !has_name) {
-    field.at("name").error("required with from: header; the name of the header, like X-Tenant");
-  }
-  if (tenant.from != TenantSource::header && has_name) {
-    field.at("name").error("only with from: header; remove it");
-  }
-  draft.config.tenant = {*tenant.from, std::move(tenant.header_name)};
-}
-
 constexpr std::array kLimitsKeys = std::to_array<Key<LimitsConfig>>({
     {"connections",
      [](const Field& f, LimitsConfig& out) { f.read_count(out.connections, 1, kConnectionsMax); }},
@@ -237,7 +189,7 @@ constexpr std::array kFileKeys = std::to_array<Key<FileDraft>>({
        read_choice(f, {{"plain", true}, {"digest", kLaterChoice}}, is_plain);
      }},
     {"trusted_proxies", read_trusted_proxies},
-    {"tenant", read_tenant},
+    {"tenant", [](const Field& f, FileDraft& d) { read_tenant(f, d.config.tenant); }},
     {"limits", [](const Field& f, FileDraft& d) { read_mapping(f, kLimitsKeys, d.config.limits); }},
     {"drain_timeout",
      [](const Field& f, FileDraft& d) { f.read(d.config.drain_timeout, seconds(0)); }},
@@ -336,17 +288,12 @@ void check_file(const Field& root, const FileDraft& draft, Report& report) {
   if (std::ranges::any_of(config.routes, is_keyed) && root.node().find("tenant") == nullptr) {
     missing("tenant",
             "required, since routes take keys; say whose a key is: {from: authorization} the "
-            "holder of a static API key, {from: header, name: X-Tenant} whom a trusted proxy "
+            "holder of a static API key, {from: jwt, …} whom a signed token names, {from: header, "
+            "name: X-Tenant} whom a trusted proxy "
             "names, or {from: none} nobody's, so that all callers share one set of keys and can "
             "get each other's answers");
   }
-  const Node* proxies = root.node().find("trusted_proxies");
-  if (config.tenant.from == TenantSource::header &&
-      (proxies == nullptr || proxies->children.empty())) {
-    root.at("tenant").at("from").error(
-        "header is believed only from trusted_proxies, and there are none; list the addresses of "
-        "the proxies in front");
-  }
+  check_tenant(root, config);
   const HostPort& admin = config.admin.listen;
   if (admin.port != 0 && std::ranges::count(config.listen, admin) > 0) {
     root.at("admin").at("listen").error(

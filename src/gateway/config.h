@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/jwt.h"
 #include "core/problem.h"
 #include "net/tls.h"
 #include "semel/fingerprint.h"
@@ -55,10 +56,23 @@ struct AdminConfig {
   bool operator==(const AdminConfig&) const = default;
 };
 
-enum class TenantSource { none, authorization, header };
+enum class TenantSource { none, authorization, header, jwt, introspect, mtls };
+struct JwtConfig : JwtRules {
+  std::string jwks_file;    // this
+  std::string secret_file;  // or this
+};
+struct IntrospectConfig {
+  Url url;
+  std::string tenant_header;
+  Duration cache_for = std::chrono::seconds(10);
+  Duration timeout = std::chrono::seconds(2);
+};
 struct TenantConfig {
   TenantSource from = TenantSource::none;
-  std::string header_name;  // from: header
+  std::string header_name;                      // from: header
+  JwtConfig jwt;                                // from: jwt
+  IntrospectConfig introspect;                  // from: introspect
+  net::PeerName identity = net::PeerName::san;  // from: mtls
 };
 
 struct LimitsConfig {

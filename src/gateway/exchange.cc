@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "core/content_digest.h"
+#include "gateway/caller.h"
 #include "gateway/execution.h"
 #include "gateway/operation.h"
 #include "gateway/prober.h"
@@ -112,13 +113,13 @@ awaitable<bool> Exchange::find_key_and_tenant() {
                      .new_key_safe = true});
     co_return false;
   }
-  auto tenant = find_tenant(request_.settings->config.tenant, request_.message,
-                            request_.forwarded.from_trusted_proxy);
-  if (!tenant) {
-    co_await refuse({.code = Code::tenant_unknown, .detail = std::move(tenant.error())});
+  std::optional<Caller> caller = find_caller(request_);
+  if (!caller) caller = co_await ask_caller(request_);
+  if (!*caller) {
+    co_await refuse(std::move(caller->error()));
     co_return false;
   }
-  tenant_ = std::move(*tenant);
+  tenant_ = **std::move(caller);
   co_return true;
 }
 

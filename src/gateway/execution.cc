@@ -105,9 +105,7 @@ awaitable<void> Execution::run() {
   const std::string request_head = head();
   const auto sent = co_await call_->send(request_head, request_.body);
   if (const auto* not_delivered = std::get_if<UpstreamCall::NotDelivered>(&sent)) {
-    co_await failed(OutcomeKind::retry, Code::upstream_unreachable, not_delivered->why,
-                    "The service could not be reached, so nothing was executed. Retry with the "
-                    "same key.");
+    co_await unreachable(not_delivered->why);
     co_return;
   }
   if (const auto* maybe = std::get_if<UpstreamCall::MaybeDelivered>(&sent)) {
@@ -115,6 +113,10 @@ awaitable<void> Execution::run() {
     call_->set_deadline(kEarlyAnswerWait);
     if (co_await call_->receive(route_.max_stored_body) == UpstreamCall::Received::complete) {
       co_await answered();
+      co_return;
+    }
+    if (call_->was_refused()) {
+      co_await unreachable("our certificate was not accepted");
       co_return;
     }
     co_await failed(OutcomeKind::unknown, Code::upstream_unreachable, maybe->why,
@@ -136,11 +138,22 @@ awaitable<void> Execution::run() {
       co_await timed_out();
       break;
     case UpstreamCall::Received::broken:
+      if (call_->was_refused()) {
+        co_await unreachable("our certificate was not accepted");
+        break;
+      }
       co_await failed(OutcomeKind::unknown, Code::upstream_unreachable, "the answer was cut off",
                       "The service ended the connection without a whole answer, so it may have "
                       "taken effect. Retry with the same key only.");
       break;
   }
+}
+
+awaitable<void> Execution::unreachable(std::string why) {
+  log_event(LogLevel::warn, "upstream unreachable", {{"route", route_.name}, {"why", why}});
+  co_await failed(OutcomeKind::retry, Code::upstream_unreachable, std::move(why),
+                  "The service could not be reached, so nothing was executed. Retry with the same "
+                  "key.");
 }
 
 awaitable<void> Execution::give_up() {

@@ -34,6 +34,8 @@ class Execution {
  private:
   std::string head() const;
   boost::asio::awaitable<void> answered();
+  // The executor provably did not get the request.
+  boost::asio::awaitable<void> unreachable(std::string why);
   boost::asio::awaitable<void> timed_out();
   boost::asio::awaitable<void> stream();
   // Records an outcome for which we, not the executor, word the answer, and sends that.

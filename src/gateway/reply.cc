@@ -88,7 +88,8 @@ awaitable<void> send_problem(ClientRequest& request, const Problem& problem,
         route && !route->docs_url.empty() ? route->docs_url : std::string("/.semel/policy");
     answer.headers.push_back({"Link", "<" + docs + ">; rel=\"describedby\""});
   }
-  if (is_worth_retrying(problem.code) && !named(answer.headers, "Retry-After")) {
+  if ((is_worth_retrying(problem.code) || problem.status == 503) &&
+      !named(answer.headers, "Retry-After")) {
     answer.headers.push_back({"Retry-After", std::string(kRetryAfterSeconds)});
   }
   co_await send_answer(request, answer, {});

@@ -13,6 +13,7 @@ using asio::ip::tcp;
 
 namespace {
 
+constexpr auto kLookAtFilesEvery = std::chrono::seconds(1);
 constexpr auto kIdleCheckEvery = std::chrono::milliseconds(10);
 
 std::string host_name() {
@@ -32,6 +33,7 @@ Server::Server(Config config, Trust trust, std::unique_ptr<Metrics> metrics,
                std::unique_ptr<Store> store)
     : metrics_(std::move(metrics)),
       store_(std::move(store)),
+      files_(std::make_unique<BlockingPool>("semel-files", 1)),
       settings_(std::make_shared<const Settings>(std::move(config), std::move(trust), *metrics_)),
       gateway_(std::make_unique<Gateway>(settings_->config.log.keys, *store_, *metrics_, clock_,
                                          tokens_, Owner{host_name(), random_number()})) {
@@ -53,6 +55,7 @@ std::expected<std::unique_ptr<Server>, std::string> Server::start(Config config,
 }
 
 Server::~Server() {
+  files_.reset();
   store_.reset();
   gateway_->engine.stop();
   workers_.clear();
@@ -87,6 +90,7 @@ void Server::run() {
   asio::co_spawn(context(), gateway_->engine.keep(), asio::detached);
   asio::co_spawn(context(), gateway_->engine.recover(), asio::detached);
   asio::co_spawn(context(), gateway_->engine.sweep_forever(), asio::detached);
+  asio::co_spawn(context(), follow_files(), asio::detached);
   asio::co_spawn(context(), gateway_->prober->run(*workers_.front()), asio::detached);
   std::vector<std::thread> threads;
   for (std::size_t i = 1; i < workers_.size(); ++i) {
@@ -94,6 +98,16 @@ void Server::run() {
   }
   workers_.front()->run();
   for (auto& thread : threads) thread.join();
+}
+
+asio::awaitable<void> Server::follow_files() {
+  for (;;) {
+    co_await clock_.sleep(kLookAtFilesEvery);
+    const std::shared_ptr<TokenKeys> tokens = settings_->trust.tokens;
+    if (!tokens) continue;
+    auto refresh = [tokens] { tokens->refresh(); };
+    co_await files_->run(std::move(refresh));
+  }
 }
 
 asio::awaitable<void> Server::reload(Config wanted, Trust trust) {

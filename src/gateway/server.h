@@ -11,6 +11,7 @@
 #include "gateway/gateway.h"
 #include "gateway/settings.h"
 #include "gateway/worker.h"
+#include "stores/blocking_pool.h"
 
 namespace semel {
 
@@ -45,13 +46,16 @@ class Server {
                   std::unique_ptr<Store> store);
   std::expected<void, std::string> bind();
   boost::asio::awaitable<void> wait_until_idle();
+  // Takes what changes in the keys of tokens as their file changes.
+  boost::asio::awaitable<void> follow_files();
 
-  // Torn down explicitly, in ~Server: the store's threads first (they post to the workers' loops),
-  // then the loops with whatever waits in them, then what that refers to.
+  // Torn down explicitly, in ~Server: the threads of the store and of files_ first (they post to
+  // the workers' loops), then the loops with whatever waits in them, then what that refers to.
   std::unique_ptr<Metrics> metrics_;
   SystemClock clock_;
   SystemTokens tokens_;
   std::unique_ptr<Store> store_;
+  std::unique_ptr<BlockingPool> files_;
   SettingsPtr settings_;
   std::unique_ptr<Gateway> gateway_;
   std::vector<std::unique_ptr<Worker>> workers_;

@@ -10,6 +10,7 @@ using net::IoError;
 namespace {
 
 constexpr std::size_t kHeadBytesMax = 64 * 1024;
+constexpr auto kIdleMax = std::chrono::seconds(2);
 
 std::string describe(IoError error) {
   switch (error) {
@@ -31,7 +32,6 @@ std::string head_of(const Url& url, const SubRequest& request) {
                      " HTTP/1.1\r\n";
   append_header(head, "Host", url.authority());
   for (const Header& header : request.headers) append_header(head, header.name, header.value);
-  append_header(head, "Connection", "close");
   if (request.body) append_header(head, "Content-Length", std::to_string(request.body->size()));
   return head + "\r\n";
 }
@@ -62,20 +62,30 @@ awaitable<std::expected<SubAnswer, std::string>> subrequest(Worker& worker, Url 
                                                             SubRequest request, Duration timeout) {
   net::Deadlines& deadlines = worker.deadlines();
   const auto give_up = deadlines.now() + timeout;
-  net::UpstreamPool pool(worker.context().get_executor(), deadlines, url.address.host,
-                         url.address.port, url.tls ? worker.settings()->trust.own : nullptr);
-  auto connected = co_await pool.connect(timeout);
-  if (!connected) co_return std::unexpected(std::move(connected.error()));
-  net::Connection& connection = **connected;
-  connection.set_deadline(std::chrono::duration_cast<Duration>(give_up - deadlines.now()));
-
+  const auto left = [&] { return std::chrono::duration_cast<Duration>(give_up - deadlines.now()); };
+  net::UpstreamPool& pool = worker.own_pool(url);
   const std::string head = head_of(url, request);
-  // A service may answer before it has read everything: a failure to write is left to the answer.
-  co_await connection.write(head,
-                            request.body ? std::string_view(*request.body) : std::string_view{});
+  std::unique_ptr<net::Connection> connection = pool.take_idle(kIdleMax);
+  bool reused = connection != nullptr;
   std::optional<net::Response> response;
-  const auto answered = co_await read_head(connection, request, response);
-  if (!answered) co_return std::unexpected(describe(answered.error()));
+  for (;;) {
+    if (!connection) {
+      auto connected = co_await pool.connect(left());
+      if (!connected) co_return std::unexpected(std::move(connected.error()));
+      connection = *std::move(connected);
+    }
+    connection->set_deadline(left());
+    // A service may answer before it has read everything: a failure to write is left to the answer.
+    co_await connection->write(head,
+                               request.body ? std::string_view(*request.body) : std::string_view{});
+    const auto answered = co_await read_head(*connection, request, response);
+    if (answered) break;
+    // The service closed an idle connection at that very moment: a question may be asked again.
+    const bool again = reused && request.method == "GET" && answered.error() == IoError::closed;
+    if (!again) co_return std::unexpected(describe(answered.error()));
+    reused = false;
+    connection.reset();
+  }
 
   SubAnswer answer;
   answer.status = response->status();
@@ -83,14 +93,16 @@ awaitable<std::expected<SubAnswer, std::string>> subrequest(Worker& worker, Url 
     answer.headers.push_back({std::string(field.name), std::string(field.value)});
   }
   for (;;) {
-    const auto piece = co_await connection.read_piece(*response);
+    const auto piece = co_await connection->read_piece(*response);
     if (!piece) co_return std::unexpected(describe(piece.error()));
-    if (piece->empty()) co_return answer;
+    if (piece->empty()) break;
     answer.body += *piece;
     if (answer.body.size() > request.answer_bytes_max) {
       co_return std::unexpected("the answer's body is too large");
     }
   }
+  if (response->is_done() && response->keep_alive()) pool.give_back(std::move(connection));
+  co_return answer;
 }
 
 }  // namespace semel

@@ -19,7 +19,7 @@ namespace semel {
 struct SubRequest {
   std::string method = "GET";
   std::string target = {};           // path and query; "": the URL's own
-  std::vector<Header> headers = {};  // beside Host, Connection and the body's length
+  std::vector<Header> headers = {};  // beside Host and the body's length
   std::optional<std::string> body = {};
   std::size_t answer_bytes_max = 64 * 1024;  // a longer body is a failure, not cut
 };
@@ -32,8 +32,9 @@ struct SubAnswer {
   std::optional<std::string_view> header(std::string_view name) const;
 };
 
-// Sends it once, on a connection of its own, and reads the whole answer. `timeout` is for all of it
-// together: name resolution, connecting, the request, the answer.
+// Sends it and reads the whole answer. Only a GET is sent a second time, where a connection that
+// had been idle turned out to be closed. `timeout` is for all of it together: name resolution,
+// connecting, the request, the answer.
 //
 // The error is a phrase for the log, never for a client. After an error nothing is known about
 // whether the service got the request.

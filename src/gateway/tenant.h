@@ -24,7 +24,8 @@ class TrustedProxies {
   std::vector<Range> ranges_;
 };
 
-// Who is asking, as proven. The error is a sentence for the client.
+// Who is asking, as proven by the request's head alone: the sources none, authorization and header.
+// The error is a sentence for the client.
 //
 // A credential that changes between retries would make a retry a new operation, that is, a second
 // effect: such ones are refused, not hashed.

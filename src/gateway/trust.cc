@@ -8,13 +8,15 @@ namespace {
 using Clients = std::vector<std::shared_ptr<const net::TlsClient>>;
 
 // Routes that say the same share one, and with it their idle connections.
-std::expected<Clients, std::string> load_upstreams(const std::vector<RouteConfig>& routes) {
+std::expected<Clients, std::string> load_upstreams(
+    const std::vector<RouteConfig>& routes, const std::shared_ptr<const net::TlsClient>& own) {
   Clients clients(routes.size());
   for (std::size_t i = 0; i < routes.size(); ++i) {
     if (std::ranges::none_of(routes[i].upstreams, &Upstream::tls)) continue;
     for (std::size_t earlier = 0; earlier < i && !clients[i]; ++earlier) {
       if (routes[earlier].upstream_tls == routes[i].upstream_tls) clients[i] = clients[earlier];
     }
+    if (routes[i].upstream_tls == net::TlsClientFiles{}) clients[i] = own;
     if (clients[i]) continue;
     auto client = net::TlsClient::load(routes[i].upstream_tls);
     if (!client) return std::unexpected("route " + routes[i].name + ": " + client.error());
@@ -32,12 +34,17 @@ std::expected<Trust, std::string> Trust::load(const Config& config) {
     if (!server) return std::unexpected("tls: " + server.error());
     trust.server = *std::move(server);
   }
-  auto upstreams = load_upstreams(config.routes);
-  if (!upstreams) return std::unexpected(std::move(upstreams.error()));
-  trust.upstreams = *std::move(upstreams);
   auto own = net::TlsClient::load({});
   if (!own) return std::unexpected(std::move(own.error()));
   trust.own = *std::move(own);
+  auto upstreams = load_upstreams(config.routes, trust.own);
+  if (!upstreams) return std::unexpected(std::move(upstreams.error()));
+  trust.upstreams = *std::move(upstreams);
+  if (config.tenant.from == TenantSource::jwt) {
+    auto tokens = TokenKeys::load(config.tenant.jwt);
+    if (!tokens) return std::unexpected("tenant: " + tokens.error());
+    trust.tokens = *std::move(tokens);
+  }
   return trust;
 }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "gateway/config.h"
+#include "gateway/token_keys.h"
 #include "net/tls.h"
 
 namespace semel {
@@ -18,6 +19,9 @@ struct Trust {
   std::vector<std::shared_ptr<const net::TlsClient>> upstreams;
   // For requests of our own: the system's CAs.
   std::shared_ptr<const net::TlsClient> own;
+
+  // Null unless tenants come from tokens. Follows its file by itself.
+  std::shared_ptr<TokenKeys> tokens;
 
   // Reads the files, so it blocks. The error is a sentence for the operator; nothing half-read is
   // ever used.

@@ -39,6 +39,10 @@ class UpstreamCall {
   };
   boost::asio::awaitable<Received> receive(std::size_t body_bytes_max);
 
+  // After `broken`, or MaybeDelivered and a receive(): the executor provably did not get it, since
+  // it did not take our certificate.
+  bool was_refused() const { return connection_ && connection_->was_refused(); }
+
   // A new deadline for what follows.
   void set_deadline(Duration from_now) { connection_->set_deadline(from_now); }
   const net::Response& response() const { return *response_; }

@@ -134,6 +134,17 @@ Worker::Picked Worker::pick_upstream(const SettingsPtr& settings, std::size_t ro
   return {*pools.pools[index], upstreams[index]};
 }
 
+net::UpstreamPool& Worker::own_pool(const Url& url) {
+  PoolKey key{url.address.host, url.address.port, std::nullopt};
+  if (url.tls) key.tls.emplace();
+  net::UpstreamPool& pool = pools_
+                                .try_emplace(std::move(key), context_.get_executor(), deadlines_,
+                                             url.address.host, url.address.port)
+                                .first->second;
+  if (url.tls) pool.use_tls(settings_->trust.own);
+  return pool;
+}
+
 const std::string& Worker::date() {
   const Time now = gateway_.clock.now();
   if (now - date_at_ >= std::chrono::seconds(1) || now < date_at_) {

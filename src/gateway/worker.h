@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "gateway/gateway.h"
+#include "gateway/introspect.h"
 #include "gateway/settings.h"
 #include "net/deadlines.h"
 #include "net/upstream_pool.h"
@@ -40,6 +41,9 @@ class Worker {
     const Upstream& upstream;
   };
   Picked pick_upstream(const SettingsPtr& settings, std::size_t route);
+  // The pool for requests of our own to where `url` points.
+  net::UpstreamPool& own_pool(const Url& url);
+  IntrospectionCache& introspections() { return introspections_; }
   // The value of a Date header, made anew every second.
   const std::string& date();
 
@@ -68,6 +72,7 @@ class Worker {
     std::size_t next = 0;
   };
   std::vector<RoutePools> by_route_;  // of settings_
+  IntrospectionCache introspections_;
   Time date_at_{};
   std::string date_;
 };

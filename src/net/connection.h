@@ -41,6 +41,10 @@ class Connection final : private Deadline {
   // set. The error is a phrase for the log; the connection is of no use then.
   boost::asio::awaitable<std::expected<void, std::string>> start_tls(SslPtr session);
   bool is_tls() const { return tls_ != nullptr; }
+  // The peer ended the TLS session over our certificate, or for want of one, before it said
+  // anything else: with TLS 1.3 that shows only after the handshake. It has processed nothing of
+  // ours.
+  bool was_refused() const { return refused_; }
   // See net::peer_name().
   std::optional<std::string> peer_name(PeerName wanted) const;
 
@@ -102,6 +106,8 @@ class Connection final : private Deadline {
   boost::asio::ip::tcp::socket socket_;
   SslPtr tls_;                   // null: plain
   unsigned reads_in_a_row_ = 0;  // over TLS
+  bool heard_ = false;           // something was read, over TLS
+  bool refused_ = false;
   boost::beast::flat_buffer in_;
   std::size_t used_ = 0;  // of in_, by the piece handed out last
 };

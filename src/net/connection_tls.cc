@@ -27,6 +27,24 @@ constexpr unsigned kReadsInARowMax = 16;
 // Bounds what may lie in OpenSSL's int.
 constexpr std::size_t kCallBytesMax = 1 << 20;
 
+// Alerts that a server sends while it looks at the client's certificate, and at no other time.
+bool is_about_our_certificate(unsigned long error) {
+  if (ERR_GET_LIB(error) != ERR_LIB_SSL) return false;
+  switch (ERR_GET_REASON(error)) {
+    case SSL_R_SSLV3_ALERT_BAD_CERTIFICATE:
+    case SSL_R_SSLV3_ALERT_UNSUPPORTED_CERTIFICATE:
+    case SSL_R_SSLV3_ALERT_CERTIFICATE_REVOKED:
+    case SSL_R_SSLV3_ALERT_CERTIFICATE_EXPIRED:
+    case SSL_R_SSLV3_ALERT_CERTIFICATE_UNKNOWN:
+    case SSL_R_TLSV1_ALERT_UNKNOWN_CA:
+    case SSL_R_TLSV1_ALERT_DECRYPT_ERROR:
+    case SSL_R_TLSV13_ALERT_CERTIFICATE_REQUIRED:
+      return true;
+    default:
+      return false;
+  }
+}
+
 int call_bytes(std::size_t bytes) {
   return static_cast<int>(std::min(bytes, kCallBytesMax));
 }
@@ -49,6 +67,7 @@ awaitable<error_code> Connection::wait_for_tls(int result) {
     case SSL_ERROR_ZERO_RETURN:
       co_return asio::error::eof;
     default:
+      if (!heard_ && is_about_our_certificate(ERR_peek_error())) refused_ = true;
       // An end without a goodbye as well: anybody on the way could have made it.
       co_return asio::error::connection_reset;
   }
@@ -86,6 +105,7 @@ awaitable<error_code> Connection::fill_tls(std::size_t bytes_max) {
     ERR_clear_error();
     const int n = SSL_read(tls_.get(), room.data(), call_bytes(room.size()));
     if (n > 0) {
+      heard_ = true;
       in_.commit(static_cast<std::size_t>(n));
       co_return error_code{};
     }

@@ -1,6 +1,7 @@
 """TLS to upstreams: verified unless switched off, and a failed handshake is "not delivered" (SPEC 7):
 nothing was executed, and the same key may be tried again."""
 
+import re
 import ssl
 
 import pytest
@@ -126,6 +127,34 @@ def test_our_certificate_is_shown_to_an_upstream_that_asks(start_gateway, certif
     gateway = start_gateway(route(url, **shown))
     assert gateway.post("/v1/charges", json=BODY, key=key).status == 200
     assert ["commonName", "alice"] in upstream.last()["peer"]["subject"][0]
+
+
+@pytest.mark.parametrize("size", [10, 3_000_000])
+def test_an_upstream_that_does_not_take_our_certificate_has_executed_nothing(
+        start_gateway, certificates, trusting, raw_upstream, key, size):
+    """With TLS 1.3 that shows only after the request was written; it is a TLS failure all the same."""
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cafile=certificates.ca.cert)
+    context.load_cert_chain(certificates.upstream.cert, certificates.upstream.key)
+    context.verify_mode = ssl.CERT_REQUIRED
+    attempts = []
+
+    def script(peer, number):
+        while request := peer.read_request():
+            attempts.append(re.search(rb"Semel-Attempt: (\d+)", request)[1])
+            peer.answer()
+
+    started = raw_upstream(script, tls=context)
+    gateway = start_gateway(route(started.url, **trusting))
+    body = b"x" * size
+    for _ in range(2):
+        answer = gateway.post("/v1/charges", body, key=key)
+        problem = assert_problem(answer, 502, "upstream-unreachable")
+        assert problem["new_key_safe"] is True, problem
+    assert not attempts and started.accepted == 2
+    shown = {"upstream_tls": {**trusting["upstream_tls"], **certificates.client.files()}}
+    assert gateway.reload(routes=[route(started.url, **shown)])
+    assert gateway.post("/v1/charges", body, key=key).status == 200
+    assert attempts == [b"3"]
 
 
 def test_an_answer_that_ends_without_a_goodbye_is_not_whole(start_gateway, certificates, trusting,
