@@ -3,6 +3,7 @@
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 
+#include "gateway/caller.h"
 #include "gateway/operation.h"
 #include "gateway/proxy.h"
 #include "gateway/request_key.h"
@@ -59,13 +60,15 @@ void Observation::find_key_and_tenant(const ClientRequest& request) {
     decided_ = Observed::key_missing;
     return;
   }
-  auto tenant =
-      find_tenant(settings_->config.tenant, request.message, request.forwarded.from_trusted_proxy);
-  if (tenant) {
-    tenant_ = std::move(*tenant);
+  std::optional<Caller> caller = find_caller(request);
+  if (!caller) {
+    credential_ = credential_of(request.message);
+    if (!credential_) decided_ = Observed::tenant_unknown;
+  } else if (*caller) {
+    tenant_ = std::move(**caller);
   } else {
     decided_ = Observed::tenant_unknown;
-    why_ = std::move(tenant.error());
+    why_ = std::move(caller->error().detail);
   }
 }
 
@@ -105,7 +108,7 @@ void Observation::compare() {
   recipe_ = recipe_of(route_.fingerprint, content_type(), false);
   fingerprint_ = make_fingerprint(recipe_, view());
   find_key_in_body();
-  if (decided_) return;
+  if (decided_ || credential_) return;
   const Ask asked = ask();
   const RecordId id = make_id(asked.scope, asked.key);
   entered_ = id;
@@ -199,6 +202,15 @@ void Observation::conclude(std::shared_ptr<Observation> observation) {
 }
 
 awaitable<void> Observation::record() {
+  if (credential_) {
+    Introspected found = co_await introspect(worker_, settings_, *std::move(credential_));
+    auto* tenant = std::get_if<introspected::Tenant>(&found);
+    if (!tenant) {
+      report(Observed::tenant_unknown);
+      co_return;
+    }
+    tenant_ = std::move(tenant->name);
+  }
   Admission admission = co_await gateway_.engine.admit(ask());
   std::string detail;
   const Observed result = would(admission, detail);

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "gateway/introspect.h"
 #include "gateway/observed.h"
 #include "gateway/reply.h"
 #include "semel/engine.h"
@@ -65,6 +66,7 @@ class Observation : public std::enable_shared_from_this<Observation> {
   std::string why_;
   std::optional<std::string> key_;
   std::string tenant_;
+  std::optional<Credential> credential_;  // where the tenant has to be asked for: afterwards
   std::string body_;
   Counted held_bytes_;
   bool request_whole_ = false;
