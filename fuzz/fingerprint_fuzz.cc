@@ -10,7 +10,9 @@
 #include <vector>
 
 #include "core/canonical_json.h"
+#include "core/content_digest.h"
 #include "core/form.h"
+#include "core/multipart.h"
 #include "semel/fingerprint.h"
 
 namespace {
@@ -49,9 +51,20 @@ void check_form(std::string_view body) {
   require(semel::canonical_form("&" + std::string(body) + "&&") == form);
 }
 
+// How a body is cut on its way makes no difference, whatever it is.
+void check_multipart(std::string_view body) {
+  constexpr std::string_view kType = "multipart/form-data; boundary=b";
+  semel::MultipartDigest whole(kType);
+  whole.update(body);
+  semel::MultipartDigest cut(kType);
+  for (std::size_t at = 0; at < body.size(); at += 3) cut.update(body.substr(at, 3));
+  require(whole.finish() == cut.finish());
+}
+
 void check_fingerprint(std::string_view include, std::string_view exclude, std::string_view body) {
-  for (semel::BodyRecipe recipe : {semel::BodyRecipe::json, semel::BodyRecipe::form,
-                                   semel::BodyRecipe::raw, semel::BodyRecipe::none}) {
+  for (semel::BodyRecipe recipe :
+       {semel::BodyRecipe::json, semel::BodyRecipe::form, semel::BodyRecipe::raw,
+        semel::BodyRecipe::none, semel::BodyRecipe::multipart, semel::BodyRecipe::digest}) {
     semel::Recipe whole{.body = recipe, .include = {}, .exclude = {}, .headers = {"x"}};
     if (!include.empty()) whole.include.emplace_back(include);
     if (!exclude.empty()) whole.exclude.emplace_back(exclude);
@@ -83,6 +96,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   add(exclude, filter.exclude);
   check_json(rest, filter);
   check_form(rest);
+  check_multipart(rest);
+  (void)semel::ContentDigest::parse(include);
   check_fingerprint(include, exclude, rest);
   return 0;
 }

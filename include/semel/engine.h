@@ -18,6 +18,8 @@
 
 namespace semel {
 
+using FingerprintUnder = std::function<boost::asio::awaitable<Fingerprint>(Recipe)>;
+
 // One delivery of a request with a key.
 struct Ask {
   Scope scope;
@@ -30,7 +32,7 @@ struct Ask {
   Fingerprint fingerprint;  // under `recipe`
   // The same request under the recipe of an existing record. Called at most once per look at the
   // store, and only when that recipe is another one.
-  std::function<Fingerprint(const Recipe&)> fingerprint_under;
+  FingerprintUnder fingerprint_under;
   std::string trace;
   // The record gets a handle, so that whoever asks again can be pointed at its status.
   bool wants_handle = false;

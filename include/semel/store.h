@@ -16,6 +16,7 @@ namespace semel {
 // Nothing was written; trying again may help.
 struct StoreUnavailable {
   std::string why;
+  bool unreadable = false;  // the record is there, but cannot be read: never to be taken for absent
 };
 
 // What became of a swap.
@@ -48,7 +49,12 @@ struct StoreFeatures {
   // What was applied survives the process being killed.
   bool durable = false;
   std::size_t record_bytes_max = 0;
+  // put_chunk() and its like work.
+  bool chunks = false;
 };
+
+// Every chunk of a body but its last has this size.
+inline constexpr std::size_t kChunkBytes = 256 * 1024;
 
 // A page of records in id order.
 struct ScanPage {
@@ -81,6 +87,27 @@ class Store {
 
   virtual boost::asio::awaitable<StoreResult<ScanPage>> scan(std::optional<RecordId> after,
                                                              std::size_t limit) = 0;
+
+  // Chunks hold a body that is too large for its record (BodyNote::spilled), under the token of the
+  // attempt that made them. They are put before the record that refers to them is written, and go
+  // with it: a swap that removes such a record, or replaces it by one that is not spilled under the
+  // same token, removes them in the same write. What no record came to refer to is dropped by its
+  // maker, or when the store is opened next. Only where features().chunks.
+  //
+  // After put_chunk() the chunk is as durable as the store makes anything.
+  virtual boost::asio::awaitable<StoreResult<void>> put_chunk(RecordId, Token,
+                                                              std::uint32_t /*index*/,
+                                                              std::string /*bytes*/) {
+    co_return std::unexpected(StoreUnavailable{"this kind of store keeps no chunks"});
+  }
+  // nullopt: it is not there.
+  virtual boost::asio::awaitable<StoreResult<std::optional<std::string>>> get_chunk(
+      RecordId, Token, std::uint32_t /*index*/) {
+    co_return std::nullopt;
+  }
+  virtual boost::asio::awaitable<StoreResult<void>> drop_chunks(RecordId, Token) {
+    co_return StoreResult<void>{};
+  }
 
   virtual StoreFeatures features() const = 0;
   // Cheap enough for every scrape of the metrics.

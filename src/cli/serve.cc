@@ -15,6 +15,7 @@
 #include "cli/load_config.h"
 #include "gateway/server.h"
 #include "stores/open.h"
+#include "stores/sealed.h"
 
 namespace semel::cli {
 namespace {
@@ -31,6 +32,22 @@ void announce(const char* what, const HostPort& at) {
   const bool v6 = at.host.find(':') != std::string::npos;
   std::printf("listening %s %s%s%s:%u\n", what, v6 ? "[" : "", at.host.c_str(), v6 ? "]" : "",
               at.port);
+}
+
+// The keys of records at rest, from the file that was named at the start.
+boost::asio::awaitable<void> reload_keys(Server& server, boost::asio::thread_pool& reader) {
+  auto* sealed = dynamic_cast<SealedStore*>(&server.gateway().store);
+  if (!sealed) co_return;
+  auto read = [file = server.config().store.keys_file]()
+      -> boost::asio::awaitable<std::expected<SealingKeys, std::string>> {
+    co_return read_sealing_keys(file);
+  };
+  auto keys = co_await boost::asio::co_spawn(reader, read, boost::asio::use_awaitable);
+  if (keys) {
+    sealed->replace_keys(std::move(*keys));
+  } else {
+    log_event(LogLevel::error, "keys refused, the old ones stay", {{"why", keys.error()}});
+  }
 }
 
 struct ReadAgain {
@@ -72,6 +89,7 @@ boost::asio::awaitable<void> reload_on(boost::asio::signal_set& hangups, Server&
                 {{"why", to_string(wrong)}});
     }
     if (outcome.config) {
+      co_await reload_keys(server, reader);
       co_await server.reload(std::move(*outcome.config), std::move(*trust));
     } else {
       server.gateway().metrics.reloaded(false);
@@ -95,6 +113,7 @@ int serve(const std::string& file) {
   if (!config) return kExitUsage;
   start_logging(config->log);
   std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is an error of that write
   raise_descriptor_limit();
 
   auto metrics = std::make_unique<Metrics>();

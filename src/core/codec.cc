@@ -74,6 +74,7 @@ class Writer {
     varint(values.size());
     for (const auto& value : values) text(value);
   }
+  std::string take() && { return std::move(out_); }
   std::string seal() && {
     fixed(checksum(out_), kChecksumBytes);
     return std::move(out_);
@@ -150,6 +151,26 @@ bool in_range(Enum value, Enum first, Enum last) {
   return value >= first && value <= last;
 }
 
+void write_answer(Writer& out, const Answer& answer) {
+  out.varint(static_cast<std::uint64_t>(answer.status));
+  out.varint(answer.headers.size());
+  for (const auto& header : answer.headers) {
+    out.text(header.name);
+    out.text(header.value);
+  }
+  out.text(answer.body);
+}
+
+void read_answer(Reader& in, Answer& answer) {
+  answer.status = static_cast<int>(in.varint());
+  answer.headers.resize(in.count());
+  for (auto& header : answer.headers) {
+    header.name = in.text();
+    header.value = in.text();
+  }
+  answer.body = in.text();
+}
+
 }  // namespace
 
 std::string encode(const Record& r) {
@@ -179,13 +200,7 @@ std::string encode(const Record& r) {
 
   out.text(r.reason);
   out.varint(static_cast<std::uint64_t>(r.status_begun));
-  out.varint(static_cast<std::uint64_t>(r.answer.status));
-  out.varint(r.answer.headers.size());
-  for (const auto& header : r.answer.headers) {
-    out.text(header.name);
-    out.text(header.value);
-  }
-  out.text(r.answer.body);
+  write_answer(out, r.answer);
   for (const std::string* text : {&r.response_version, &r.resource_type, &r.resource_id, &r.trace,
                                   &r.tenant, &r.operation, &r.key}) {
     out.text(*text);
@@ -250,13 +265,7 @@ std::expected<Record, std::string> decode(std::string_view bytes) {
 
   r.reason = in.text();
   r.status_begun = static_cast<int>(in.varint());
-  r.answer.status = static_cast<int>(in.varint());
-  r.answer.headers.resize(in.count());
-  for (auto& header : r.answer.headers) {
-    header.name = in.text();
-    header.value = in.text();
-  }
-  r.answer.body = in.text();
+  read_answer(in, r.answer);
   for (std::string* text : {&r.response_version, &r.resource_type, &r.resource_id, &r.trace,
                             &r.tenant, &r.operation, &r.key}) {
     *text = in.text();
@@ -282,6 +291,35 @@ std::expected<Record, std::string> decode(std::string_view bytes) {
     return std::unexpected("record is malformed although its checksum matches");
   }
   return r;
+}
+
+std::optional<Token> spilled_under(std::string_view encoding) {
+  constexpr std::size_t kFlagsAt = 3;
+  const bool spilled = encoding.size() > kFlagsAt && encoding[0] != kFirstFormat &&
+                       (static_cast<std::uint8_t>(encoding[kFlagsAt]) & kBodySpilled);
+  if (!spilled) return std::nullopt;
+  const auto record = decode(encoding);
+  if (!record) return std::nullopt;
+  return record->token;
+}
+
+bool has_content(const Record& record) {
+  return record.answer.status != 0 || !record.answer.headers.empty() ||
+         !record.answer.body.empty() || !record.request.empty();
+}
+
+std::string encode_content(const Record& record) {
+  Writer out(64 + record.answer.body.size() + record.request.size());
+  write_answer(out, record.answer);
+  out.text(record.request);
+  return std::move(out).take();
+}
+
+bool decode_content(std::string_view bytes, Record& record) {
+  Reader in(bytes);
+  read_answer(in, record.answer);
+  record.request = in.text();
+  return in.finished();
 }
 
 }  // namespace semel

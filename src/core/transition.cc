@@ -310,6 +310,7 @@ Decision on(const std::optional<Record>& found, const event::Sweep& sweep, Time 
   next.state = State::tombstone;
   next.answer = {};
   next.request.clear();
+  next.sealed = {};
   next.expires_at = kNever;
   next.hold_until = kNever;
   remember(next, now, "expired");

@@ -206,8 +206,7 @@ awaitable<StoreResult<std::optional<Record>>> Engine::Impl::read_settled(RecordI
 }
 
 awaitable<std::optional<Admission>> Engine::Impl::admit_known(
-    event::Claim claim, const std::function<Fingerprint(const Recipe&)>& fingerprint_under,
-    std::optional<Record> known) {
+    event::Claim claim, const FingerprintUnder& fingerprint_under, std::optional<Record> known) {
   const RecordId id = make_id(claim.scope, claim.key);
   const bool is_former = known.has_value();
   claim.token = tokens.next();
@@ -217,8 +216,11 @@ awaitable<std::optional<Admission>> Engine::Impl::admit_known(
   const Time give_up = after(clock.now(), options.patience);
   for (;;) {
     if (known) {
-      claim.compared =
-          known->recipe == claim.recipe ? claim.fingerprint : fingerprint_under(known->recipe);
+      if (known->recipe == claim.recipe) {
+        claim.compared = claim.fingerprint;
+      } else {
+        claim.compared = co_await fingerprint_under(known->recipe);
+      }
       claim.holder = holder_of(*known);
     }
     const Time now = clock.now();

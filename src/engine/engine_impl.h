@@ -47,8 +47,7 @@ class Engine::Impl {
   // Begins with `known`: nullopt, since a new key is the common case, or a record under a former
   // name. nullopt comes back only for the latter: the key is new after all.
   boost::asio::awaitable<std::optional<Admission>> admit_known(
-      event::Claim claim, const std::function<Fingerprint(const Recipe&)>& fingerprint_under,
-      std::optional<Record> known);
+      event::Claim claim, const FingerprintUnder& fingerprint_under, std::optional<Record> known);
 
   boost::asio::awaitable<Started> start(Record queued, Policy policy);
   // Finds out what became of a queued record whose write is of unknown fate. If others may have

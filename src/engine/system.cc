@@ -10,15 +10,12 @@
 #include <stdexcept>
 
 namespace semel {
-namespace {
 
 void fill_random(void* bytes, std::size_t size) {
   if (RAND_bytes(static_cast<unsigned char*>(bytes), static_cast<int>(size)) != 1) {
     throw std::runtime_error("the system gives no random bytes");
   }
 }
-
-}  // namespace
 
 Time SystemClock::now() const {
   return std::chrono::floor<Duration>(std::chrono::system_clock::now());

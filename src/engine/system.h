@@ -1,5 +1,8 @@
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
+
 #include "semel/clock.h"
 
 // The only place that asks the machine for the time or for randomness.
@@ -15,6 +18,10 @@ class SystemTokens final : public TokenSource {
  public:
   Token next() override;
 };
+
+// Bytes that nobody can guess, for keys' nonces and the like. Throws std::runtime_error if the
+// system has none to give.
+void fill_random(void* bytes, std::size_t size);
 
 // For the id of a run.
 std::uint64_t random_number();

@@ -7,8 +7,8 @@ namespace asio = boost::asio;
 using asio::awaitable;
 
 AnswerStream::AnswerStream(Gateway& gateway, const RouteConfig& route, UpstreamCall& call,
-                           ClientRequest* client)
-    : gateway_(gateway), route_(route), call_(call), client_(client) {}
+                           ClientRequest* client, AnswerKeeper* keeper)
+    : gateway_(gateway), route_(route), call_(call), client_(client), keeper_(keeper) {}
 
 awaitable<AnswerStream::End> AnswerStream::run(const std::vector<Header>& headers,
                                                const std::vector<Header>& extra) {
@@ -38,7 +38,7 @@ awaitable<AnswerStream::End> AnswerStream::run(const std::vector<Header>& header
 }
 
 awaitable<void> AnswerStream::pass_on(std::string_view piece) {
-  keep(piece);
+  if (keeper_) co_await keeper_->keep(piece);
   if (!client_) co_return;
   switch (end_) {
     case BodyEnd::chunks: {
@@ -73,15 +73,6 @@ awaitable<void> AnswerStream::write(std::string_view first, std::string_view sec
   // The client is gone. The execution is not: it is read to its end and recorded.
   client_->keep_alive = false;
   client_ = nullptr;
-}
-
-void AnswerStream::keep(std::string_view piece) {
-  if (note_ == BodyNote::omitted) return;
-  stored_ += piece;
-  if (stored_.size() > route_.max_stored_body) {
-    stored_ = {};
-    note_ = BodyNote::omitted;
-  }
 }
 
 }  // namespace semel

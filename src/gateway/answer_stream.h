@@ -4,18 +4,19 @@
 #include <string>
 #include <vector>
 
+#include "gateway/answer_chunks.h"
 #include "gateway/reply.h"
 #include "gateway/upstream_call.h"
 
 namespace semel {
 
-// Passes a streaming answer on as it comes and keeps what may be stored of it. The client's end of
-// the answer is held back until finish(): only then is the whole of it recorded.
+// Passes a streaming answer on as it comes and has kept what may be stored of it. The client's end
+// of the answer is held back until finish(): only then is the whole of it recorded.
 class AnswerStream {
  public:
-  // Without a client the answer is only read and kept.
+  // Without a client the answer is only read and kept, without a keeper only passed on.
   AnswerStream(Gateway& gateway, const RouteConfig& route, UpstreamCall& call,
-               ClientRequest* client);
+               ClientRequest* client, AnswerKeeper* keeper);
 
   enum class End { whole, cut };
   boost::asio::awaitable<End> run(const std::vector<Header>& headers,
@@ -23,23 +24,18 @@ class AnswerStream {
   // Lets the client see the end.
   boost::asio::awaitable<void> finish();
 
-  std::string take_stored() { return std::move(stored_); }
-  BodyNote note() const { return note_; }
-
  private:
   boost::asio::awaitable<void> pass_on(std::string_view piece);
   boost::asio::awaitable<void> write(std::string_view first, std::string_view second = {},
                                      std::string_view third = {});
-  void keep(std::string_view piece);
 
   Gateway& gateway_;
   const RouteConfig& route_;
   UpstreamCall& call_;
   ClientRequest* client_;  // null as soon as nobody listens
+  AnswerKeeper* keeper_;
   BodyEnd end_ = BodyEnd::chunks;
   std::string held_back_;  // where the length is announced: the last piece
-  std::string stored_;
-  BodyNote note_ = BodyNote::kept;
 };
 
 }  // namespace semel

@@ -173,6 +173,11 @@ constexpr std::array kLogKeys = std::to_array<Key<LogConfig>>({
      }},
 });
 
+constexpr std::array kEncryptionKeys = std::to_array<Key<StoreConfig>>({
+    {"keys_file",
+     [](const Field& f, StoreConfig& out) { f.read(out.keys_file, 1, kFilePathLengthMax); }},
+});
+
 constexpr std::array kFileKeys = std::to_array<Key<FileDraft>>({
     {"listen", read_listen},
     {"tls", [](const Field& f, FileDraft& d) { read_tls(f, d.config.tls); }},
@@ -181,7 +186,13 @@ constexpr std::array kFileKeys = std::to_array<Key<FileDraft>>({
     {"admin", [](const Field& f, FileDraft& d) { read_mapping(f, kAdminKeys, d); }},
     {"api", kLaterKey},
     {"store", read_store},
-    {"encryption", kLaterKey},
+    {"encryption",
+     [](const Field& f, FileDraft& d) {
+       read_mapping(f, kEncryptionKeys, d.config.store);
+       if (f.node().kind == NodeKind::mapping && f.node().find("keys_file") == nullptr) {
+         f.at("keys_file").error("required; the path of a file of keys");
+       }
+     }},
     {"hash_key_file", kLaterKey},
     {"store_keys",
      [](const Field& f, FileDraft&) {

@@ -152,8 +152,9 @@ struct RouteConfig {
   ProbeConfig probe;  // with policy.unknown: probe
   std::size_t max_request_body = 8 * 1024 * 1024;
   std::size_t max_stored_body = 1024 * 1024;
-  std::vector<std::string> replay_headers_deny;   // lower case
-  std::vector<std::string> replay_headers_allow;  // lower case; wins over every deny list
+  std::size_t max_spilled_body = 64 * 1024 * 1024;  // up to max_stored_body: nothing is spilled
+  std::vector<std::string> replay_headers_deny;     // lower case
+  std::vector<std::string> replay_headers_allow;    // lower case; wins over every deny list
   std::string replayed_header = "Idempotency-Replayed";
   ResourceConfig resource;
   std::optional<Url> reauthorize;

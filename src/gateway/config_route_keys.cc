@@ -231,7 +231,10 @@ constexpr std::array kRouteKeys = std::to_array<Key<RouteDraft>>({
      }},
     {"max_stored_body",
      [](const Field& f, RouteDraft& d) { f.read_size(d.config.max_stored_body, 0, kBodySizeMax); }},
-    {"max_spilled_body", kLaterKey},
+    {"max_spilled_body",
+     [](const Field& f, RouteDraft& d) {
+       f.read_size(d.config.max_spilled_body, 0, kBodySizeMax);
+     }},
     {"replay_headers",
      [](const Field& f, RouteDraft& d) { read_replay_headers(f, d.config); }},
     {"replayed_header",

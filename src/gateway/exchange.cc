@@ -3,7 +3,9 @@
 #include "gateway/exchange.h"
 
 #include <algorithm>
+#include <stdexcept>
 
+#include "core/canonical_json.h"
 #include "core/content_digest.h"
 #include "gateway/caller.h"
 #include "gateway/execution.h"
@@ -20,8 +22,6 @@ using asio::awaitable;
 namespace {
 
 constexpr std::size_t kWeakKeyBytes = 16;
-// What is announced is not there yet: more than this is not reserved on a client's word.
-constexpr std::uint64_t kReservedBytesMax = 64 * 1024;
 constexpr auto kLookAgainAfter = std::chrono::milliseconds(100);
 
 bool is_keyed_method(const RouteConfig& route, std::string_view method) {
@@ -43,15 +43,20 @@ class Exchange {
   awaitable<void> refuse(Problem problem);
   // False: the request has been answered.
   awaitable<bool> find_key_and_tenant();
-  awaitable<bool> read_promised_digest();
+  // Decides what the body is going to be read as, before it comes.
+  awaitable<bool> prepare_body();
   awaitable<bool> read_body();
   awaitable<bool> keep_promised_digest();
+  awaitable<void> cannot_keep(std::string why);
   awaitable<bool> find_key_after_body();
-  void take_fingerprint();
+  awaitable<bool> take_fingerprint();
+  awaitable<Fingerprint> fingerprint_under(Recipe recipe) const;
+  awaitable<FoundKey> find_key_in_body() const;
   std::optional<std::string> joined_field(std::string_view name) const;
   RequestView view() const;
   Ask ask() const;
 
+  awaitable<Admission> admit() const;
   awaitable<void> answer(Admission admission);
   awaitable<void> busy(admission::Busy busy);
   awaitable<void> outcome_unknown_of(Record record);
@@ -68,9 +73,7 @@ class Exchange {
   std::optional<std::string> key_;
   bool key_in_header_ = false;
   std::string tenant_;
-  std::optional<ContentDigest> promised_;
-  bool has_digest_ = false;
-  std::string body_;
+  std::optional<RequestBody> body_;
   Recipe recipe_;
   Fingerprint fingerprint_;
   bool probed_ = false;
@@ -79,14 +82,14 @@ class Exchange {
 
 awaitable<void> Exchange::run() {
   if (!co_await find_key_and_tenant()) co_return;
-  if (!co_await read_promised_digest()) co_return;
+  if (!co_await prepare_body()) co_return;
   if (!co_await read_body()) co_return;
   if (!co_await keep_promised_digest()) co_return;
   // Only now: a body that trickles in does not keep others out.
   if (!co_await take_place(request_, route_index_)) co_return;
-  take_fingerprint();
+  if (!co_await take_fingerprint()) co_return;
   if (!co_await find_key_after_body()) co_return;
-  Admission admission = co_await gateway_.engine.admit(ask());
+  Admission admission = co_await admit();
   co_await answer(std::move(admission));
 }
 
@@ -123,24 +126,25 @@ awaitable<bool> Exchange::find_key_and_tenant() {
   co_return true;
 }
 
-// Where the route goes by the Content-Digest, it is read before the body and held against it.
-awaitable<bool> Exchange::read_promised_digest() {
-  if (route_.fingerprint.body != BodyFingerprint::digest) co_return true;
-  const auto field = joined_field("Content-Digest");
-  if (!field) co_return true;
-  auto parsed = ContentDigest::parse(*field);
-  if (!parsed) {
-    request_.keep_alive = false;
-    co_await refuse({.detail = std::move(parsed.error()), .new_key_safe = true});
-    co_return false;
+awaitable<bool> Exchange::prepare_body() {
+  std::optional<ContentDigest> promised;
+  if (route_.fingerprint.body == BodyFingerprint::digest) {
+    auto parsed = ContentDigest::parse(joined_field("Content-Digest").value_or(""));
+    if (!parsed) {
+      request_.keep_alive = false;
+      co_await refuse({.detail = std::move(parsed.error()), .new_key_safe = true});
+      co_return false;
+    }
+    promised = std::move(*parsed);
   }
-  promised_ = std::move(*parsed);
-  has_digest_ = promised_.has_value();
+  const std::string content_type(request_.message.field("Content-Type").value_or(""));
+  recipe_ = recipe_of(route_.fingerprint, content_type, promised.has_value());
+  body_.emplace(gateway_.spool, recipe_.body, content_type, std::move(promised));
   co_return true;
 }
 
 awaitable<bool> Exchange::keep_promised_digest() {
-  if (!promised_ || promised_->matches()) co_return true;
+  if (body_->keeps_promise()) co_return true;
   co_await refuse({.detail =
                        "The body is not the one that Content-Digest speaks of: it was changed "
                        "or cut on its way. Nothing was executed.",
@@ -160,7 +164,6 @@ awaitable<bool> Exchange::read_body() {
     co_return false;
   }
   co_await send_continue(request_);
-  if (length) body_.reserve(std::min<std::uint64_t>(*length, kReservedBytesMax));
   while (!request_.message.is_done()) {
     request_.client.set_deadline(request_.limits().body_timeout);
     const auto piece = co_await request_.client.read_piece(request_.message);
@@ -175,14 +178,17 @@ awaitable<bool> Exchange::read_body() {
       }
       co_return false;
     }
-    body_ += *piece;
-    if (promised_) promised_->update(*piece);
-    held_bytes_.grow(piece->size());
-    if (body_.size() > route_.max_request_body) {
+    if (body_->size() + piece->size() > route_.max_request_body) {
       request_.keep_alive = false;
       co_await refuse(too_large);
       co_return false;
     }
+    const auto kept = co_await body_->append(*piece);
+    if (!kept) {
+      co_await cannot_keep(kept.error());
+      co_return false;
+    }
+    held_bytes_.recount(body_->memory_bytes());
     if (held_bytes_.before() > kBufferedBytesMax) {
       request_.keep_alive = false;
       co_await refuse(
@@ -192,13 +198,64 @@ awaitable<bool> Exchange::read_body() {
     }
   }
   request_.client.clear_deadline();
+  const auto kept = co_await body_->end();
+  if (!kept) {
+    co_await cannot_keep(kept.error());
+    co_return false;
+  }
+  held_bytes_.recount(body_->memory_bytes());
   co_return true;
 }
 
-void Exchange::take_fingerprint() {
-  recipe_ = recipe_of(route_.fingerprint, request_.message.field("Content-Type").value_or(""),
-                      has_digest_);
-  fingerprint_ = make_fingerprint(recipe_, view());
+// The disk is full or broken, or the spool's folder is gone.
+awaitable<void> Exchange::cannot_keep(std::string why) {
+  log_event(LogLevel::error, "request body not kept", {{"route", route_.name}, {"why", why}});
+  request_.keep_alive = false;
+  co_await refuse({.code = Code::overloaded,
+                   .detail = "The request's body could not be kept, so nothing was executed. Retry "
+                             "with the same key."});
+}
+
+awaitable<bool> Exchange::take_fingerprint() {
+  std::string why;
+  try {
+    fingerprint_ = co_await fingerprint_under(recipe_);
+    co_return true;
+  } catch (const std::runtime_error& error) {
+    why = error.what();
+  }
+  co_await cannot_keep(std::move(why));
+  co_return false;
+}
+
+// What lies in a file is read by the spool's threads.
+awaitable<Fingerprint> Exchange::fingerprint_under(Recipe recipe) const {
+  if (!body_->is_spooled()) co_return make_fingerprint(recipe, view());
+  auto make = [this, &recipe] { return make_fingerprint(recipe, view()); };
+  co_return co_await gateway_.spool.pool().run(make);
+}
+
+awaitable<FoundKey> Exchange::find_key_in_body() const {
+  if (!body_->is_spooled()) co_return key_from_body(route_.key, body_->text());
+  if (body_->size() > kJsonTextBytesMax) {
+    co_return found_key::Bad{
+        "The body is too large for a key to be found in it; send the key in "
+        "the header " +
+        route_.key.header + "."};
+  }
+  auto find = [this]() -> std::expected<FoundKey, std::string> {
+    try {
+      return key_from_body(route_.key, body_->read_now(0, kJsonTextBytesMax));
+    } catch (const std::runtime_error& error) {
+      return std::unexpected(error.what());
+    }
+  };
+  auto found = co_await gateway_.spool.pool().run(find);
+  if (!found) {
+    log_event(LogLevel::error, "request body lost", {{"why", found.error()}});
+    co_return found_key::Bad{"The body could not be read for its key."};
+  }
+  co_return std::move(*found);
 }
 
 awaitable<bool> Exchange::find_key_after_body() {
@@ -207,7 +264,7 @@ awaitable<bool> Exchange::find_key_after_body() {
     key_ = RecordId{fingerprint_.digest}.hex();
     co_return true;
   }
-  FoundKey found = key_from_body(route_.key, body_);
+  FoundKey found = co_await find_key_in_body();
   if (auto* bad = std::get_if<found_key::Bad>(&found)) {
     co_await refuse(
         {.code = Code::key_invalid, .detail = std::move(bad->why), .new_key_safe = true});
@@ -224,7 +281,7 @@ awaitable<bool> Exchange::find_key_after_body() {
                      .new_key_safe = true});
     co_return false;
   }
-  const UnkeyedRequest unkeyed{request_, route_index_, body_};
+  const UnkeyedRequest unkeyed{request_, route_index_, *body_};
   co_await execute_unkeyed(unkeyed, {});
   co_return false;
 }
@@ -240,12 +297,14 @@ std::optional<std::string> Exchange::joined_field(std::string_view name) const {
 }
 
 RequestView Exchange::view() const {
-  return {request_.message.method(),
-          request_.target.path,
-          request_.target.query,
-          request_.message.field("Content-Type").value_or(""),
-          body_,
-          [this](std::string_view name) { return joined_field(name); }};
+  RequestView view;
+  view.method = request_.message.method();
+  view.path = request_.target.path;
+  view.query = request_.target.query;
+  view.content_type = request_.message.field("Content-Type").value_or("");
+  view.body_digest = [this](const Recipe& recipe) { return body_->digest_under(recipe); };
+  view.header = [this](std::string_view name) { return joined_field(name); };
+  return view;
 }
 
 Ask Exchange::ask() const {
@@ -258,9 +317,18 @@ Ask Exchange::ask() const {
   ask.policy = route_.policy;
   ask.recipe = recipe_;
   ask.fingerprint = fingerprint_;
-  ask.fingerprint_under = [this](const Recipe& recipe) { return make_fingerprint(recipe, view()); };
+  ask.fingerprint_under = [this](Recipe recipe) { return fingerprint_under(std::move(recipe)); };
   ask.trace = request_.message.field("traceparent").value_or("");
   return ask;
+}
+
+awaitable<Admission> Exchange::admit() const {
+  try {
+    co_return co_await gateway_.engine.admit(ask());
+  } catch (const std::runtime_error& error) {
+    // The body could not be read back for a record made under another recipe. Nothing was claimed.
+    co_return StoreUnavailable{.why = error.what(), .unreadable = true};
+  }
 }
 
 awaitable<void> Exchange::answer(Admission admission) {
@@ -315,7 +383,7 @@ awaitable<void> Exchange::run_claim(Claim claim) {
     request_.metrics(route_index_).weak_key();
   }
   count(RequestResult::executed);
-  const KeyedRequest keyed{request_.head(), body_, key_in_header_};
+  const KeyedRequest keyed{request_.head(), *body_, key_in_header_};
   Execution execution(request_.worker, request_.settings, route_index_, std::move(claim), keyed,
                       &request_);
   bool ended = false;
@@ -361,7 +429,7 @@ awaitable<void> Exchange::busy(admission::Busy found) {
       co_return;
     }
     if (std::holds_alternative<waited::LookAgain>(waited)) {
-      Admission again = co_await gateway_.engine.admit(ask());
+      Admission again = co_await admit();
       if (std::holds_alternative<admission::Busy>(again)) {
         co_await gateway_.clock.sleep(kLookAgainAfter);
       }
@@ -376,15 +444,19 @@ awaitable<void> Exchange::busy(admission::Busy found) {
 awaitable<void> Exchange::store_down(StoreUnavailable unavailable) {
   log_event(LogLevel::warn, "store unavailable",
             {{"route", route_.name}, {"why", unavailable.why}});
-  if (route_.store_down == StoreDown::pass) {
+  // What was done under a record that is there but cannot be read must not be done again.
+  if (route_.store_down == StoreDown::pass && !unavailable.unreadable) {
     const RecordId id = make_id(ask().scope, *key_);
-    const UnkeyedRequest unkeyed{request_, route_index_, body_,
+    const UnkeyedRequest unkeyed{request_, route_index_, *body_,
                                  forward_key(route_, id, *key_, key_in_header_)};
     co_await execute_unkeyed(unkeyed, {{"Idempotency-Degraded", "true"}});
     co_return;
   }
   co_await refuse({.code = Code::store_unavailable,
-                   .detail = "Nothing was executed. Retry with the same key."});
+                   .detail = unavailable.unreadable
+                                 ? "What is kept about this key cannot be read at the moment. "
+                                   "Nothing was executed. Retry with the same key."
+                                 : "Nothing was executed. Retry with the same key."});
 }
 
 }  // namespace

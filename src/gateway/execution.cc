@@ -45,25 +45,30 @@ awaitable<bool> record_late(Gateway& gateway, const RouteConfig& route, const Cl
                             std::unique_ptr<UpstreamCall> call) {
   call->set_deadline(route.late_answer);
   auto received = co_await call->receive(route.max_stored_body);
-  bool omitted = false;
+  if (received != UpstreamCall::Received::complete && received != UpstreamCall::Received::stream) {
+    co_return false;
+  }
+  const net::Response& response = call->response();
+  Outcome outcome = outcome_of(route, claim, response, client_headers(response, true), {});
+  outcome.reason += ", late";
+  AnswerKeeper keeper(gateway.store, route, claim.record, outcome.kind == OutcomeKind::final,
+                      response.body_length());
+  const std::string begun = call->take_body();
+  co_await keeper.keep(begun);
   while (received == UpstreamCall::Received::stream) {
-    omitted = true;
     const auto piece = co_await call->next_piece();
     if (!piece) received = UpstreamCall::Received::broken;
     if (piece && piece->empty()) received = UpstreamCall::Received::complete;
+    if (piece && !piece->empty()) co_await keeper.keep(*piece);
   }
-  if (received == UpstreamCall::Received::complete) {
-    const net::Response& response = call->response();
-    Outcome outcome = outcome_of(route, claim, response, client_headers(response, true),
-                                 omitted ? std::string() : call->take_body());
-    if (omitted) outcome.answer.body_note = BodyNote::omitted;
-    outcome.reason += ", late";
-    if (outcome.kind != OutcomeKind::unknown) {
-      co_await gateway.engine.finish(claim, std::move(outcome));
-      co_return true;
-    }
+  if (received != UpstreamCall::Received::complete || outcome.kind == OutcomeKind::unknown) {
+    co_await keeper.discard();
+    co_return false;
   }
-  co_return false;
+  co_await keeper.finish(outcome.answer);
+  const Finished finished = co_await gateway.engine.finish(claim, std::move(outcome));
+  if (std::holds_alternative<finish::Stale>(finished)) co_await keeper.discard();
+  co_return true;
 }
 
 awaitable<void> listen_late(Gateway& gateway, const RouteConfig& route, Claim claim,
@@ -202,11 +207,13 @@ awaitable<void> Execution::stream() {
   const std::vector<Header> headers = client_headers(response, true);
   Outcome outcome = outcome_of(route_, claim_, response, headers, {});
   const bool begun = co_await gateway_.engine.begin_stream(claim_, response.status());
-  AnswerStream answer_stream(gateway_, route_, *call_, begun ? client_ : nullptr);
+  AnswerKeeper keeper(gateway_.store, route_, claim_.record, outcome.kind != OutcomeKind::retry,
+                      response.body_length());
+  AnswerStream answer_stream(gateway_, route_, *call_, begun ? client_ : nullptr, &keeper);
   const AnswerStream::End end = co_await answer_stream.run(headers, echo(claim_.record.key));
-  outcome.answer.body = answer_stream.take_stored();
-  outcome.answer.body_note = answer_stream.note();
   if (end == AnswerStream::End::cut) {
+    co_await keeper.discard();
+    outcome.answer.body_note = BodyNote::omitted;  // never a part of it as if it were the whole
     outcome.kind = OutcomeKind::unknown;
     outcome.reason = "the answer was cut off";
     co_await gateway_.engine.finish(claim_, std::move(outcome));
@@ -214,7 +221,9 @@ awaitable<void> Execution::stream() {
     co_return;
   }
   call_->give_back();
+  co_await keeper.finish(outcome.answer);
   Finished finished = co_await gateway_.engine.finish(claim_, std::move(outcome));
+  if (std::holds_alternative<finish::Stale>(finished)) co_await keeper.discard();
   if (!client_) co_return;
   if (!begun) {
     if (const auto* recorded = std::get_if<finish::Recorded>(&finished)) {
@@ -285,7 +294,7 @@ awaitable<void> execute_unkeyed(const UnkeyedRequest& unkeyed, std::vector<Heade
   }
   if (received == UpstreamCall::Received::stream) {
     metrics.count(RequestResult::passed);
-    AnswerStream stream(request.gateway(), route, call, &request);
+    AnswerStream stream(request.gateway(), route, call, &request, nullptr);
     const auto end = co_await stream.run(client_headers(call.response(), false), extra);
     if (end == AnswerStream::End::whole) {
       call.give_back();

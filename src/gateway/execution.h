@@ -15,7 +15,7 @@ namespace semel {
 // A request with a key, to be executed under a claim. Refers to what its owner keeps until then.
 struct KeyedRequest {
   RequestHead head;
-  const std::string& body;
+  const RequestBody& body;
   bool key_in_header = true;
 };
 
@@ -59,7 +59,7 @@ class Execution {
 struct UnkeyedRequest {
   ClientRequest& request;
   std::size_t route;
-  const std::string& body;
+  const RequestBody& body;
   KeyForwarding key = {};  // what the executor is told of the key, if there is one
 };
 boost::asio::awaitable<void> execute_unkeyed(const UnkeyedRequest& unkeyed,

@@ -14,12 +14,13 @@ EngineOptions engine_options(Owner owner) {
 }  // namespace
 
 Gateway::Gateway(LogKeys keys, Store& store_in, Metrics& metrics_in, Clock& clock_in,
-                 TokenSource& tokens_in, Owner owner)
+                 TokenSource& tokens_in, Owner owner, std::string spool_directory)
     : metrics(metrics_in),
       observer(metrics, keys),
       store(store_in),
       clock(clock_in),
       engine(store, clock, tokens_in, observer, engine_options(std::move(owner))),
+      spool(std::move(spool_directory)),
       prober(std::make_unique<Prober>(*this)) {
   observer.became_unknown = [this](const Record& record, Time now) {
     prober->became_unknown(record, now);

@@ -9,6 +9,7 @@
 #include "gateway/log.h"
 #include "gateway/metrics.h"
 #include "gateway/observed.h"
+#include "gateway/request_body.h"
 #include "semel/clock.h"
 #include "semel/engine.h"
 #include "semel/store.h"
@@ -20,7 +21,7 @@ class Prober;
 // What all workers of one process share, whatever the configuration.
 struct Gateway {
   Gateway(LogKeys keys, Store& store_in, Metrics& metrics_in, Clock& clock_in,
-          TokenSource& tokens_in, Owner owner);
+          TokenSource& tokens_in, Owner owner, std::string spool_directory);
   ~Gateway();
 
   Metrics& metrics;
@@ -28,6 +29,7 @@ struct Gateway {
   Store& store;
   Clock& clock;
   Engine engine;
+  Spool spool;
   const std::unique_ptr<Prober> prober;
 
   std::atomic<std::size_t> connections = 0;
@@ -53,9 +55,11 @@ class Counted {
     if (counter_) counter_->fetch_sub(by_);
   }
   std::size_t before() const { return before_; }
-  void grow(std::size_t by) {
-    before_ = counter_->fetch_add(by);
-    by_ += by;
+  // Counts `by` instead of what it counted so far.
+  void recount(std::size_t by) {
+    // Unsigned arithmetic: less wraps around to less.
+    before_ = counter_->fetch_add(by - by_);
+    by_ = by;
   }
 
  private:

@@ -91,7 +91,7 @@ void Observation::request_done() noexcept {
 
 void Observation::keep(std::string_view piece) {
   if (decided_) return;
-  held_bytes_.grow(piece.size());
+  held_bytes_.recount(body_.size() + piece.size());
   if (body_.size() + piece.size() > route_.max_request_body) {
     decided_ = Observed::too_large;
   } else if (held_bytes_.before() > kBufferedBytesMax) {
@@ -102,6 +102,7 @@ void Observation::keep(std::string_view piece) {
     return;
   }
   body_ = {};
+  held_bytes_.recount(0);
 }
 
 void Observation::compare() {

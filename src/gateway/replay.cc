@@ -1,5 +1,8 @@
 #include "gateway/replay.h"
 
+#include "gateway/answer_chunks.h"
+#include "gateway/log.h"
+
 namespace semel {
 namespace asio = boost::asio;
 using asio::awaitable;
@@ -26,7 +29,19 @@ awaitable<void> send_replay(ClientRequest& request, const RouteConfig& route, st
   if (record.answer.body_note == BodyNote::omitted) {
     extra.push_back({"Idempotency-Replay", "body-omitted"});
   }
-  co_await send_answer(request, record.answer, extra);
+  if (record.answer.body_note != BodyNote::spilled) {
+    co_await send_answer(request, record.answer, extra);
+    co_return;
+  }
+  const auto sent = co_await send_spilled(request, record, extra);
+  if (sent) co_return;
+  log_event(LogLevel::warn, "store unavailable",
+            {{"route", route.name}, {"why", sent.error().why}});
+  Problem problem{.code = Code::store_unavailable,
+                  .detail =
+                      "The recorded answer cannot be read at the moment. Nothing was "
+                      "executed. Retry with the same key."};
+  co_await send_problem(request, problem, &route, echo(key));
 }
 
 awaitable<void> send_settled(ClientRequest& request, const RouteConfig& route, std::string_view key,

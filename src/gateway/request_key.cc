@@ -5,6 +5,9 @@
 namespace semel {
 namespace {
 
+// Longer texts get a parser of their own, so that one large body does not stay in every thread.
+constexpr std::size_t kReusedTextBytesMax = std::size_t{64} << 10;
+
 bool is_key_header(const KeyConfig& config, std::string_view name) {
   if (net::iequals(name, config.header)) return true;
   for (const std::string& alias : config.aliases) {
@@ -42,7 +45,9 @@ FoundKey key_from_headers(const KeyConfig& config, const net::Request& request) 
 }
 
 FoundKey key_from_body(const KeyConfig& config, std::string_view body) {
-  thread_local simdjson::dom::parser parser;
+  thread_local simdjson::dom::parser kept_parser;
+  simdjson::dom::parser own_parser;
+  simdjson::dom::parser& parser = body.size() > kReusedTextBytesMax ? own_parser : kept_parser;
   simdjson::dom::element root;
   if (parser.parse(body.data(), body.size()).get(root)) return found_key::None{};
   simdjson::dom::element at;

@@ -4,6 +4,7 @@
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
+#include <cstdlib>
 
 #include "gateway/prober.h"
 
@@ -25,6 +26,13 @@ unsigned worker_count(const Config& config) {
   return config.workers > 0 ? config.workers : std::max(1u, std::thread::hardware_concurrency());
 }
 
+// Beside the records, where they are on this machine: that disk is watched.
+std::string spool_directory(const StoreConfig& store) {
+  if (store.kind == StoreKind::embedded) return store.path;
+  const char* wanted = std::getenv("TMPDIR");
+  return wanted && *wanted ? wanted : "/tmp";
+}
+
 using ReusePort = asio::detail::socket_option::boolean<SOL_SOCKET, SO_REUSEPORT>;
 
 }  // namespace
@@ -36,7 +44,8 @@ Server::Server(Config config, Trust trust, std::unique_ptr<Metrics> metrics,
       files_(std::make_unique<BlockingPool>("semel-files", 1)),
       settings_(std::make_shared<const Settings>(std::move(config), std::move(trust), *metrics_)),
       gateway_(std::make_unique<Gateway>(settings_->config.log.keys, *store_, *metrics_, clock_,
-                                         tokens_, Owner{host_name(), random_number()})) {
+                                         tokens_, Owner{host_name(), random_number()},
+                                         spool_directory(settings_->config.store))) {
   for (unsigned i = 0; i < worker_count(settings_->config); ++i) {
     workers_.push_back(std::make_unique<Worker>(*gateway_, settings_));
   }
@@ -55,6 +64,7 @@ std::expected<std::unique_ptr<Server>, std::string> Server::start(Config config,
 }
 
 Server::~Server() {
+  gateway_->spool.stop();
   files_.reset();
   store_.reset();
   gateway_->engine.stop();

@@ -21,7 +21,7 @@ UpstreamCall::UpstreamCall(Worker& worker, SettingsPtr settings, std::size_t rou
       picked_(worker.pick_upstream(settings_, route)) {}
 
 awaitable<UpstreamCall::SendResult> UpstreamCall::send(const std::string& head,
-                                                       const std::string& body) {
+                                                       const RequestBody& body) {
   connection_ = picked_.pool.take_idle(route_.upstream_idle);
   bool reused = connection_ != nullptr;
   for (;;) {
@@ -32,18 +32,47 @@ awaitable<UpstreamCall::SendResult> UpstreamCall::send(const std::string& head,
     }
     connection_->set_deadline(route_.upstream_timeout);
     std::size_t sent_bytes = 0;
-    const auto written = co_await connection_->write(head, body, {}, &sent_bytes);
-    if (written) co_return Sent{};
-    const bool late = written.error() == IoError::timeout;
+    const Written written = co_await write_request(head, body, sent_bytes);
+    if (written == Written::all) co_return Sent{};
     if (sent_bytes > 0) {
-      co_return MaybeDelivered{late ? "the request was not taken in time"
-                                    : "the connection broke while the request was sent"};
+      co_return MaybeDelivered{written == Written::late ? "the request was not taken in time"
+                               : written == Written::unreadable
+                                   ? "the request's body could not be read back"
+                                   : "the connection broke while the request was sent"};
+    }
+    if (written == Written::unreadable) {
+      co_return NotDelivered{"the request's body could not be read back"};
     }
     if (!reused) co_return NotDelivered{"the connection broke before anything was sent"};
     // The kernel took not a byte for the old connection, so a new one is safe.
     reused = false;
     connection_.reset();
   }
+}
+
+awaitable<UpstreamCall::Written> UpstreamCall::write_request(const std::string& head,
+                                                             const RequestBody& body,
+                                                             std::size_t& sent_bytes) {
+  const auto end_of = [](const net::IoResult<void>& written) {
+    if (written) return Written::all;
+    return written.error() == IoError::timeout ? Written::late : Written::broken;
+  };
+  if (!body.is_spooled()) {
+    co_return end_of(co_await connection_->write(head, body.text(), {}, &sent_bytes));
+  }
+  std::string_view first = head;
+  for (std::uint64_t at = 0; at < body.size();) {
+    const auto piece = co_await body.read(at, kSpooledAboveBytes);
+    if (!piece) {
+      log_event(LogLevel::error, "request body lost", {{"why", piece.error()}});
+      co_return Written::unreadable;
+    }
+    at += piece->size();
+    const auto written = co_await connection_->write(first, *piece, {}, &sent_bytes);
+    if (!written) co_return end_of(written);
+    first = {};
+  }
+  co_return Written::all;
 }
 
 awaitable<UpstreamCall::Received> UpstreamCall::receive(std::size_t body_bytes_max) {

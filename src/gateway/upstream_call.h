@@ -6,6 +6,7 @@
 #include <string>
 #include <variant>
 
+#include "gateway/request_body.h"
 #include "gateway/worker.h"
 #include "net/connection.h"
 
@@ -29,7 +30,7 @@ class UpstreamCall {
   };
   using SendResult = std::variant<Sent, NotDelivered, MaybeDelivered>;
   const std::string& base_path() const { return picked_.upstream.base_path; }
-  boost::asio::awaitable<SendResult> send(const std::string& head, const std::string& body);
+  boost::asio::awaitable<SendResult> send(const std::string& head, const RequestBody& body);
 
   enum class Received {
     complete,  // the whole answer is here
@@ -53,6 +54,10 @@ class UpstreamCall {
   void give_back();
 
  private:
+  enum class Written { all, broken, late, unreadable };
+  boost::asio::awaitable<Written> write_request(const std::string& head, const RequestBody& body,
+                                                std::size_t& sent_bytes);
+
   const SettingsPtr settings_;
   const RouteConfig& route_;
   Worker::Picked picked_;

@@ -132,6 +132,7 @@ std::expected<std::shared_ptr<const TlsServer>, std::string> TlsServer::load(
     return std::unexpected(std::move(used.error()));
   }
   SSL_CTX_set_alpn_select_cb(context, choose_protocol, nullptr);
+  SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);  // tickets are kept by the clients
   if (files.client_ca.empty()) return server;
 
   STACK_OF(X509_NAME)* names = SSL_load_client_CA_file(files.client_ca.c_str());
@@ -147,7 +148,6 @@ std::expected<std::shared_ptr<const TlsServer>, std::string> TlsServer::load(
                      nullptr);
   // A resumed session would skip the look at the certificate, which may have run out since.
   SSL_CTX_set_options(context, SSL_OP_NO_TICKET);
-  SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
   SSL_CTX_set_num_tickets(context, 0);
   return server;
 }

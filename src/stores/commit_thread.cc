@@ -24,6 +24,14 @@ namespace asio = boost::asio;
 // waiting.
 constexpr std::size_t kGroupBytesMax = 8 << 20;
 
+struct Size {
+  std::size_t operator()(const SwapRequest& swap) const {
+    return swap.next ? swap.next->encoding.size() : 0;
+  }
+  std::size_t operator()(const PutChunk& put) const { return put.bytes.size(); }
+  std::size_t operator()(const DropChunks&) const { return 0; }
+};
+
 }  // namespace
 
 CommitThread::CommitThread(EmbeddedDb& db, std::function<void(const GroupCommit&)> committed)
@@ -41,11 +49,11 @@ CommitThread::~CommitThread() {
   thread_.join();
 }
 
-asio::awaitable<SwapReply> CommitThread::swap(SwapRequest request) {
-  auto initiate = [this](auto handler, SwapRequest swap) {
+asio::awaitable<SwapReply> CommitThread::write(WriteRequest request) {
+  auto initiate = [this](auto handler, WriteRequest wanted) {
     auto executor = asio::prefer(asio::get_associated_executor(handler),
                                  asio::execution::outstanding_work.tracked);
-    enqueue({.request = std::move(swap),
+    enqueue({.request = std::move(wanted),
              .executor = std::move(executor),
              .resume = std::move(handler),
              .reply = {},
@@ -83,7 +91,7 @@ CommitThread::Group CommitThread::take() {
   std::size_t bytes = 0;
   auto end = queue_.begin();
   while (end != queue_.end() && bytes < kGroupBytesMax) {
-    if (end->request.next) bytes += end->request.next->encoding.size();
+    bytes += std::visit(Size{}, end->request);
     ++end;
   }
   Group group(std::make_move_iterator(queue_.begin()), std::make_move_iterator(end));
@@ -96,7 +104,10 @@ void CommitThread::commit(Group& group) {
     for (Waiting& waiting : group) waiting.reply = StoreUnavailable{*why};
     return;
   }
-  for (Waiting& waiting : group) waiting.reply = writer_.apply(waiting.request);
+  for (Waiting& waiting : group) {
+    waiting.reply =
+        std::visit([&](const auto& request) { return writer_.apply(request); }, waiting.request);
+  }
   const rocksdb::Status status = writer_.commit();
   if (status.ok()) {
     if (committed_) {

@@ -30,8 +30,8 @@ class CommitThread {
   CommitThread(EmbeddedDb& db, std::function<void(const GroupCommit&)> committed);
   ~CommitThread();
 
-  // The caller's executor does not run out of work while the swap waits. It cannot be cancelled.
-  boost::asio::awaitable<SwapReply> swap(SwapRequest request);
+  // The caller's executor does not run out of work while the write waits. It cannot be cancelled.
+  boost::asio::awaitable<SwapReply> write(WriteRequest request);
 
   // See Sighting.
   std::uint64_t committed() const { return writer_.committed(); }
@@ -41,7 +41,7 @@ class CommitThread {
 
  private:
   struct Waiting {
-    SwapRequest request;
+    WriteRequest request;
     boost::asio::any_io_executor executor;  // counts as outstanding work
     std::move_only_function<void(SwapReply)> resume;
     SwapReply reply;

@@ -33,6 +33,18 @@ struct ToResult {
   }
 };
 
+asio::awaitable<StoreResult<void>> write_chunks(CommitThread& commits, WriteRequest request) {
+  if (const auto why = commits.trouble()) co_return std::unexpected(StoreUnavailable{*why});
+  SwapReply reply = co_await commits.write(std::move(request));
+  if (auto* unavailable = std::get_if<StoreUnavailable>(&reply)) {
+    co_return std::unexpected(std::move(*unavailable));
+  }
+  if (auto* unknown = std::get_if<swap::Unknown>(&reply)) {
+    co_return std::unexpected(StoreUnavailable{std::move(unknown->why)});
+  }
+  co_return StoreResult<void>{};
+}
+
 }  // namespace
 
 std::expected<std::unique_ptr<EmbeddedStore>, std::string> EmbeddedStore::open(
@@ -79,7 +91,14 @@ asio::awaitable<SwapResult> EmbeddedStore::swap(RecordId id, Version expected,
   const Head head = *seen ? (*seen)->head : Head{};
   if (head.version != expected) co_return conflict(id, *seen);
 
-  SwapRequest request{.id = id, .expected = expected, .next = {}, .seen = {group, head}};
+  SwapRequest request{
+      .id = id, .expected = expected, .next = {}, .seen = {group, head}, .drop_chunks = {}};
+  if (*seen) {
+    const auto chunks = spilled_under((*seen)->encoding);
+    const bool goes_on =
+        chunks && next && next->answer.body_note == BodyNote::spilled && next->token == *chunks;
+    if (chunks && !goes_on) request.drop_chunks = chunks;
+  }
   if (next) {
     Stored stored{.head = {.version = 0, .due = due_at(*next)}, .encoding = encode(*next)};
     if (stored.encoding.size() > kRecordBytesMax) co_return swap::TooLarge{kRecordBytesMax};
@@ -87,7 +106,7 @@ asio::awaitable<SwapResult> EmbeddedStore::swap(RecordId id, Version expected,
     request.next = std::move(stored);
     next.reset();
   }
-  SwapReply reply = co_await commits_->swap(std::move(request));
+  SwapReply reply = co_await commits_->write(std::move(request));
   co_return std::visit(ToResult{id}, std::move(reply));
 }
 
@@ -105,8 +124,29 @@ asio::awaitable<StoreResult<ScanPage>> EmbeddedStore::scan(std::optional<RecordI
   co_return co_await reads_->run(from_disk);
 }
 
+asio::awaitable<StoreResult<void>> EmbeddedStore::put_chunk(RecordId id, Token token,
+                                                            std::uint32_t index,
+                                                            std::string bytes) {
+  PutChunk put{.id = id, .token = token, .index = index, .bytes = std::move(bytes)};
+  co_return co_await write_chunks(*commits_, std::move(put));
+}
+
+asio::awaitable<StoreResult<void>> EmbeddedStore::drop_chunks(RecordId id, Token token) {
+  DropChunks drop{.id = id, .token = token};
+  co_return co_await write_chunks(*commits_, drop);
+}
+
+asio::awaitable<StoreResult<std::optional<std::string>>> EmbeddedStore::get_chunk(
+    RecordId id, Token token, std::uint32_t index) {
+  if (const auto why = trouble()) co_return std::unexpected(StoreUnavailable{*why});
+  auto from_disk = [db = db_.get(), id, token, index] { return db->get_chunk(id, token, index); };
+  auto found = co_await reads_->run(from_disk);
+  if (!found) co_return std::unexpected(unreadable(id, found.error().ToString()));
+  co_return std::move(*found);
+}
+
 StoreFeatures EmbeddedStore::features() const {
-  return {.exclusive = true, .durable = true, .record_bytes_max = kRecordBytesMax};
+  return {.exclusive = true, .durable = true, .record_bytes_max = kRecordBytesMax, .chunks = true};
 }
 
 StoreStats EmbeddedStore::stats() const {

@@ -62,6 +62,11 @@ class EmbeddedStore final : public Store {
   // A page may be shorter than `limit`, if its records are large.
   boost::asio::awaitable<StoreResult<ScanPage>> scan(std::optional<RecordId> after,
                                                      std::size_t limit) override;
+  boost::asio::awaitable<StoreResult<void>> put_chunk(RecordId id, Token token, std::uint32_t index,
+                                                      std::string bytes) override;
+  boost::asio::awaitable<StoreResult<std::optional<std::string>>> get_chunk(
+      RecordId id, Token token, std::uint32_t index) override;
+  boost::asio::awaitable<StoreResult<void>> drop_chunks(RecordId id, Token token) override;
   StoreFeatures features() const override;
   StoreStats stats() const override;
   std::optional<std::string> trouble() const override;

@@ -73,6 +73,23 @@ std::expected<std::optional<Stored>, rocksdb::Status> EmbeddedDb::get(
   return stored;
 }
 
+std::expected<std::optional<std::string>, rocksdb::Status> EmbeddedDb::get_chunk(
+    const RecordId& id, const Token& token, std::uint32_t index) const {
+  std::string value;
+  const rocksdb::Status status =
+      db_->Get(background_read(), chunks(), chunk_key(id, token, index), &value);
+  if (status.IsNotFound()) return std::nullopt;
+  if (!status.ok()) return std::unexpected(status);
+  return value;
+}
+
+void EmbeddedDb::delete_chunks(rocksdb::WriteBatch& batch, const RecordId& id,
+                               const Token& token) const {
+  const std::string prefix = chunks_prefix(id, token);
+  // The end is not in the range; no index is that long.
+  batch.DeleteRange(chunks(), prefix, prefix + std::string(sizeof(std::uint32_t) + 1, '\xff'));
+}
+
 rocksdb::Status EmbeddedDb::write(rocksdb::WriteBatch& batch) {
   rocksdb::WriteOptions options;
   options.sync = sync_;
@@ -158,7 +175,7 @@ std::optional<Time> EmbeddedDb::first_unknown(Time from) const {
 }
 
 StoreUnavailable unreadable(const RecordId& id, const std::string& why) {
-  return {"record " + id.hex() + " cannot be read: " + why};
+  return {.why = "record " + id.hex() + " cannot be read: " + why, .unreadable = true};
 }
 
 StoreResult<Record> decode_stored(const RecordId& id, const Stored& stored) {

@@ -48,6 +48,12 @@ class EmbeddedDb {
   std::expected<std::optional<Stored>, rocksdb::Status> get(
       const RecordId& id, Reach reach, const rocksdb::Snapshot* snapshot = nullptr) const;
 
+  std::expected<std::optional<std::string>, rocksdb::Status> get_chunk(const RecordId& id,
+                                                                       const Token& token,
+                                                                       std::uint32_t index) const;
+  // Puts the removal of all chunks of one attempt into `batch`.
+  void delete_chunks(rocksdb::WriteBatch& batch, const RecordId& id, const Token& token) const;
+
   // OK: durable, as far as the options say. Anything else: nobody knows.
   rocksdb::Status write(rocksdb::WriteBatch& batch);
 
@@ -63,6 +69,7 @@ class EmbeddedDb {
   rocksdb::ColumnFamilyHandle* meta() const { return families_[0]; }
   rocksdb::ColumnFamilyHandle* records() const { return families_[1]; }
   rocksdb::ColumnFamilyHandle* index() const { return families_[2]; }
+  rocksdb::ColumnFamilyHandle* chunks() const { return families_[3]; }
   // No earlier run has given out this version or a later one.
   Version first_version() const { return first_version_; }
 
@@ -71,6 +78,7 @@ class EmbeddedDb {
              bool sync);
   std::expected<void, std::string> check_format();
   std::expected<void, std::string> begin_format();
+  std::expected<void, std::string> drop_orphans();
 
   std::unique_ptr<rocksdb::DB> db_;
   std::vector<rocksdb::ColumnFamilyHandle*> families_;

@@ -61,6 +61,24 @@ std::optional<IndexEntry> parse_index_key(Index index, std::string_view key) {
   return IndexEntry{.at = get_time(key.data() + 1), .id = *parse_id(key.substr(9))};
 }
 
+std::string chunks_prefix(const RecordId& id, const Token& token) {
+  std::string out(bytes_of(id));
+  out.append(reinterpret_cast<const char*>(token.bytes.data()), token.bytes.size());
+  return out;
+}
+
+std::string chunk_key(const RecordId& id, const Token& token, std::uint32_t index) {
+  return chunks_prefix(id, token) + number_bytes(index, sizeof index);
+}
+
+std::optional<ChunksOf> parse_chunk_key(std::string_view key) {
+  if (key.size() != kChunksPrefixBytes + sizeof(std::uint32_t)) return std::nullopt;
+  ChunksOf of;
+  of.id = *parse_id(key.substr(0, of.id.bytes.size()));
+  std::memcpy(of.token.bytes.data(), key.data() + of.id.bytes.size(), of.token.bytes.size());
+  return of;
+}
+
 std::string number_bytes(std::uint64_t value, std::size_t bytes) {
   std::string out(bytes, '\0');
   put_number(out.data(), value, bytes);

@@ -10,13 +10,14 @@
 #include "semel/record.h"
 #include "semel/time.h"
 
-// How the embedded store lays records out in RocksDB. Format version 1; numbers are big-endian.
+// How the embedded store lays records out in RocksDB. Format version 2; numbers are big-endian.
 //
-//   store         = three column families: "default" (meta), "records", "index"
+//   store         = four column families: "default" (meta), "records", "index",
+//                   "chunks"; version 1 has not the last one
 //
 //   meta          = "format"   -> format-version
 //                 | "versions" -> version-limit
-//   format-version= u32                     ; 1. A store of a higher number is not opened.
+//   format-version= u32                     ; 2. A store of a higher number is not opened.
 //   version-limit = u64                     ; every version below it may have been given out
 //
 //   records       = record-id -> version due unknown-since encoding
@@ -29,17 +30,22 @@
 //   index         = "d" due record-id           -> empty    ; exactly if due is not never
 //                 | "u" unknown-since record-id -> empty    ; exactly if it is not never
 //
+//   chunks        = record-id token chunk-index -> bytes
+//   token         = 16 bytes                ; of the attempt that made them
+//   chunk-index   = u32                     ; from 0
+//
 //   time          = u64     ; milliseconds since 1970 plus 2^63, so that bytes sort as times do
 //   never         = 8 x %xff
 //
-// A record and its index entries change in one atomic write.
+// A record, its index entries and the end of its chunks change in one atomic write.
 namespace semel {
 
-inline constexpr std::uint32_t kEmbeddedFormat = 1;
+inline constexpr std::uint32_t kEmbeddedFormat = 2;
 inline constexpr std::size_t kFormatBytes = 4;
 
 inline constexpr std::string_view kRecordsFamily = "records";
 inline constexpr std::string_view kIndexFamily = "index";
+inline constexpr std::string_view kChunksFamily = "chunks";
 inline constexpr std::string_view kFormatKey = "format";
 inline constexpr std::string_view kVersionsKey = "versions";
 
@@ -72,6 +78,17 @@ std::optional<Head> parse_head(std::string_view value);
 std::array<char, kIndexKeyBytes> index_key(Index index, Time at, const RecordId& id);
 // nullopt: this is not a key of that index.
 std::optional<IndexEntry> parse_index_key(Index index, std::string_view key);
+
+// What the keys of all chunks of one attempt begin with, and the key of one.
+inline constexpr std::size_t kChunksPrefixBytes = 32 + 16;
+std::string chunks_prefix(const RecordId& id, const Token& token);
+std::string chunk_key(const RecordId& id, const Token& token, std::uint32_t index);
+struct ChunksOf {
+  RecordId id;
+  Token token;
+};
+// nullopt: this is not the key of a chunk.
+std::optional<ChunksOf> parse_chunk_key(std::string_view key);
 
 std::string number_bytes(std::uint64_t value, std::size_t bytes);
 // nullopt: not a number of that size.

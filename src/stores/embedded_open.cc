@@ -15,6 +15,7 @@
 #include <cstring>
 #include <utility>
 
+#include "core/codec.h"
 #include "stores/embedded_db.h"
 #include "stores/embedded_wal.h"
 
@@ -28,6 +29,7 @@ using rocksdb::WALRecoveryMode;
 constexpr std::size_t kRecordsMemtableBytes = 32 << 20;
 constexpr std::size_t kIndexMemtableBytes = 16 << 20;
 constexpr std::size_t kMetaMemtableBytes = 1 << 20;
+constexpr std::size_t kChunksMemtableBytes = 16 << 20;
 constexpr std::size_t kCacheBytes = 64 << 20;
 constexpr std::size_t kWalBytesMax = 192 << 20;
 constexpr std::size_t kInfoLogBytesMax = 1 << 20;
@@ -96,7 +98,7 @@ rocksdb::ColumnFamilyOptions family_options(std::size_t memtable_bytes,
   return options;
 }
 
-// In the order of EmbeddedDb::meta(), records(), index().
+// In the order of EmbeddedDb::meta(), records(), index(), chunks().
 std::vector<rocksdb::ColumnFamilyDescriptor> families() {
   rocksdb::BlockBasedTableOptions table;
   table.block_cache = rocksdb::NewLRUCache(kCacheBytes);
@@ -118,7 +120,8 @@ std::vector<rocksdb::ColumnFamilyDescriptor> families() {
       rocksdb::NewFixedPrefixTransform(kIndexHintBytes));
   return {{rocksdb::kDefaultColumnFamilyName, family_options(kMetaMemtableBytes, table)},
           {std::string(kRecordsFamily), records},
-          {std::string(kIndexFamily), index}};
+          {std::string(kIndexFamily), index},
+          {std::string(kChunksFamily), family_options(kChunksMemtableBytes, table)}};
 }
 
 rocksdb::DBOptions db_options(const EmbeddedOptions& wanted, WALRecoveryMode mode) {
@@ -215,6 +218,7 @@ std::expected<std::unique_ptr<EmbeddedDb>, std::string> EmbeddedDb::open(
   if (auto checked = db->check_format(); !checked) {
     return refuse(options.path, checked.error());
   }
+  if (auto dropped = db->drop_orphans(); !dropped) return refuse(options.path, dropped.error());
   return db;
 }
 
@@ -235,6 +239,35 @@ std::expected<void, std::string> EmbeddedDb::check_format() {
     return std::unexpected("its version counter cannot be read: " + status.ToString());
   }
   first_version_ = *limit;
+  if (*format == kEmbeddedFormat) return {};
+  // An older one; the column families it did not have were made as it was opened.
+  rocksdb::WriteBatch batch;
+  batch.Put(meta(), kFormatKey, number_bytes(kEmbeddedFormat, kFormatBytes));
+  status = write(batch);
+  if (!status.ok()) return std::unexpected("cannot be written: " + status.ToString());
+  return {};
+}
+
+// Chunks whose answer never came to be recorded: the process ended in between. Nothing runs yet, so
+// what no record refers to is nobody's.
+std::expected<void, std::string> EmbeddedDb::drop_orphans() {
+  rocksdb::WriteBatch batch;
+  const std::unique_ptr<rocksdb::Iterator> entries(db_->NewIterator({}, chunks()));
+  entries->SeekToFirst();
+  while (entries->Valid()) {
+    const auto of = parse_chunk_key(entries->key().ToStringView());
+    if (!of) return std::unexpected("a chunk has a key that is none");
+    const auto record = get(of->id, Reach::disk);
+    if (!record) return std::unexpected(unreadable(of->id, record.error().ToString()).why);
+    const bool kept = *record && spilled_under((*record)->encoding) == of->token;
+    if (!kept) delete_chunks(batch, of->id, of->token);
+    entries->Seek(chunks_prefix(of->id, of->token) +
+                  std::string(sizeof(std::uint32_t) + 1, '\xff'));
+  }
+  if (!entries->status().ok()) return std::unexpected(entries->status().ToString());
+  if (batch.Count() == 0) return {};
+  const Status status = write(batch);
+  if (!status.ok()) return std::unexpected("cannot be written: " + status.ToString());
   return {};
 }
 

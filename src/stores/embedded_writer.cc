@@ -33,6 +33,7 @@ SwapReply EmbeddedWriter::apply(const SwapRequest& request) {
   const auto before = current(request);
   if (!before) return unreadable(id, before.error().ToString());
   if (before->version != request.expected) return conflict(id);
+  if (request.drop_chunks) db_.delete_chunks(batch_, id, *request.drop_chunks);
 
   if (!request.next) {
     if (before->version == 0) return swap::Applied{};
@@ -53,6 +54,16 @@ SwapReply EmbeddedWriter::apply(const SwapRequest& request) {
   move_index(Index::unknown, id, before->unknown_since, next.unknown_since);
   young_[id] = Latest{.group = group_, .head = next, .encoding = &request.next->encoding};
   return swap::Applied{next.version};
+}
+
+SwapReply EmbeddedWriter::apply(const PutChunk& request) {
+  batch_.Put(db_.chunks(), chunk_key(request.id, request.token, request.index), request.bytes);
+  return swap::Applied{};
+}
+
+SwapReply EmbeddedWriter::apply(const DropChunks& request) {
+  db_.delete_chunks(batch_, request.id, request.token);
+  return swap::Applied{};
 }
 
 rocksdb::Status EmbeddedWriter::commit() {

@@ -29,7 +29,21 @@ struct SwapRequest {
   Version expected = 0;
   std::optional<Stored> next;  // its version is ignored; nullopt removes the record
   Sighting seen;
+  // The chunks of the record that is replaced go with it.
+  std::optional<Token> drop_chunks = {};
 };
+
+struct PutChunk {
+  RecordId id;
+  Token token;
+  std::uint32_t index = 0;
+  std::string bytes;
+};
+struct DropChunks {
+  RecordId id;
+  Token token;
+};
+using WriteRequest = std::variant<SwapRequest, PutChunk, DropChunks>;
 
 // As swap::Conflict, not decoded yet.
 struct StoredConflict {
@@ -46,6 +60,9 @@ class EmbeddedWriter {
   // What becomes of the swap once commit() is OK, given the database and what the group has done so
   // far. `request` stays where it is until then.
   SwapReply apply(const SwapRequest& request);
+  // These are always applied.
+  SwapReply apply(const PutChunk& request);
+  SwapReply apply(const DropChunks& request);
 
   // OK: the group is durable, and the next one begins. Anything else: its fate is not known, and
   // the writer must not be used again.

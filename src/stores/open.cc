@@ -1,10 +1,12 @@
 #include "stores/open.h"
 
 #include "stores/memory.h"
+#include "stores/sealed.h"
 
 namespace semel {
+namespace {
 
-std::expected<std::unique_ptr<Store>, std::string> open_store(
+std::expected<std::unique_ptr<Store>, std::string> open_plain(
     const StoreConfig& config, std::function<void(const GroupCommit&)> committed) {
   switch (config.kind) {
     case StoreKind::memory:
@@ -18,6 +20,18 @@ std::expected<std::unique_ptr<Store>, std::string> open_store(
     }
   }
   return std::unexpected("no such kind of store");
+}
+
+}  // namespace
+
+std::expected<std::unique_ptr<Store>, std::string> open_store(
+    const StoreConfig& config, std::function<void(const GroupCommit&)> committed) {
+  if (config.keys_file.empty()) return open_plain(config, std::move(committed));
+  auto keys = read_sealing_keys(config.keys_file);
+  if (!keys) return std::unexpected(std::move(keys).error());
+  auto plain = open_plain(config, std::move(committed));
+  if (!plain) return plain;
+  return std::make_unique<SealedStore>(*std::move(plain), *std::move(keys));
 }
 
 }  // namespace semel

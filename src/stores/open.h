@@ -19,6 +19,7 @@ struct StoreConfig {
   StoreKind kind = StoreKind::embedded;
   std::string path = "./semel-data";
   Durability durability = Durability::power;
+  std::string keys_file;  // empty: nothing is encrypted
   bool operator==(const StoreConfig&) const = default;
 };
 

@@ -21,7 +21,8 @@ class AuthService:
         self.answers = {}
         self.asked = []
         self._lock = threading.Lock()
-        self.url = raw_upstream(self._serve, **options).url + "/who?from=semel"
+        self.service = raw_upstream(self._serve, **options)
+        self.url = self.service.url + "/who?from=semel"
 
     def _serve(self, peer, number):
         while head := peer.read_head():
@@ -130,7 +131,7 @@ def test_without_a_cache_every_request_asks_over_one_connection(gateway, auth, u
     running = gateway(cache_for="0")
     for _ in range(3):
         assert post(running, new_key(), "good").status == 200
-    assert len(auth.asked) == 3
+    assert len(auth.asked) == 3 and auth.service.accepted == 1
 
 
 def test_a_cookie_is_a_credential_too(gateway, auth, upstream, key):

@@ -21,7 +21,8 @@ def gateway(module_gateway):
         {"name": "lists", "path": "/lists",
          "replay_headers": {"deny": ["X-Secret"], "allow": ["X-Request-Id", "Set-Cookie"]}},
         {"name": "renamed", "path": "/renamed", "replayed_header": "Idempotent-Replayed"},
-        {"name": "small", "path": "/small", "max_stored_body": "64KiB"})
+        {"name": "small", "path": "/small", "max_stored_body": "64KiB",
+         "max_spilled_body": 0})
 
 
 def twice(gateway, key, test, path="/charges"):

@@ -14,7 +14,8 @@ LIMIT = 64 * 1024
 
 @pytest.fixture(scope="module")
 def gateway(module_gateway):
-    return module_gateway({"name": "events", "path": "/events", "max_stored_body": LIMIT},
+    return module_gateway({"name": "events", "path": "/events", "max_stored_body": LIMIT,
+                           "max_spilled_body": 0},
                           {"name": "plain", "path": "/*"})
 
 
@@ -78,7 +79,8 @@ def test_an_answer_of_unknown_length_flows_once_it_is_past_the_limit(start_gatew
         may_end.wait(TIMEOUT)
         peer.send(b"0\r\n\r\n")
     executor = raw_upstream(serve)
-    gateway = start_gateway({"path": "/big", "upstream": executor.url, "max_stored_body": LIMIT})
+    gateway = start_gateway({"path": "/big", "upstream": executor.url, "max_stored_body": LIMIT,
+                             "max_spilled_body": 0})
     with gateway.connect() as connection:
         connection.send(request_bytes("POST", "/big", json=BODY, key=key))
         answer = connection.begin_response()

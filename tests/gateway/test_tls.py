@@ -75,23 +75,40 @@ def test_a_client_that_announces_its_body_is_told_to_continue(gateway, upstream,
         assert connection.read_response().status == 200
 
 
-@pytest.mark.parametrize("version,accepted", [
-    (ssl.TLSVersion.TLSv1_1, False), (ssl.TLSVersion.TLSv1_2, True), (ssl.TLSVersion.TLSv1_3, True),
-], ids=["1.1", "1.2", "1.3"])
-def test_versions_below_1_2_are_refused(gateway, certificates, upstream, version, accepted):
-    context = certificates.ca.client_context()
-    context.set_ciphers("ALL:@SECLEVEL=0")  # so that it is not the client that refuses
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)
-        context.minimum_version = ssl.TLSVersion.TLSv1
-        context.maximum_version = version
-    if accepted:
-        with gateway.connect(tls=context) as connection:
+LENIENT_OPENSSL = """
+openssl_conf = conf
+[conf]
+ssl_conf = ssl
+[ssl]
+system_default = lenient
+[lenient]
+MinProtocol = TLSv1
+CipherString = ALL:@SECLEVEL=0
+"""
+
+
+def test_versions_below_1_2_are_refused(start_gateway, certificates, upstream, tmp_path,
+                                        monkeypatch):
+    """By us, whatever the system's configuration of OpenSSL allows."""
+    (tmp_path / "openssl.cnf").write_text(LENIENT_OPENSSL)
+    monkeypatch.setenv("OPENSSL_CONF", str(tmp_path / "openssl.cnf"))
+    gateway = start_gateway(*ROUTES, tls=certificates.server.files())
+
+    def context(version):
+        made = certificates.ca.client_context()
+        made.set_ciphers("ALL:@SECLEVEL=0")  # so that it is not the client that refuses
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)
+            made.minimum_version = made.maximum_version = version
+        return made
+
+    for version in (ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3):
+        with gateway.connect(tls=context(version)) as connection:
             assert connection.request("GET", "/x").status == 200
-    else:
-        with pytest.raises((ssl.SSLError, ConnectionError)):
-            gateway.connect(tls=context)
-        assert upstream.arrived() == 0
+    for version in (ssl.TLSVersion.TLSv1, ssl.TLSVersion.TLSv1_1):
+        with pytest.raises(ssl.SSLError, match="(?i)protocol.version"):
+            gateway.connect(tls=context(version))
+    assert upstream.arrived() == 2
 
 
 def test_http_1_1_is_what_is_agreed_on_and_nothing_else(gateway, certificates):
@@ -238,6 +255,20 @@ def test_a_certificate_of_another_authority_is_refused(asking, certificates, ups
     context.maximum_version = version
     assert is_refused(asking, context)
     assert upstream.arrived() == 0
+
+
+@pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
+def test_sessions_are_resumed_but_not_where_a_certificate_is_to_be_looked_at(
+        gateway, asking, certificates, upstream, version):
+    for server, resumed in ((gateway, True), (asking, False)):
+        context = certificates.ca.client_context(certificates.client)
+        context.maximum_version = version
+        with server.connect(tls=context) as first:
+            assert first.request("GET", "/x").status == 200
+            session = first.socket.session
+        with socket.create_connection(server.address) as plain:
+            with context.wrap_socket(plain, server_hostname="semel.test", session=session) as again:
+                assert again.session_reused is resumed
 
 
 def test_a_clients_certificate_is_optional_by_default(asking, certificates, upstream):

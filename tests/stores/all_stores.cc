@@ -1,6 +1,7 @@
 // The stores that the suite is run against: one line each.
 #include "stores/embedded_harness.h"
 #include "stores/memory.h"
+#include "stores/sealed_harness.h"
 #include "stores/store_suite.h"
 
 namespace semel {
@@ -20,11 +21,14 @@ StoreUnderTest under_test(std::string name, Args... args) {
   return {std::move(name), [args...] { return std::make_unique<Harness>(args...); }};
 }
 
-INSTANTIATE_TEST_SUITE_P(Stores, StoreSuite,
-                         testing::Values(under_test<MemoryHarness>("memory"),
-                                         under_test<EmbeddedHarness>("embedded", true),
-                                         under_test<EmbeddedHarness>("embedded_crash", false)),
-                         [](const auto& test) { return test.param.name; });
+INSTANTIATE_TEST_SUITE_P(
+    Stores, StoreSuite,
+    testing::Values(under_test<MemoryHarness>("memory"),
+                    under_test<EmbeddedHarness>("embedded", true),
+                    under_test<EmbeddedHarness>("embedded_crash", false),
+                    under_test<SealedHarness>("sealed_memory", SealedHarness::Over::memory),
+                    under_test<SealedHarness>("sealed_embedded", SealedHarness::Over::embedded)),
+    [](const auto& test) { return test.param.name; });
 
 }  // namespace
 }  // namespace semel

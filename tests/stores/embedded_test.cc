@@ -42,7 +42,8 @@ class RawDatabase {
     const std::vector<rocksdb::ColumnFamilyDescriptor> families = {
         {rocksdb::kDefaultColumnFamilyName, plain},
         {std::string(kRecordsFamily), plain},
-        {std::string(kIndexFamily), plain}};
+        {std::string(kIndexFamily), plain},
+        {std::string(kChunksFamily), plain}};
     rocksdb::DB* db = nullptr;
     const auto status = rocksdb::DB::Open({}, path.string(), families, &families_, &db);
     if (!status.ok()) throw std::runtime_error(status.ToString());
@@ -54,6 +55,15 @@ class RawDatabase {
 
   void put_format(std::uint32_t format) {
     db_->Put({}, families_[0], kFormatKey, number_bytes(format, kFormatBytes));
+  }
+  std::uint64_t format() {
+    std::string value;
+    EXPECT_TRUE(db_->Get({}, families_[0], kFormatKey, &value).ok());
+    return parse_number(value, kFormatBytes).value_or(0);
+  }
+  void become_version_1() {
+    put_format(1);
+    ASSERT_TRUE(db_->DropColumnFamily(families_[3]).ok());
   }
   void flip_last_bit(const RecordId& id) {
     std::string value;
@@ -101,6 +111,20 @@ TEST_F(EmbeddedTest, RefusesANewerFormat) {
   open_or_throw(options_);
   RawDatabase(options_.path).put_format(kEmbeddedFormat + 1);
   EXPECT_THAT(refusal(options_), HasSubstr("written by a newer semel"));
+}
+
+// As version 1 left it: three column families.
+TEST_F(EmbeddedTest, OpensAnOlderFormatAndGoesOnFromIt) {
+  const RecordId id = id_of(1);
+  const Version version = apply(*open_or_throw(options_), id, 0, completion_of(id, kNever));
+  RawDatabase(options_.path).become_version_1();
+  {
+    const auto store = open_or_throw(options_);
+    EXPECT_EQ((*run(store->read(id)))->answer.body, completion_of(id, kNever).answer.body);
+    EXPECT_GT(apply(*store, id, version, claim_of(id)), version);
+    EXPECT_TRUE(run(store->put_chunk(id, Token{}, 0, "x")));
+  }
+  EXPECT_EQ(RawDatabase(options_.path).format(), kEmbeddedFormat);
 }
 
 TEST_F(EmbeddedTest, RefusesAForeignDatabase) {

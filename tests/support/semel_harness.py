@@ -70,9 +70,8 @@ class Gateway:
         begun = time.monotonic()
         self.process = subprocess.Popen(
             [binary(), "serve", "--config", str(config_path)], cwd=self.folder,
-            env=self._environment,
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-            restore_signals=not self._inherit_signals)
+            env=self._environment, restore_signals=not self._inherit_signals)
         Gateway.live.append(self)
         lines = queue.Queue()
         self._pumps = [threading.Thread(target=self._pump_stdout, args=(self.process, lines)),

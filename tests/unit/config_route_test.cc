@@ -99,6 +99,7 @@ routes:
     on_version_change: new
     max_request_body: 9KiB
     max_stored_body: 10KiB
+    max_spilled_body: 11KiB
     replay_headers: {deny: [X-Trace], allow: [Set-Cookie]}
     replayed_header: X-Replayed
     store_down: pass
@@ -149,6 +150,7 @@ routes:
   EXPECT_EQ(route.policy.on_version_change, OnVersionChange::fresh);
   EXPECT_EQ(route.max_request_body, 9u * 1024);
   EXPECT_EQ(route.max_stored_body, 10u * 1024);
+  EXPECT_EQ(route.max_spilled_body, 11u * 1024);
   EXPECT_THAT(route.replay_headers_deny, ElementsAre("x-trace"));
   EXPECT_THAT(route.replay_headers_allow, ElementsAre("set-cookie"));
   EXPECT_EQ(route.replayed_header, "X-Replayed");
@@ -261,6 +263,23 @@ TEST(ConfigRoute, RefusesBadFingerprints) {
       {"fingerprint: {headers: [tracestate]}", "is never part of a fingerprint"},
       {"fingerprint: {query: 1}", "use true, false"},
   });
+}
+
+TEST(ConfigRoute, ReadsEveryBodyRecipe) {
+  const auto body = [](const std::string& name) {
+    return config_of(with_route("fingerprint: {body: " + name + "}")).routes[0].fingerprint.body;
+  };
+  EXPECT_EQ(body("auto"), BodyFingerprint::automatic);
+  EXPECT_EQ(body("form"), BodyFingerprint::form);
+  EXPECT_EQ(body("multipart"), BodyFingerprint::multipart);
+  EXPECT_EQ(body("digest"), BodyFingerprint::digest);
+}
+
+TEST(ConfigRoute, BoundsWhatIsSpilled) {
+  EXPECT_EQ(config_of(with_route("max_stored_body: 1")).routes[0].max_spilled_body, 64u << 20);
+  EXPECT_EQ(config_of(with_route("max_spilled_body: 0")).routes[0].max_spilled_body, 0u);
+  EXPECT_THAT(errors_of(with_route("max_spilled_body: 2GiB")),
+              ElementsAre(HasSubstr("max_spilled_body")));
 }
 
 TEST(ConfigRoute, RefusesWhatALaterVersionBrings) {

@@ -297,13 +297,25 @@ TEST(Config, TheMemoryStoreHasNoPath) {
                           HasSubstr("store.path: has no effect with kind: memory")));
 }
 
+TEST(Config, EncryptionNeedsAFileOfKeys) {
+  EXPECT_EQ(config_of(with_top("encryption: {keys_file: /etc/semel/keys}")).store.keys_file,
+            "/etc/semel/keys");
+  EXPECT_EQ(config_of(with_top("workers: 1")).store.keys_file, "");
+  EXPECT_THAT(errors_of(with_top("encryption: {}")),
+              ElementsAre(HasSubstr("encryption.keys_file: required")));
+  EXPECT_THAT(errors_of(with_top("encryption: {keys_file: ''}")),
+              ElementsAre(HasSubstr("encryption.keys_file")));
+  EXPECT_THAT(errors_of(with_top("encryption: {key_file: a}")),
+              testing::Contains(HasSubstr("did you mean 'keys_file'")));
+}
+
 TEST(Config, RefusesWhatALaterVersionBrings) {
-  for (const char* top : {"api: {listen: a}", "encryption: {keys_file: a}", "hash_key_file: a",
-                          "store_keys: digest", "store: {kind: postgres}", "store: {kind: redis}",
-                          "store: {kind: tiered}", "store: {kind: dynamodb}", "store: {url: a}",
-                          "store: {schema: a}", "store: {connections: 4}", "store: {replicas: 0}",
-                          "store: {sentinel: {}}", "store: {cluster: []}", "store: {durable: {}}",
-                          "store: {cache: {}}", "store: {cache_for: 5s}"}) {
+  for (const char* top :
+       {"api: {listen: a}", "hash_key_file: a", "store_keys: digest", "store: {kind: postgres}",
+        "store: {kind: redis}", "store: {kind: tiered}", "store: {kind: dynamodb}",
+        "store: {url: a}", "store: {schema: a}", "store: {connections: 4}", "store: {replicas: 0}",
+        "store: {sentinel: {}}", "store: {cluster: []}", "store: {durable: {}}",
+        "store: {cache: {}}", "store: {cache_for: 5s}"}) {
     EXPECT_THAT(errors_of(with_top(top)), ElementsAre(HasSubstr("not in this version of semel")))
         << top;
   }

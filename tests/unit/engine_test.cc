@@ -84,10 +84,10 @@ TEST_F(EngineTest, ARetryIsComparedUnderTheRecordsOwnRecipe) {
   retry.recipe.exclude = {"/sent_at"};  // the configuration was edited
   retry.fingerprint = fingerprint_of("under the new recipe");
   int asked = 0;
-  retry.fingerprint_under = [&](const Recipe& recipe) {
+  retry.fingerprint_under = [&](Recipe recipe) -> boost::asio::awaitable<Fingerprint> {
     ++asked;
     EXPECT_EQ(recipe, Recipe{});
-    return fingerprint_of("pay 10");
+    co_return fingerprint_of("pay 10");
   };
   Admission again = run(a.admit(retry));
   EXPECT_TRUE(std::holds_alternative<admission::Replay>(again));

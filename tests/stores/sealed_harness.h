@@ -1,0 +1,38 @@
+#pragma once
+
+#include <memory>
+
+#include "stores/embedded_harness.h"
+#include "stores/memory.h"
+#include "stores/sealed.h"
+
+namespace semel {
+
+inline constexpr std::string_view kFirstKey = "k1:AQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQE=\n";
+inline constexpr std::string_view kSecondKey = "k2:AgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgI=\n";
+
+inline SealingKeys keys_of(std::string_view text) {
+  return SealingKeys::parse(text).value();
+}
+
+// A sealed store over another one.
+class SealedHarness final : public StoreHarness {
+ public:
+  enum class Over { memory, embedded };
+  explicit SealedHarness(Over over) : over_(over) { reopen(); }
+
+  Store& store() override { return *store_; }
+  void reopen() override {
+    store_.reset();
+    std::unique_ptr<Store> inner = std::make_unique<MemoryStore>();
+    if (over_ == Over::embedded) inner = open_or_throw({.path = directory_.path() / "store"});
+    store_ = std::make_unique<SealedStore>(std::move(inner), keys_of(kFirstKey));
+  }
+
+ private:
+  ScratchDirectory directory_;
+  const Over over_;
+  std::unique_ptr<SealedStore> store_;
+};
+
+}  // namespace semel
