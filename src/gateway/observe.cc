@@ -165,6 +165,10 @@ RequestView Observation::view() const {
           }};
 }
 
+awaitable<Fingerprint> Observation::fingerprint_under(Recipe recipe) const {
+  co_return make_fingerprint(recipe, view());
+}
+
 Ask Observation::ask() const {
   Ask ask;
   ask.scope = {settings_->config.name_space, tenant_,
@@ -174,7 +178,7 @@ Ask Observation::ask() const {
   ask.policy.unknown = UnknownPolicy::retry;  // what a crash leaves behind is nobody's to resolve
   ask.recipe = recipe_;
   ask.fingerprint = fingerprint_;
-  ask.fingerprint_under = [this](const Recipe& recipe) { return make_fingerprint(recipe, view()); };
+  ask.fingerprint_under = [this](Recipe recipe) { return fingerprint_under(std::move(recipe)); };
   return ask;
 }
 

@@ -48,6 +48,7 @@ class Observation : public std::enable_shared_from_this<Observation> {
   void find_key_in_body();
   std::string_view content_type() const;
   RequestView view() const;
+  boost::asio::awaitable<Fingerprint> fingerprint_under(Recipe recipe) const;
   Ask ask() const;
   Outcome outcome(std::uint32_t attempt) const;
   boost::asio::awaitable<void> record();
