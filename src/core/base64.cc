@@ -41,4 +41,23 @@ std::optional<std::string> decode_base64(std::string_view text) {
   return out;
 }
 
+std::string encode_base64(std::string_view bytes) {
+  static constexpr char kAlphabet[] =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::string out;
+  out.reserve((bytes.size() + 2) / 3 * 4);
+  std::uint32_t bits = 0;
+  unsigned bit_count = 0;
+  for (const char c : bytes) {
+    bits = (bits << 8) | static_cast<std::uint8_t>(c);
+    for (bit_count += 8; bit_count >= 6;) {
+      bit_count -= 6;
+      out.push_back(kAlphabet[(bits >> bit_count) & 0x3f]);
+    }
+  }
+  if (bit_count > 0) out.push_back(kAlphabet[(bits << (6 - bit_count)) & 0x3f]);
+  out.append((4 - out.size() % 4) % 4, '=');
+  return out;
+}
+
 }  // namespace semel

@@ -37,4 +37,22 @@ std::optional<std::string> decode_base64url(std::string_view text) {
   return out;
 }
 
+std::string encode_base64url(std::string_view bytes) {
+  static constexpr char kAlphabet[] =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+  std::string out;
+  out.reserve((bytes.size() * 4 + 2) / 3);
+  std::uint32_t bits = 0;
+  unsigned count = 0;
+  for (const char c : bytes) {
+    bits = (bits << 8) | static_cast<std::uint8_t>(c);
+    for (count += 8; count >= 6;) {
+      count -= 6;
+      out.push_back(kAlphabet[(bits >> count) & 0x3f]);
+    }
+  }
+  if (count > 0) out.push_back(kAlphabet[(bits << (6 - count)) & 0x3f]);
+  return out;
+}
+
 }  // namespace semel

@@ -120,7 +120,7 @@ struct ResourceConfig {
   std::string type;
   std::string id;
 };
-enum class InProgress { conflict, wait };
+enum class InProgress { conflict, wait, accept };
 enum class StoreDown { refuse, pass };
 
 // How the executor is asked about an unknown outcome. The URL's target has placeholders.

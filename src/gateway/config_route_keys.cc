@@ -175,7 +175,7 @@ constexpr std::array kRouteKeys = std::to_array<Key<RouteDraft>>({
        read_choice(f,
                    {{"conflict", InProgress::conflict},
                     {"wait", InProgress::wait},
-                    {"accept", kLaterChoice}},
+                    {"accept", InProgress::accept}},
                    d.config.in_progress);
      }},
     {"wait_timeout",

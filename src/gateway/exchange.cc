@@ -10,10 +10,13 @@
 #include "gateway/caller.h"
 #include "gateway/execution.h"
 #include "gateway/operation.h"
+#include "gateway/prefer.h"
 #include "gateway/prober.h"
+#include "gateway/queued_request.h"
 #include "gateway/reauthorize.h"
 #include "gateway/replay.h"
 #include "gateway/request_key.h"
+#include "gateway/status_resource.h"
 
 namespace semel {
 namespace asio = boost::asio;
@@ -49,6 +52,7 @@ class Exchange {
   awaitable<bool> keep_promised_digest();
   awaitable<void> cannot_keep(std::string why);
   awaitable<bool> find_key_after_body();
+  awaitable<bool> find_preference();
   awaitable<bool> take_fingerprint();
   awaitable<Fingerprint> fingerprint_under(Recipe recipe) const;
   awaitable<FoundKey> find_key_in_body() const;
@@ -63,6 +67,7 @@ class Exchange {
   awaitable<void> store_down(StoreUnavailable unavailable);
   void name_resource(Problem& problem, const Record& record) const;
   awaitable<void> run_claim(Claim claim);
+  awaitable<void> queued(admission::Queued queued);
   void count(RequestResult result) { request_.metrics(route_index_).count(result); }
 
   ClientRequest& request_;
@@ -76,6 +81,9 @@ class Exchange {
   std::optional<RequestBody> body_;
   Recipe recipe_;
   Fingerprint fingerprint_;
+  Preferences preferences_;
+  std::optional<Background::Place> place_;  // there, if the request is to be queued
+  std::string to_be_queued_;                // the request, if so
   bool probed_ = false;
   std::optional<std::chrono::steady_clock::time_point> wait_until_;
 };
@@ -89,8 +97,34 @@ awaitable<void> Exchange::run() {
   if (!co_await take_place(request_, route_index_)) co_return;
   if (!co_await take_fingerprint()) co_return;
   if (!co_await find_key_after_body()) co_return;
+  if (!co_await find_preference()) co_return;
   Admission admission = co_await admit();
   co_await answer(std::move(admission));
+}
+
+// Whether the client wants to be answered at once and the work done later. A body that is too large
+// to be kept is executed now: a preference need not be heeded.
+awaitable<bool> Exchange::find_preference() {
+  if (route_.in_progress != InProgress::accept) co_return true;
+  preferences_ = read_preferences(request_.message.fields());
+  if (!preferences_.respond_async || body_->size() > kQueuedBodyBytesMax) co_return true;
+  auto place = gateway_.background.reserve();
+  if (!place) {
+    co_await refuse({.code = Code::overloaded,
+                     .detail =
+                         "Too much work is waiting to be done. Nothing was queued. Retry with "
+                         "the same key."});
+    co_return false;
+  }
+  auto body = co_await body_->read(0, kQueuedBodyBytesMax);
+  if (!body) {
+    co_await cannot_keep(std::move(body.error()));
+    co_return false;
+  }
+  to_be_queued_ = encode(
+      to_queue(request_.head(), route_, preferences_.others, key_in_header_, std::move(*body)));
+  place_.emplace(std::move(*place));
+  co_return true;
 }
 
 awaitable<void> Exchange::refuse(Problem problem) {
@@ -318,6 +352,8 @@ Ask Exchange::ask() const {
   ask.recipe = recipe_;
   ask.fingerprint = fingerprint_;
   ask.fingerprint_under = [this](Recipe recipe) { return fingerprint_under(std::move(recipe)); };
+  ask.wants_handle = route_.in_progress == InProgress::accept;
+  if (place_) ask.request = to_be_queued_;
   ask.trace = request_.message.field("traceparent").value_or("");
   return ask;
 }
@@ -334,6 +370,8 @@ awaitable<Admission> Exchange::admit() const {
 awaitable<void> Exchange::answer(Admission admission) {
   if (auto* execute = std::get_if<admission::Execute>(&admission)) {
     co_await run_claim(std::move(execute->claim));
+  } else if (auto* is_queued = std::get_if<admission::Queued>(&admission)) {
+    co_await queued(std::move(*is_queued));
   } else if (auto* replay = std::get_if<admission::Replay>(&admission)) {
     Viewing viewing{replay->record.id, tenant_};
     if (!co_await may_see(request_, route_index_, std::move(viewing))) co_return;
@@ -386,17 +424,14 @@ awaitable<void> Exchange::run_claim(Claim claim) {
   const KeyedRequest keyed{request_.head(), *body_, key_in_header_};
   Execution execution(request_.worker, request_.settings, route_index_, std::move(claim), keyed,
                       &request_);
-  bool ended = false;
-  try {
-    co_await execution.run();
-    ended = true;
-  } catch (const std::exception& error) {
-    log_event(LogLevel::error, "execution failed", {{"why", error.what()}});
-  }
-  if (!ended) {
-    request_.keep_alive = false;
-    co_await execution.give_up();
-  }
+  co_await execution.run_to_end();
+}
+
+// The record keeps the request: whatever becomes of this process, it will be executed.
+awaitable<void> Exchange::queued(admission::Queued queued) {
+  count(RequestResult::accepted);
+  gateway_.background.add({queued.record.id, queued.record.token}, std::move(*place_));
+  co_await send_accepted(request_, *key_, tenant_, queued.record, true);
 }
 
 awaitable<void> Exchange::outcome_unknown_of(Record record) {
@@ -437,6 +472,12 @@ awaitable<void> Exchange::busy(admission::Busy found) {
       co_return;
     }
   }
+  // A record from before the route accepted has no handle.
+  if (route_.in_progress == InProgress::accept && found.record.handle != Token{}) {
+    count(RequestResult::accepted);
+    co_await send_accepted(request_, *key_, tenant_, found.record, preferences_.respond_async);
+    co_return;
+  }
   count(RequestResult::conflict);
   co_await send_problem(request_, in_progress_problem(route_), &route_, echo(*key_));
 }
@@ -444,6 +485,13 @@ awaitable<void> Exchange::busy(admission::Busy found) {
 awaitable<void> Exchange::store_down(StoreUnavailable unavailable) {
   log_event(LogLevel::warn, "store unavailable",
             {{"route", route_.name}, {"why", unavailable.why}});
+  if (place_) {
+    // The write may land yet; executing it now, without a record, could be the second time.
+    co_await refuse({.code = Code::store_unavailable,
+                     .detail = "It is not known whether the request was taken on. Retry with the "
+                               "same key only."});
+    co_return;
+  }
   // What was done under a record that is there but cannot be read must not be done again.
   if (route_.store_down == StoreDown::pass && !unavailable.unreadable) {
     const RecordId id = make_id(ask().scope, *key_);

@@ -105,6 +105,19 @@ std::string Execution::head() const {
                        key.drop, key.add);
 }
 
+awaitable<void> Execution::run_to_end() {
+  bool ended = false;
+  try {
+    co_await run();
+    ended = true;
+  } catch (const std::exception& error) {
+    log_event(LogLevel::error, "execution failed", {{"why", error.what()}});
+  }
+  if (ended) co_return;
+  if (client_) client_->keep_alive = false;
+  co_await give_up();
+}
+
 awaitable<void> Execution::run() {
   const Time started = gateway_.clock.now();
   const std::string request_head = head();

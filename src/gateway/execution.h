@@ -27,11 +27,13 @@ class Execution {
   Execution(Worker& worker, SettingsPtr settings, std::size_t route, Claim claim,
             const KeyedRequest& request, ClientRequest* client);
 
+  // Returns when the outcome is recorded, whatever happens, and the client has its answer.
+  boost::asio::awaitable<void> run_to_end();
+
+ private:
   boost::asio::awaitable<void> run();
   // Something was thrown in run(): the outcome is unknown, unless it is recorded already.
   boost::asio::awaitable<void> give_up();
-
- private:
   std::string head() const;
   boost::asio::awaitable<void> answered();
   // The executor provably did not get the request.

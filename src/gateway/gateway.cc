@@ -20,8 +20,10 @@ Gateway::Gateway(LogKeys keys, Store& store_in, Metrics& metrics_in, Clock& cloc
       store(store_in),
       clock(clock_in),
       engine(store, clock, tokens_in, observer, engine_options(std::move(owner))),
+      background(*this),
       spool(std::move(spool_directory)),
       prober(std::make_unique<Prober>(*this)) {
+  engine.hand_queued_to([this](QueuedWork work) { background.resume(work); });
   observer.became_unknown = [this](const Record& record, Time now) {
     prober->became_unknown(record, now);
   };

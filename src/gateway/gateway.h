@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "gateway/background.h"
 #include "gateway/log.h"
 #include "gateway/metrics.h"
 #include "gateway/observed.h"
@@ -29,6 +30,7 @@ struct Gateway {
   Store& store;
   Clock& clock;
   Engine engine;
+  Background background;
   Spool spool;
   const std::unique_ptr<Prober> prober;
 

@@ -6,8 +6,8 @@ namespace semel {
 namespace {
 
 constexpr std::array<const char*, kRequestResults> kResultNames = {
-    "executed", "replayed", "waited", "conflict", "mismatch",
-    "expired",  "unknown",  "passed", "refused",  "failed"};
+    "executed", "replayed", "waited",  "conflict", "mismatch", "expired",
+    "unknown",  "passed",   "refused", "failed",   "accepted"};
 
 const prometheus::Histogram::BucketBoundaries kSeconds = {
     0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30};
@@ -93,6 +93,8 @@ std::string_view to_string(Observed would) {
       return "replayed";
     case Observed::waited:
       return "waited";
+    case Observed::accepted:
+      return "accepted";
     case Observed::conflict:
       return "conflict";
     case Observed::mismatch:

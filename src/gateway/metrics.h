@@ -21,11 +21,12 @@ enum class RequestResult {
   mismatch,
   expired,
   unknown,
-  passed,   // no key: plain proxying
-  refused,  // bad key, unknown tenant, too large, overloaded, store down
-  failed,   // plain proxying: no answer from the upstream
+  passed,    // no key: plain proxying
+  refused,   // bad key, unknown tenant, too large, overloaded, store down
+  failed,    // plain proxying: no answer from the upstream
+  accepted,  // 202: queued, or in progress where the route accepts duplicates
 };
-inline constexpr std::size_t kRequestResults = 10;
+inline constexpr std::size_t kRequestResults = 11;
 
 // What an enforcing route would have done with a request that was observed.
 enum class Observed {
@@ -33,6 +34,7 @@ enum class Observed {
   passed,  // no key: plain proxying
   replayed,
   waited,
+  accepted,
   conflict,
   mismatch,
   expired,

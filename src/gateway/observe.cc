@@ -21,6 +21,18 @@ constexpr std::string_view kObservedPrefix = "\tobserved\t";
 // resolve what was only looked at.
 constexpr std::string_view kUnknownReason = "observed: no answer";
 
+Observed in_flight(const RouteConfig& route) {
+  switch (route.in_progress) {
+    case InProgress::conflict:
+      return Observed::conflict;
+    case InProgress::wait:
+      return Observed::waited;
+    case InProgress::accept:
+      return Observed::accepted;
+  }
+  return Observed::conflict;
+}
+
 std::string joined(const std::vector<std::string>& names) {
   std::string out;
   for (const std::string& name : names) out += (out.empty() ? "" : ", ") + name;
@@ -117,7 +129,7 @@ void Observation::compare() {
     case ObservedInFlight::Entered::first:
       break;
     case ObservedInFlight::Entered::duplicate:
-      decided_ = route_.in_progress == InProgress::wait ? Observed::waited : Observed::conflict;
+      decided_ = in_flight(route_);
       break;
     case ObservedInFlight::Entered::mismatch:
       decided_ = Observed::mismatch;
@@ -264,7 +276,7 @@ Observed Observation::would(const Admission& admission, std::string& detail) con
   }
   if (std::holds_alternative<admission::Execute>(admission)) return Observed::executed;
   if (std::holds_alternative<admission::Busy>(admission)) {
-    return route_.in_progress == InProgress::wait ? Observed::waited : Observed::conflict;
+    return in_flight(route_);
   }
   if (std::holds_alternative<admission::OutcomeUnknown>(admission)) return Observed::unknown;
   return Observed::expired;

@@ -2,6 +2,9 @@
 
 #include <boost/json.hpp>
 
+#include "gateway/queued_request.h"
+#include "gateway/status_resource.h"
+
 namespace semel {
 namespace json = boost::json;
 namespace {
@@ -22,6 +25,18 @@ std::string_view name_of(KeySource source) {
       return "pointer";
     case KeySource::fingerprint:
       return "fingerprint";
+  }
+  return "";
+}
+
+std::string_view name_of(InProgress in_progress) {
+  switch (in_progress) {
+    case InProgress::conflict:
+      return "conflict";
+    case InProgress::wait:
+      return "wait";
+    case InProgress::accept:
+      return "accept";
   }
   return "";
 }
@@ -63,7 +78,11 @@ json::object route_of(const RouteConfig& route) {
   out["ttl_seconds"] = seconds(route.policy.ttl);
   out["ttl_from"] = route.policy.ttl_from_creation ? "creation" : "completion";
   out["tombstone_seconds"] = seconds(route.policy.tombstone);
-  out["in_progress"] = route.in_progress == InProgress::wait ? "wait" : "conflict";
+  out["in_progress"] = name_of(route.in_progress);
+  if (route.in_progress == InProgress::accept) {
+    out["respond_async"] = {{"status_at", std::string(kOperationsPath) + "{handle}"},
+                            {"max_request_body", kQueuedBodyBytesMax}};
+  }
   out["unknown"] = name_of(route.policy.unknown);
   out["statuses"] = {{"mismatch", route.status_mismatch},
                      {"in_progress", route.status_in_progress},

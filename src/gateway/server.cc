@@ -46,8 +46,10 @@ Server::Server(Config config, Trust trust, std::unique_ptr<Metrics> metrics,
       gateway_(std::make_unique<Gateway>(settings_->config.log.keys, *store_, *metrics_, clock_,
                                          tokens_, Owner{host_name(), random_number()},
                                          spool_directory(settings_->config.store))) {
+  gateway_->background.set_limit(settings_->config.limits.in_flight);
   for (unsigned i = 0; i < worker_count(settings_->config); ++i) {
     workers_.push_back(std::make_unique<Worker>(*gateway_, settings_));
+    gateway_->background.attach(*workers_.back());
   }
 }
 
@@ -128,6 +130,7 @@ asio::awaitable<void> Server::reload(Config wanted, Trust trust) {
   settings_ = std::make_shared<const Settings>(reloadable(settings_->config, std::move(wanted)),
                                                std::move(trust), *metrics_);
   for (auto& worker : workers_) co_await worker->adopt(settings_);
+  gateway_->background.set_limit(settings_->config.limits.in_flight);
   metrics_->reloaded(true);
   log_event(LogLevel::info, "configuration loaded", {{"file", settings_->config.file}});
   if (!restart.empty()) {

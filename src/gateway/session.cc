@@ -4,6 +4,7 @@
 #include "gateway/observe.h"
 #include "gateway/proxy.h"
 #include "gateway/reply.h"
+#include "gateway/status_resource.h"
 
 namespace semel {
 namespace asio = boost::asio;
@@ -47,6 +48,11 @@ awaitable<void> serve_own(ClientRequest& request) {
     answer.headers.push_back({"Content-Type", "application/json"});
     answer.body = request.settings->policy_page;
     co_await send_answer(request, answer, {});
+    co_return;
+  }
+  const bool reads = request.message.method() == "GET" || request.message.method() == "HEAD";
+  if (request.target.path.starts_with(kOperationsPath) && reads) {
+    co_await serve_status(request);
     co_return;
   }
   Problem problem{.code = Code::no_route, .detail = "There is nothing at this path."};

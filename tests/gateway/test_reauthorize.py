@@ -128,6 +128,24 @@ def test_one_who_waited_is_asked_about_when_the_answer_is_there(gateway, authori
     assert len(authority.asked) == 1 and upstream.effects(key) == 1
 
 
+def test_the_status_of_a_completed_operation_is_asked_about(start_gateway, authority, upstream, key):
+    gateway = start_gateway({"name": "long", "path": "/long", "reauthorize": authority.url,
+                             "in_progress": "accept"}, tenant={"from": "authorization"})
+    accepted = gateway.post("/long", json=BODY, key=key, test="gate=long",
+                            headers={**headers(), "Prefer": "respond-async"})
+    location = accepted.header("Location")
+    upstream.wait_effects(1, key)
+    assert gateway.get(location, headers=headers()).json()["state"] == "in_progress"
+    assert not authority.asked  # there is no answer to see yet
+    authority.status, authority.body = 403, b"no"
+    upstream.open_gate("long")
+    seen = gateway.get(location + "?wait=20s", headers=headers())
+    assert (seen.status, seen.body) == (403, b"no") and len(authority.asked) == 1
+    authority.status, authority.body = 200, b""
+    assert gateway.get(location, headers=headers()).json()["response"]["status"] == 200
+    assert upstream.effects(key) == 1
+
+
 def test_another_tenant_is_not_asked_about(gateway, authority, upstream, key):
     """It has a record of its own, so there is nothing of the other's to see."""
     post(gateway, "/pay", key)

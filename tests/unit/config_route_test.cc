@@ -197,7 +197,7 @@ TEST(ConfigRoute, RefusesBadValues) {
       {"hold_for: forever", "hold_for: 'forever' is not a duration"},
       {"ttl_from: start", "use completion, creation"},
       {"scope: global", "use operation, path, tenant"},
-      {"in_progress: block", "use conflict, wait"},
+      {"in_progress: block", "use conflict, wait, accept"},
       {"unknown: drop", "unknown: 'drop' is not allowed here; use hold, retry, fail"},
       {"on_retry: drop", "use keep, forget"},
       {"on_version_change: old", "use gone, new"},
@@ -288,6 +288,15 @@ TEST(ConfigRoute, RefusesWhatALaterVersionBrings) {
                 ElementsAre(HasSubstr("not in this version of semel")))
         << members;
   }
+}
+
+TEST(ConfigRoute, ReadsWhatDuplicatesInFlightGet) {
+  const auto read = [](const std::string& choice) {
+    return config_of(with_route("in_progress: " + choice)).routes.at(0).in_progress;
+  };
+  EXPECT_EQ(read("conflict"), InProgress::conflict);
+  EXPECT_EQ(read("wait"), InProgress::wait);
+  EXPECT_EQ(read("accept"), InProgress::accept);
 }
 
 TEST(ConfigRoute, ReadsUpstreams) {

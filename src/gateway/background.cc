@@ -1,0 +1,136 @@
+// The promise: what was answered with 202 is executed, once, or can be seen to wait. If this
+// process dies in here, what had not begun is queued still, and what had begun is unknown.
+#include "gateway/background.h"
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+
+#include "gateway/execution.h"
+#include "gateway/queued_request.h"
+
+namespace semel {
+namespace asio = boost::asio;
+using asio::awaitable;
+
+namespace {
+
+// Of what is held, so many run at once: the rest of the places are for what waits.
+constexpr std::size_t kHeldPerRunning = 4;
+
+std::optional<std::size_t> find_route(const Config& config, std::string_view name) {
+  for (std::size_t index = 0; index < config.routes.size(); ++index) {
+    if (config.routes[index].name == name) return index;
+  }
+  for (std::size_t index = 0; index < config.routes.size(); ++index) {
+    const auto& aliases = config.routes[index].aliases;
+    if (std::ranges::find(aliases, name) != aliases.end()) return index;
+  }
+  return std::nullopt;
+}
+
+std::vector<net::Field> fields_of(const QueuedRequest& request) {
+  std::vector<net::Field> fields;
+  fields.reserve(request.headers.size());
+  for (const Header& header : request.headers) fields.push_back({header.name, header.value});
+  return fields;
+}
+
+}  // namespace
+
+std::size_t Background::running_max() const {
+  return std::max<std::size_t>(1, held_max_ / kHeldPerRunning);
+}
+
+std::optional<Background::Place> Background::reserve() {
+  const std::size_t before = held_.fetch_add(1);
+  Place place(held_);
+  if (before >= held_max_) return std::nullopt;
+  return place;
+}
+
+void Background::add(const QueuedWork& work, Place place) {
+  {
+    std::lock_guard lock(mutex_);
+    waiting_.push_back({work, std::move(place)});
+  }
+  pump();
+}
+
+void Background::resume(const QueuedWork& work) {
+  auto place = reserve();
+  if (!place || gateway_.draining) {
+    gateway_.engine.put_off(work);
+    return;
+  }
+  add(work, std::move(*place));
+}
+
+void Background::pump() {
+  for (;;) {
+    Worker* worker = nullptr;
+    std::optional<Item> item;
+    {
+      std::lock_guard lock(mutex_);
+      if (gateway_.draining || waiting_.empty() || running_ >= running_max()) return;
+      item.emplace(std::move(waiting_.front()));
+      waiting_.pop_front();
+      ++running_;
+      worker = workers_[next_worker_++ % workers_.size()];
+    }
+    asio::co_spawn(worker->context(), run(*worker, std::move(*item)), asio::detached);
+  }
+}
+
+awaitable<void> Background::run(Worker& worker, Item item) {
+  {
+    const Counted active(gateway_.active);
+    try {
+      co_await execute(worker, item.work);
+    } catch (const std::exception& error) {
+      log_event(LogLevel::error, "queued work failed", {{"why", error.what()}});
+      gateway_.engine.put_off(item.work);
+    }
+  }
+  {
+    std::lock_guard lock(mutex_);
+    --running_;
+  }
+  pump();
+}
+
+awaitable<void> Background::execute(Worker& worker, QueuedWork work) {
+  auto found = co_await gateway_.store.read(work.id);
+  const bool is_queued = found && *found && (*found)->state == State::queued &&
+                         (*found)->token == work.token && !gateway_.draining;
+  if (!is_queued) {
+    gateway_.engine.put_off(work);
+    co_return;
+  }
+  Record& record = **found;
+  auto request = decode_queued_request(record.request);
+  const SettingsPtr settings = worker.settings();
+  const auto route = request ? find_route(settings->config, request->route) : std::nullopt;
+  if (!route) {
+    log_event(LogLevel::warn, "queued work stays queued",
+              {{"record", record.id.hex()},
+               {"route", request ? request->route : record.operation},
+               {"why", request ? "there is no such route" : "its request cannot be read"}});
+    gateway_.engine.put_off(work);
+    co_return;
+  }
+  const Counted bytes(gateway_.buffered_bytes, record.request.size());
+  const Policy& policy = settings->config.routes[*route].policy;
+  Started started = co_await gateway_.engine.start(std::move(record), policy);
+  auto* claim = std::get_if<Claim>(&started);
+  if (!claim) co_return;
+
+  settings->metrics[*route]->count(RequestResult::executed);
+  const std::vector<net::Field> fields = fields_of(*request);
+  const RequestBody body(gateway_.spool, std::move(request->body));
+  const KeyedRequest keyed{
+      {request->method, request->target, fields, request->forwarded}, body, request->key_in_header};
+  Execution execution(worker, settings, *route, std::move(*claim), keyed, nullptr);
+  co_await execution.run_to_end();
+}
+
+}  // namespace semel

@@ -1,0 +1,127 @@
+// What long work is written as: preferences, the queued request, the handle.
+#include <gtest/gtest.h>
+
+#include "core/base64.h"
+#include "core/base64url.h"
+#include "gateway/handle.h"
+#include "gateway/prefer.h"
+#include "gateway/queued_request.h"
+
+namespace semel {
+namespace {
+
+Preferences preferences(std::vector<net::Field> fields) {
+  return read_preferences(fields);
+}
+
+TEST(Prefer, IsReadOverAllFieldsAndTheRestIsPassedOn) {
+  const Preferences read = preferences({{"Prefer", "return=minimal; x=\"a,b\", Respond-Async"},
+                                        {"Accept", "respond-async"},
+                                        {"prefer", " wait=5 ,, respond-async ; q=1"}});
+  EXPECT_TRUE(read.respond_async);
+  EXPECT_EQ(read.others, "return=minimal; x=\"a,b\", wait=5");
+}
+
+TEST(Prefer, AQuotedStringIsNoPreference) {
+  for (const char* value :
+       {"x=\"respond-async\"", "x=\"\\\", respond-async\"", "x=\", respond-async",
+        "respond-async=1", "respond-async-x", "", "\""}) {
+    const Preferences read = preferences({{"Prefer", value}});
+    EXPECT_FALSE(read.respond_async) << value;
+    EXPECT_EQ(read.others, value);
+  }
+  EXPECT_TRUE(preferences({{"Prefer", "respond-async = \"\""}}).respond_async);
+}
+
+QueuedRequest sample() {
+  return {"charges",
+          "POST",
+          "/v1/charges?a=1",
+          {{"Host", "api"}, {"X", ""}},
+          {"10.0.0.1", true, true},
+          false,
+          std::string("a\0b", 3)};
+}
+
+TEST(QueuedRequest, IsReadBackAsItWas) {
+  const auto read = decode_queued_request(encode(sample()));
+  ASSERT_TRUE(read);
+  EXPECT_EQ(read->route, "charges");
+  EXPECT_EQ(read->method, "POST");
+  EXPECT_EQ(read->target, "/v1/charges?a=1");
+  EXPECT_EQ(read->headers, sample().headers);
+  EXPECT_EQ(read->forwarded.peer_address, "10.0.0.1");
+  EXPECT_TRUE(read->forwarded.from_trusted_proxy);
+  EXPECT_TRUE(read->forwarded.tls);
+  EXPECT_FALSE(read->key_in_header);
+  EXPECT_EQ(read->body, sample().body);
+}
+
+TEST(QueuedRequest, WhatIsCutOrLongerOrOfAnotherVersionIsRefused) {
+  const std::string bytes = encode(sample());
+  for (std::size_t size = 0; size < bytes.size(); ++size) {
+    EXPECT_FALSE(decode_queued_request(bytes.substr(0, size))) << size;
+  }
+  EXPECT_FALSE(decode_queued_request(bytes + "x"));
+  std::string other = bytes;
+  other[0] = 2;
+  EXPECT_FALSE(decode_queued_request(other));
+  EXPECT_FALSE(decode_queued_request(std::string("\x01\x00", 2) + std::string(20, '\xff')));
+}
+
+TEST(QueuedRequest, LeavesOutWhatConcernsTheConnectionButNotTheKey) {
+  RouteConfig route;
+  const std::vector<net::Field> fields = {{"Host", "api"},
+                                          {"Connection", "X-Hop, Idempotency-Key"},
+                                          {"X-Hop", "1"},
+                                          {"Idempotency-Key", "k"},
+                                          {"Prefer", "respond-async"},
+                                          {"Transfer-Encoding", "chunked"}};
+  const Forwarded from;
+  const QueuedRequest request = to_queue({"POST", "/", fields, from}, route, "", true, "");
+  EXPECT_EQ(request.headers, (std::vector<Header>{{"Host", "api"}, {"Idempotency-Key", "k"}}));
+}
+
+TEST(Handle, FitsOneRecordAndOneTenant) {
+  Record record;
+  record.id.bytes[0] = 7;
+  record.handle.bytes[3] = 9;
+  const auto handle = parse_handle(handle_text(record, "ann"));
+  ASSERT_TRUE(handle);
+  EXPECT_EQ(handle->id, record.id);
+  EXPECT_TRUE(fits(*handle, record, "ann"));
+  EXPECT_FALSE(fits(*handle, record, "bob"));
+  Record other = record;
+  other.handle.bytes[3] = 8;
+  EXPECT_FALSE(fits(*handle, other, "ann"));
+}
+
+TEST(Handle, ARecordWithoutOneFitsNone) {
+  Record record;
+  const auto handle = parse_handle(handle_text(record, "ann"));
+  EXPECT_FALSE(fits(*handle, record, "ann"));
+}
+
+TEST(Handle, HasOneSpelling) {
+  const std::string text = handle_text(Record{}, "ann");
+  EXPECT_EQ(text.size(), 64);
+  EXPECT_FALSE(parse_handle(text + "A"));
+  EXPECT_FALSE(parse_handle(text.substr(1)));
+  EXPECT_FALSE(parse_handle(""));
+  EXPECT_FALSE(parse_handle(std::string(63, 'A') + "+"));
+}
+
+TEST(Base64, EncodesWhatItDecodes) {
+  std::string bytes;
+  for (int i = 0; i < 70; ++i) {
+    EXPECT_EQ(decode_base64(encode_base64(bytes)), bytes) << i;
+    EXPECT_EQ(decode_base64url(encode_base64url(bytes)), bytes) << i;
+    bytes.push_back(static_cast<char>(i * 37 + 200));
+  }
+  EXPECT_EQ(encode_base64("f"), "Zg==");
+  EXPECT_EQ(encode_base64("fo"), "Zm8=");
+  EXPECT_EQ(encode_base64url("fo"), "Zm8");
+}
+
+}  // namespace
+}  // namespace semel
