@@ -111,6 +111,14 @@ def test_a_body_too_large_to_be_kept_is_executed_at_once(gateway, upstream, key)
     assert upstream.last(key)["bytes"] == 1024 * 1024 + 1
 
 
+def test_a_body_that_was_spooled_is_kept_whole(gateway, upstream, key):
+    body = bytes(range(256)) * 2400  # 600 KiB
+    answer = gateway.post("/accept", body, key=key, headers=ASYNC)
+    assert answer.status == 202
+    assert status(gateway, answer.header("Location"))["state"] == "completed"
+    assert upstream.last(key)["bytes"] == len(body)
+
+
 def test_a_finished_operation_is_replayed_whatever_is_preferred(gateway, upstream, key):
     first = gateway.post("/accept", json=BODY, key=key)
     assert_replay(gateway.post("/accept", json=BODY, key=key, headers=ASYNC), first)

@@ -14,7 +14,7 @@ bool released_by_hand_between(const Lab& lab, const Written& first, const Writte
            write.record->version > first.record->version &&
            write.record->version < second.record->version && write.life == first.life &&
            write.record->attempt == first.record->attempt &&
-           write.record->reason.starts_with("resolved by");
+           write.record->reason.starts_with("released by ");
   });
 }
 
