@@ -65,6 +65,7 @@ struct Replay {
 };
 struct Mismatch {
   std::vector<std::string> differs;
+  Record record;  // of the request that used the key
 };
 struct Busy {
   Record record;
@@ -73,7 +74,9 @@ struct OutcomeUnknown {
   Record record;
 };
 struct Expired {};
-struct VersionChanged {};
+struct VersionChanged {
+  Record record;
+};
 struct NoRoom {};  // may_execute said no; nothing was changed
 }  // namespace admission
 using Admission =

@@ -19,6 +19,9 @@ struct Outcome {
   // What the client is answered. Final: also what is stored and replayed.
   Answer answer;
   std::string reason;  // "status 503", "connection refused", "no answer within 30s"
+  // What a final one made, for people: kept in the record.
+  std::string resource_type = {};
+  std::string resource_id = {};
 };
 
 // Statuses by their outcome. Unlisted statuses keep the standard meaning (SPEC 7).

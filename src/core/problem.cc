@@ -27,6 +27,8 @@ constexpr Entry kEntries[] = {
     {Code::upstream_timeout, 504, "upstream-timeout", "The service did not answer in time"},
     {Code::store_unavailable, 503, "store-unavailable", "The record of keys cannot be reached"},
     {Code::overloaded, 503, "overloaded", "Too much is going on at the moment"},
+    {Code::authorization_unavailable, 503, "authorization-unavailable",
+     "Whether this caller may see the answer could not be found out"},
     {Code::bad_request, 400, "bad-request", "The request is not valid HTTP"},
     {Code::no_route, 404, "no-route", "Nothing is configured for this path"},
 };
@@ -73,6 +75,9 @@ Answer to_answer(const Problem& problem, ErrorShape shape) {
   }
   body["new_key_safe"] = problem.new_key_safe;
   if (!problem.differs.empty()) body["differs"] = list(problem.differs);
+  if (!problem.resource_id.empty()) {
+    body["resource"] = {{"type", problem.resource_type}, {"id", problem.resource_id}};
+  }
   if (shape == ErrorShape::nested) body = {{"error", std::move(body)}};
 
   answer.headers.push_back({"Content-Type", shape == ErrorShape::problem

@@ -23,6 +23,7 @@ enum class Code {
   upstream_timeout,
   store_unavailable,
   overloaded,
+  authorization_unavailable,
   // Not about keys:
   bad_request,
   no_route,
@@ -39,6 +40,9 @@ struct Problem {
   // False where a new key could cause a second effect.
   bool new_key_safe = false;
   std::vector<std::string> differs = {};  // key_reused only
+  // What the key's own request made, where the route knows.
+  std::string resource_type = {};
+  std::string resource_id = {};
 };
 
 // The body and its Content-Type, as an answer without further headers.

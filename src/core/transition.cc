@@ -250,6 +250,8 @@ Decision on(const std::optional<Record>& found, const event::Finish& finish, Tim
                             (next.attempt == 1 || next.only_auth_failures);
   switch (outcome.kind) {
     case OutcomeKind::final:
+      next.resource_type = outcome.resource_type;
+      next.resource_id = outcome.resource_id;
       become_completed(next, now, outcome.answer, outcome.reason);
       break;
     case OutcomeKind::retry:

@@ -35,14 +35,16 @@ struct ToAdmission {
     return admission::Replay{std::move(record)};
   }
   Admission operator()(const verdict::Mismatch& mismatch) const {
-    return admission::Mismatch{mismatch.differs};
+    return admission::Mismatch{mismatch.differs, std::move(record)};
   }
   Admission operator()(const verdict::Busy&) const { return admission::Busy{std::move(record)}; }
   Admission operator()(const verdict::OutcomeUnknown&) const {
     return admission::OutcomeUnknown{std::move(record)};
   }
   Admission operator()(const verdict::Expired&) const { return admission::Expired{}; }
-  Admission operator()(const verdict::VersionChanged&) const { return admission::VersionChanged{}; }
+  Admission operator()(const verdict::VersionChanged&) const {
+    return admission::VersionChanged{std::move(record)};
+  }
   Admission operator()(const auto&) const { throw std::logic_error("a claim has no such verdict"); }
 };
 

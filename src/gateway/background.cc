@@ -127,8 +127,10 @@ awaitable<void> Background::execute(Worker& worker, QueuedWork work) {
   settings->metrics[*route]->count(RequestResult::executed);
   const std::vector<net::Field> fields = fields_of(*request);
   const RequestBody body(gateway_.spool, std::move(request->body));
-  const KeyedRequest keyed{
-      {request->method, request->target, fields, request->forwarded}, body, request->key_in_header};
+  const KeyedRequest keyed{{request->method, request->target, fields, request->forwarded},
+                           body,
+                           request->key_in_header,
+                           request->key};
   Execution execution(worker, settings, *route, std::move(*claim), keyed, nullptr);
   co_await execution.run_to_end();
 }

@@ -115,6 +115,12 @@ struct FingerprintConfig {
 enum class StoreKeys { plain, digest };
 enum class ScopeKind { operation, path, tenant };
 enum class ForwardKey { as_is, derived, none };
+enum class Mode { enforce, observe };
+// What an execution makes, for people to find: see resource.h.
+struct ResourceConfig {
+  std::string type;
+  std::string id;
+};
 enum class InProgress { conflict, wait, accept };
 enum class StoreDown { refuse, pass };
 
@@ -138,6 +144,7 @@ struct RouteConfig {
   std::vector<std::string> aliases;  // names it had before
   std::string path;                  // exact; {id} is one segment; a trailing /* is a prefix
   std::vector<std::string> methods = {"POST", "PATCH"};
+  Mode mode = Mode::enforce;
   std::vector<Upstream> upstreams;
   net::TlsClientFiles upstream_tls;  // for those that are https://
   Duration connect_timeout = std::chrono::seconds(2);
@@ -159,6 +166,8 @@ struct RouteConfig {
   std::vector<std::string> replay_headers_deny;     // lower case
   std::vector<std::string> replay_headers_allow;    // lower case; wins over every deny list
   std::string replayed_header = "Idempotency-Replayed";
+  ResourceConfig resource;
+  std::optional<Url> reauthorize;
   StoreDown store_down = StoreDown::refuse;
   RouteLimits limits;
   int status_mismatch = 422;

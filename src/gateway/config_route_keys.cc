@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "gateway/config_paths.h"
+#include "gateway/config_profiles.h"
 #include "gateway/config_tls.h"
 
 namespace semel::config_file {
@@ -108,6 +109,14 @@ void read_docs_url(const Field& field, RouteDraft& draft) {
   draft.config.docs_url = std::move(url);
 }
 
+void read_reauthorize(const Field& field, RouteDraft& draft) {
+  if (field.node().kind == NodeKind::scalar && field.node().text.empty()) {
+    draft.config.reauthorize.reset();
+  } else if (std::optional<Url> url = field.parsed(parse_url)) {
+    draft.config.reauthorize = *std::move(url);
+  }
+}
+
 void read_hold_for(const Field& field, RouteDraft& draft) {
   if (field.node().kind == NodeKind::scalar && field.node().text == "never") {
     draft.config.policy.hold_for = Duration::max();
@@ -125,15 +134,10 @@ constexpr std::array kRouteKeys = std::to_array<Key<RouteDraft>>({
     {"path", read_path},
     {"methods", read_methods},
     {"mode",
-     [](const Field& f, RouteDraft&) {
-       bool is_enforced = true;
-       read_choice(f, {{"enforce", true}, {"observe", kLaterChoice}}, is_enforced);
+     [](const Field& f, RouteDraft& d) {
+       read_choice(f, {{"enforce", Mode::enforce}, {"observe", Mode::observe}}, d.config.mode);
      }},
-    {"profile",
-     [](const Field& f, RouteDraft&) {
-       Profile applied_already;
-       read_profile(f, applied_already);
-     }},
+    {"profile", [](const Field& f, RouteDraft&) { read_profile(f); /* applied already */ }},
     {"upstream", read_upstream},
     {"upstream_tls",
      [](const Field& f, RouteDraft& d) { read_upstream_tls(f, d.config.upstream_tls); }},
@@ -220,7 +224,7 @@ constexpr std::array kRouteKeys = std::to_array<Key<RouteDraft>>({
        read_choice(f, {{"gone", OnVersionChange::gone}, {"new", OnVersionChange::fresh}},
                    d.config.policy.on_version_change);
      }},
-    {"resource", kLaterKey},
+    {"resource", [](const Field& f, RouteDraft& d) { read_resource(f, d.config.resource); }},
     {"max_request_body",
      [](const Field& f, RouteDraft& d) {
        f.read_size(d.config.max_request_body, 0, kBodySizeMax);
@@ -235,7 +239,7 @@ constexpr std::array kRouteKeys = std::to_array<Key<RouteDraft>>({
      [](const Field& f, RouteDraft& d) { read_replay_headers(f, d.config); }},
     {"replayed_header",
      [](const Field& f, RouteDraft& d) { f.read_header_name(d.config.replayed_header); }},
-    {"reauthorize", kLaterKey},
+    {"reauthorize", read_reauthorize},
     {"store_down",
      [](const Field& f, RouteDraft& d) {
        read_choice(f, {{"refuse", StoreDown::refuse}, {"pass", StoreDown::pass}},
@@ -256,18 +260,6 @@ constexpr std::array kRouteKeys = std::to_array<Key<RouteDraft>>({
 });
 
 }  // namespace
-
-void read_profile(const Field& field, Profile& out) {
-  const std::optional<std::string> value = field.text();
-  if (!value) return;
-  if (*value == "ietf") {
-    out = Profile::ietf;
-  } else if (*value == "stripe") {
-    out = Profile::stripe;
-  } else {
-    field.bad_value("is a profile that is not in this version of semel; use ietf, stripe");
-  }
-}
 
 void read_route_keys(const Field& mapping, RouteDraft& draft) {
   read_mapping(mapping, kRouteKeys, draft);

@@ -15,9 +15,6 @@ struct RouteDraft {
   bool has_ttl = false;
 };
 
-enum class Profile { ietf, stripe };
-void read_profile(const Field& field, Profile& out);
-
 // Every key but the profile, which is to be applied before.
 void read_route_keys(const Field& mapping, RouteDraft& draft);
 

@@ -13,6 +13,7 @@ namespace semel::config_file {
 namespace {
 
 constexpr std::size_t kKeyLengthMax = 1024;
+constexpr std::size_t kResourceTypeLengthMax = 64;
 
 void read_pointer(const Field& field, std::string& out) {
   const std::optional<std::string> pointer = field.text();
@@ -107,6 +108,24 @@ constexpr std::array kReplayHeadersKeys = std::to_array<Key<RouteConfig>>({
                  RouteConfig& out) { read_lower_case_header_names(f, out.replay_headers_allow); }},
 });
 
+// A JSON Pointer begins with '/', a header's name cannot.
+void read_resource_id(const Field& field, ResourceConfig& out) {
+  const std::optional<std::string> id = field.text();
+  if (!id || id->empty()) {
+    if (id) out.id.clear();
+  } else if (id->starts_with('/')) {
+    read_pointer(field, out.id);
+  } else {
+    field.read_header_name(out.id);
+  }
+}
+
+constexpr std::array kResourceKeys = std::to_array<Key<ResourceConfig>>({
+    {"type",
+     [](const Field& f, ResourceConfig& out) { f.read(out.type, 0, kResourceTypeLengthMax); }},
+    {"id", read_resource_id},
+});
+
 void read_probe_url(const Field& field, Url& out) {
   const std::optional<std::string> text = field.text();
   if (!text) return;
@@ -192,6 +211,10 @@ void read_fingerprint(const Field& field, FingerprintConfig& out) {
 
 void read_replay_headers(const Field& field, RouteConfig& out) {
   read_mapping(field, kReplayHeadersKeys, out);
+}
+
+void read_resource(const Field& field, ResourceConfig& out) {
+  read_mapping(field, kResourceKeys, out);
 }
 
 void read_probe(const Field& field, ProbeConfig& out) {

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <string_view>
 
+#include "gateway/config_profiles.h"
 #include "gateway/config_route_keys.h"
 #include "gateway/config_tls.h"
 
@@ -13,27 +14,12 @@ namespace {
 
 constexpr Duration kFingerprintKeyTtlMax = std::chrono::minutes(10);
 
-Profile find_profile(const Field& route, const std::optional<Field>& defaults) {
-  Profile profile = Profile::ietf;
-  if (route.node().find("profile") != nullptr) {
-    read_profile(route.at("profile"), profile);
-  } else if (defaults && defaults->node().find("profile") != nullptr) {
-    read_profile(defaults->at("profile"), profile);
+const Profile& find_profile(const Field& route, const std::optional<Field>& defaults) {
+  if (route.node().find("profile") != nullptr) return read_profile(route.at("profile"));
+  if (defaults && defaults->node().find("profile") != nullptr) {
+    return read_profile(defaults->at("profile"));
   }
-  return profile;
-}
-
-void apply_profile(Profile profile, RouteDraft& draft) {
-  if (profile != Profile::stripe) return;
-  draft.config.status_mismatch = 400;
-  draft.config.status_in_progress = 409;
-  draft.config.errors = ErrorShape::nested;
-  draft.config.replayed_header = "Idempotent-Replayed";
-  // An answer of an execution that began is kept, a 500 too. 503 says that it did not begin.
-  draft.outcomes.kind_by_entry = {{"5xx", OutcomeKind::final},
-                                  {"503", OutcomeKind::retry},
-                                  {"502", OutcomeKind::unknown},
-                                  {"504", OutcomeKind::unknown}};
+  return default_profile();
 }
 
 void check_key(const Field& key, const RouteDraft& draft) {
@@ -71,6 +57,9 @@ void check_route(const Field& route, const std::optional<Field>& defaults,
     route.at("upstream").error("required, like http://127.0.0.1:3000");
   }
   check_key(route.at("key"), draft);
+  if (draft.config.resource.type.empty() != draft.config.resource.id.empty()) {
+    route.at("resource").error("needs both a type, like charge, and an id, like /id or Location");
+  }
   check_upstream_tls(route, draft.config);
   const RouteConfig& config = draft.config;
   const bool probes = config.policy.unknown == UnknownPolicy::probe;
@@ -105,7 +94,7 @@ RouteConfig read_route(const Field& route, const std::optional<Field>& defaults)
   std::optional<Field> quiet_defaults;
   if (defaults) quiet_defaults = defaults->reporting_to(reported_elsewhere);
 
-  apply_profile(find_profile(route.reporting_to(reported_elsewhere), quiet_defaults), draft);
+  find_profile(route.reporting_to(reported_elsewhere), quiet_defaults).apply(draft);
   if (quiet_defaults) {
     draft.is_defaults = true;
     read_route_keys(*quiet_defaults, draft);

@@ -10,9 +10,11 @@
 #include "gateway/body_pace.h"
 #include "gateway/caller.h"
 #include "gateway/execution.h"
+#include "gateway/operation.h"
 #include "gateway/prefer.h"
 #include "gateway/prober.h"
 #include "gateway/queued_request.h"
+#include "gateway/reauthorize.h"
 #include "gateway/replay.h"
 #include "gateway/request_key.h"
 #include "gateway/status_resource.h"
@@ -28,71 +30,6 @@ constexpr auto kLookAgainAfter = std::chrono::milliseconds(100);
 
 bool is_keyed_method(const RouteConfig& route, std::string_view method) {
   return std::ranges::find(route.methods, method) != route.methods.end();
-}
-
-// `name`: the route's, or one it had before.
-std::string operation_of(const RouteConfig& route, const std::string& name, const Target& target) {
-  switch (route.scope) {
-    case ScopeKind::operation:
-      return name;
-    case ScopeKind::path:
-      return name + "\t" + target.path;
-    case ScopeKind::tenant:
-      return "\t*";
-  }
-  return name;
-}
-
-// A reload may have renamed the route while the request's body was arriving. It is asked for under
-// the name it has now, where a retry of it would look.
-const RouteConfig& named_now(const RouteConfig& route, const Settings& begun, const Settings& now) {
-  if (&begun == &now) return route;
-  for (const RouteConfig& other : now.config.routes) {
-    const bool renamed = std::ranges::find(other.aliases, route.name) != other.aliases.end();
-    if (renamed && other.scope == route.scope) return other;
-  }
-  return route;
-}
-
-std::vector<std::string> former_operations(const RouteConfig& route, const Target& target) {
-  std::vector<std::string> operations;
-  if (route.scope == ScopeKind::tenant) return operations;
-  for (const std::string& alias : route.aliases) {
-    operations.push_back(operation_of(route, alias, target));
-  }
-  return operations;
-}
-
-Recipe recipe_of(const FingerprintConfig& config, std::string_view content_type, bool has_digest) {
-  Recipe recipe;
-  switch (config.body) {
-    case BodyFingerprint::automatic:
-      recipe.body = pick_body_recipe(content_type);
-      break;
-    case BodyFingerprint::json:
-      recipe.body = BodyRecipe::json;
-      break;
-    case BodyFingerprint::form:
-      recipe.body = BodyRecipe::form;
-      break;
-    case BodyFingerprint::raw:
-      recipe.body = BodyRecipe::raw;
-      break;
-    case BodyFingerprint::none:
-      recipe.body = BodyRecipe::none;
-      break;
-    case BodyFingerprint::multipart:
-      recipe.body = BodyRecipe::multipart;
-      break;
-    case BodyFingerprint::digest:
-      recipe.body = has_digest ? BodyRecipe::digest : BodyRecipe::raw;
-      break;
-  }
-  recipe.query = config.query;
-  recipe.include = config.include;
-  recipe.exclude = config.exclude;
-  recipe.headers = config.headers;
-  return recipe;
 }
 
 class Exchange {
@@ -133,6 +70,7 @@ class Exchange {
   awaitable<void> busy(admission::Busy busy);
   awaitable<void> outcome_unknown_of(Record record);
   awaitable<void> store_down(StoreUnavailable unavailable);
+  void name_resource(Problem& problem, const Record& record) const;
   awaitable<void> run_claim(Claim claim);
   awaitable<void> queued(admission::Queued queued);
   void count(RequestResult result) { request_.metrics(route_index_).count(result); }
@@ -189,8 +127,8 @@ awaitable<bool> Exchange::find_preference() {
     co_await cannot_keep(std::move(body.error()));
     co_return false;
   }
-  to_be_queued_ = encode(
-      to_queue(request_.head(), route_, preferences_.others, key_in_header_, std::move(*body)));
+  to_be_queued_ = encode(to_queue(request_.head(), route_, preferences_.others, key_in_header_,
+                                  *key_, std::move(*body)));
   place_.emplace(std::move(*place));
   co_return true;
 }
@@ -506,6 +444,8 @@ awaitable<void> Exchange::answer(Admission admission) {
   } else if (auto* is_queued = std::get_if<admission::Queued>(&admission)) {
     co_await queued(std::move(*is_queued));
   } else if (auto* replay = std::get_if<admission::Replay>(&admission)) {
+    Viewing viewing{replay->record.id, tenant_};
+    if (!co_await may_see(request_, route_index_, std::move(viewing))) co_return;
     count(RequestResult::replayed);
     co_await send_replay(request_, route_, *key_, replay->record);
   } else if (auto* found_busy = std::get_if<admission::Busy>(&admission)) {
@@ -519,6 +459,7 @@ awaitable<void> Exchange::answer(Admission admission) {
                         "new operation, and the same request for a retry.",
                     .new_key_safe = true,
                     .differs = std::move(mismatch->differs)};
+    name_resource(problem, mismatch->record);
     co_await send_problem(request_, problem, &route_, echo(*key_));
   } else if (auto* unknown = std::get_if<admission::OutcomeUnknown>(&admission)) {
     co_await outcome_unknown_of(std::move(unknown->record));
@@ -528,15 +469,24 @@ awaitable<void> Exchange::answer(Admission admission) {
     co_await store_down(std::move(*unavailable));
   } else {
     count(RequestResult::expired);
-    const bool version = std::holds_alternative<admission::VersionChanged>(admission);
+    const auto* version = std::get_if<admission::VersionChanged>(&admission);
     Problem problem{.code = Code::key_expired,
                     .detail = version
                                   ? "The operation was done; its answer was recorded in an older "
                                     "form and can no longer be given."
                                   : "The operation with this key was done too long ago for its "
                                     "answer to be given again."};
+    if (version) name_resource(problem, version->record);
     co_await send_problem(request_, problem, &route_, echo(*key_));
   }
+}
+
+// Where the answer itself is not given, what it made can be named: the client may look at that. Not
+// where it is another's to say who may see the answer.
+void Exchange::name_resource(Problem& problem, const Record& record) const {
+  if (route_.reauthorize) return;
+  problem.resource_type = record.resource_type;
+  problem.resource_id = record.resource_id;
 }
 
 awaitable<void> Exchange::run_claim(Claim claim) {
@@ -580,6 +530,8 @@ awaitable<void> Exchange::busy(admission::Busy found) {
     const auto left = std::chrono::duration_cast<Duration>(*wait_until_ - now);
     Waited waited = co_await gateway_.engine.wait(found.record.id, found.record.token, left);
     if (auto* settled = std::get_if<std::shared_ptr<const Settled>>(&waited)) {
+      Viewing viewing{found.record.id, tenant_};
+      if (!co_await may_see(request_, route_index_, std::move(viewing))) co_return;
       count(RequestResult::waited);
       co_await send_settled(request_, route_, *key_, **settled);
       co_return;

@@ -8,7 +8,9 @@
 #include <boost/asio/detached.hpp>
 
 #include "gateway/answer_stream.h"
+#include "gateway/reauthorize.h"
 #include "gateway/replay.h"
+#include "gateway/resource.h"
 
 namespace semel {
 namespace asio = boost::asio;
@@ -29,6 +31,10 @@ Outcome outcome_of(const RouteConfig& route, const Claim& claim, const net::Resp
   outcome.kind = classify(route, claim, response);
   outcome.answer.status = response.status();
   outcome.answer.headers = kept_headers(headers, route);
+  if (outcome.kind == OutcomeKind::final && outcome.answer.status < 400) {
+    outcome.resource_id = find_resource_id(route.resource, headers, body);
+    if (!outcome.resource_id.empty()) outcome.resource_type = route.resource.type;
+  }
   outcome.answer.body = std::move(body);
   outcome.reason = "status " + std::to_string(response.status());
   return outcome;
@@ -265,6 +271,9 @@ awaitable<void> Execution::failed(OutcomeKind kind, Code code, std::string reaso
 
 awaitable<void> Execution::send_unrecorded(const Finished& finished) {
   if (const auto* stale = std::get_if<finish::Stale>(&finished)) {
+    // Another delivery's answer: not this one's own execution.
+    Viewing viewing{claim_.record.id, claim_.record.tenant};
+    if (stale->record && !co_await may_see(*client_, route_index_, std::move(viewing))) co_return;
     co_await send_record(*client_, route_, key_, stale->record);
     co_return;
   }

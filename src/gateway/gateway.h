@@ -9,6 +9,7 @@
 #include "gateway/background.h"
 #include "gateway/log.h"
 #include "gateway/metrics.h"
+#include "gateway/observed.h"
 #include "gateway/request_body.h"
 #include "semel/clock.h"
 #include "semel/engine.h"
@@ -39,6 +40,7 @@ struct Gateway {
   std::atomic<std::size_t> in_flight = 0;       // of them, those that execute or proxy
   std::atomic<std::size_t> buffered_bytes = 0;  // request bodies held in memory
   std::atomic<bool> draining = false;
+  ObservedInFlight observed;
 };
 
 // Request bodies held in memory at once, over all connections; beyond it, new ones are shed.

@@ -42,6 +42,10 @@ Metrics::Metrics() {
                   .Name("semel_limited_total")
                   .Help("Executions refused because a tenant has used up a limit of the route")
                   .Register(registry_);
+  observed_ = &prometheus::BuildCounter()
+                   .Name("semel_observed_total")
+                   .Help("Requests of routes in mode observe, by what enforcing would have done")
+                   .Register(registry_);
   swap_seconds_ = &prometheus::BuildHistogram()
                        .Name("semel_store_swap_seconds")
                        .Help(
@@ -85,6 +89,46 @@ Metrics::Metrics() {
       .Set(1);
 }
 
+std::string_view to_string(Observed would) {
+  switch (would) {
+    case Observed::executed:
+      return "executed";
+    case Observed::passed:
+      return "passed";
+    case Observed::replayed:
+      return "replayed";
+    case Observed::waited:
+      return "waited";
+    case Observed::accepted:
+      return "accepted";
+    case Observed::conflict:
+      return "conflict";
+    case Observed::mismatch:
+      return "mismatch";
+    case Observed::expired:
+      return "expired";
+    case Observed::unknown:
+      return "unknown";
+    case Observed::key_missing:
+      return "key-missing";
+    case Observed::key_invalid:
+      return "key-invalid";
+    case Observed::tenant_unknown:
+      return "tenant-unknown";
+    case Observed::too_large:
+      return "body-too-large";
+    case Observed::store_unavailable:
+      return "store-unavailable";
+    case Observed::unseen:
+      return "unseen";
+  }
+  return "";
+}
+
+void RouteMetrics::observed(Observed would) {
+  observed_->Add({{"route", name_}, {"would", std::string(to_string(would))}}).Increment();
+}
+
 RouteMetrics& Metrics::route(const std::string& name) {
   const std::lock_guard lock(routes_mutex_);
   const auto [found, added] = routes_.try_emplace(name);
@@ -98,6 +142,8 @@ RouteMetrics& Metrics::route(const std::string& name) {
     for (std::size_t i = 0; i < kLimits; ++i) {
       route.limited_[i] = &limited_->Add({{"route", name}, {"limit", kLimitNames[i]}});
     }
+    route.observed_ = observed_;
+    route.name_ = name;
   }
   return route;
 }

@@ -30,6 +30,26 @@ inline constexpr std::size_t kRequestResults = 11;
 // A tenant's limits, as counted when one is exceeded: new_keys, live_keys, in_flight.
 inline constexpr std::size_t kLimits = 3;
 
+// What an enforcing route would have done with a request that was observed.
+enum class Observed {
+  executed,
+  passed,  // no key: plain proxying
+  replayed,
+  waited,
+  accepted,
+  conflict,
+  mismatch,
+  expired,
+  unknown,
+  key_missing,
+  key_invalid,
+  tenant_unknown,
+  too_large,
+  store_unavailable,
+  unseen,  // cannot be said
+};
+std::string_view to_string(Observed would);
+
 // The counters of one route. Thread-safe.
 class RouteMetrics {
  public:
@@ -40,6 +60,7 @@ class RouteMetrics {
   void upstream_took(double seconds) { upstream_seconds_->Observe(seconds); }
   void weak_key() { weak_keys_->Increment(); }
   void limited(std::size_t limit) { limited_[limit]->Increment(); }
+  void observed(Observed would);
 
  private:
   friend class Metrics;
@@ -47,6 +68,9 @@ class RouteMetrics {
   prometheus::Histogram* upstream_seconds_ = nullptr;
   prometheus::Counter* weak_keys_ = nullptr;
   std::array<prometheus::Counter*, kLimits> limited_{};
+  // Made as they are needed: most routes are not observed.
+  prometheus::Family<prometheus::Counter>* observed_ = nullptr;
+  std::string name_;
 };
 
 // The counters behind /metrics (SPEC 16). Thread-safe.
@@ -81,6 +105,7 @@ class Metrics {
   prometheus::Family<prometheus::Histogram>* upstream_;
   prometheus::Family<prometheus::Counter>* weak_;
   prometheus::Family<prometheus::Counter>* limited_;
+  prometheus::Family<prometheus::Counter>* observed_;
   std::mutex routes_mutex_;
   std::map<std::string, RouteMetrics> routes_;
   prometheus::Histogram* swap_seconds_;

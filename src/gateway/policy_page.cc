@@ -72,6 +72,7 @@ json::object route_of(const RouteConfig& route) {
   out["name"] = route.name;
   out["path"] = route.path;
   out["methods"] = list(route.methods);
+  out["mode"] = route.mode == Mode::observe ? "observe" : "enforce";
   out["required"] = route.key.required;
   out["key"] = key_of(route.key);
   out["ttl_seconds"] = seconds(route.policy.ttl);

@@ -32,7 +32,9 @@ bool probes(const RouteConfig& route) {
 std::optional<std::size_t> route_of(const Config& config, const Record& record) {
   const std::string name = record.operation.substr(0, record.operation.find('\t'));
   for (std::size_t i = 0; i < config.routes.size(); ++i) {
-    if (config.routes[i].name == name && probes(config.routes[i])) return i;
+    const RouteConfig& route = config.routes[i];
+    const bool named = route.name == name || std::ranges::count(route.aliases, name) > 0;
+    if (named && probes(route)) return i;
   }
   return std::nullopt;
 }
@@ -171,6 +173,10 @@ awaitable<void> Prober::ask_in_background(Worker& worker, RecordId id) {
   const auto route = *found ? route_of(settings->config, **found) : std::nullopt;
   if (!route || (*found)->state != State::unknown) {
     forget(id);
+    co_return;
+  }
+  if (settings->config.store_keys == StoreKeys::digest) {
+    forget(id);  // only a request with the key knows what to ask about
     co_return;
   }
   std::string key = (*found)->key;

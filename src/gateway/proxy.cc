@@ -4,6 +4,8 @@
 
 #include <boost/asio/experimental/awaitable_operators.hpp>
 
+#include "gateway/observe.h"
+
 namespace semel {
 namespace asio = boost::asio;
 using asio::awaitable;
@@ -30,12 +32,13 @@ constexpr std::string_view kLastChunk = "0\r\n\r\n";
 
 class Proxying {
  public:
-  Proxying(ClientRequest& request, std::size_t route)
+  Proxying(ClientRequest& request, std::size_t route, Observation* observation)
       : request_(request),
         route_index_(route),
         route_(request.route(route)),
         limits_(request.limits()),
-        picked_(request.worker.pick_upstream(request.settings, route)) {}
+        picked_(request.worker.pick_upstream(request.settings, route)),
+        observation_(observation) {}
 
   awaitable<void> run();
 
@@ -53,6 +56,7 @@ class Proxying {
   awaitable<void> relay_answer();
   awaitable<void> relay_body(std::string head, BodyEnd end);
   awaitable<void> fail(Code code, std::string detail);
+  void lose_client();
   void give_back();
 
   ClientRequest& request_;
@@ -60,6 +64,7 @@ class Proxying {
   const RouteConfig& route_;
   const LimitsConfig& limits_;
   Worker::Picked picked_;
+  Observation* const observation_;
   std::unique_ptr<net::Connection> upstream_;
   std::optional<net::Response> response_;
   std::string body_;     // what arrived with the head
@@ -76,7 +81,9 @@ awaitable<void> Proxying::run() {
     co_await fail(Code::bad_request, "The request's body is malformed.");
     co_return;
   }
+  if (observation_) observation_->request_piece(body_);
   if (request_.message.is_done()) {
+    if (observation_) observation_->request_done();
     co_await exchange_whole();
   } else {
     co_await exchange_streaming();
@@ -107,6 +114,7 @@ awaitable<bool> Proxying::connect() {
   reused_ = false;
   auto connected = co_await picked_.pool.connect(route_.connect_timeout);
   if (!connected) {
+    if (observation_ && !request_sent_) observation_->not_delivered();
     log_event(LogLevel::warn, "upstream unreachable",
               {{"route", route_.name}, {"why", connected.error()}});
     co_return false;
@@ -214,6 +222,7 @@ awaitable<void> Proxying::pump_request() {
       upstream_->close();
       co_return;
     }
+    if (observation_) observation_->request_piece(*piece);
     upstream_->set_deadline(route_.upstream_timeout);
     net::IoResult<void> written;
     if (!chunked) {
@@ -228,6 +237,7 @@ awaitable<void> Proxying::pump_request() {
     if (request_.message.is_done() && piece->empty()) break;
   }
   request_sent_ = !answer_ended_;
+  if (observation_ && request_sent_) observation_->request_done();
   if (request_sent_) upstream_->set_deadline(route_.upstream_timeout);
 }
 
@@ -245,6 +255,7 @@ awaitable<net::IoResult<void>> Proxying::read_answer_head() {
 
 awaitable<void> Proxying::relay_answer() {
   answer_begun_ = true;
+  if (observation_) observation_->answered(*response_);
   const auto length = response_->body_length();
   BodyEnd end = BodyEnd::length;
   std::uint64_t announced = length.value_or(0);
@@ -275,8 +286,7 @@ awaitable<void> Proxying::relay_body(std::string head, BodyEnd end) {
       if (!head.empty()) {
         request_.client.set_deadline(limits_.body_timeout);
         if (!co_await request_.client.write(head)) {
-          request_.keep_alive = false;
-          client_failed_ = true;
+          lose_client();
           co_return;
         }
         head.clear();
@@ -297,8 +307,7 @@ awaitable<void> Proxying::relay_body(std::string head, BodyEnd end) {
         head, *piece, end == BodyEnd::chunks ? kChunkEnd : std::string_view{});
     head.clear();
     if (!written) {
-      request_.keep_alive = false;
-      client_failed_ = true;
+      lose_client();
       co_return;
     }
   }
@@ -311,7 +320,15 @@ awaitable<void> Proxying::relay_body(std::string head, BodyEnd end) {
   }
   request_.client.clear_deadline();
   request_.metrics(route_index_).count(RequestResult::passed);
+  if (observation_) observation_->answer_done();
   give_back();
+}
+
+void Proxying::lose_client() {
+  request_.keep_alive = false;
+  client_failed_ = true;
+  // An enforcing route would have read the answer to its end.
+  if (observation_) observation_->answer_done();
 }
 
 void Proxying::give_back() {
@@ -330,8 +347,8 @@ awaitable<void> Proxying::fail(Code code, std::string detail) {
 
 }  // namespace
 
-awaitable<void> proxy(ClientRequest& request, std::size_t route) {
-  Proxying proxying(request, route);
+awaitable<void> proxy(ClientRequest& request, std::size_t route, Observation* observation) {
+  Proxying proxying(request, route, observation);
   co_await proxying.run();
 }
 

@@ -58,10 +58,10 @@ class Reader {
 }  // namespace
 
 QueuedRequest to_queue(const RequestHead& head, const RouteConfig& route, std::string_view prefer,
-                       bool key_in_header, std::string body) {
+                       bool key_in_header, std::string key, std::string body) {
   QueuedRequest request{
       route.name,    std::string(head.method), std::string(head.target), {}, head.forwarded,
-      key_in_header, std::move(body)};
+      key_in_header, std::move(key),           std::move(body)};
   const HopByHop hop_by_hop(head.fields);
   for (const net::Field& field : head.fields) {
     const bool is_key = net::iequals(field.name, route.key.header) ||
@@ -87,6 +87,7 @@ std::string encode(const QueuedRequest& request) {
   append_sized(request.method, out);
   append_sized(request.target, out);
   append_sized(request.forwarded.peer_address, out);
+  append_sized(request.key, out);
   append_varint(request.headers.size(), out);
   for (const Header& header : request.headers) {
     append_sized(header.name, out);
@@ -108,6 +109,7 @@ std::optional<QueuedRequest> decode_queued_request(std::string_view bytes) {
   request.method = in.text();
   request.target = in.text();
   request.forwarded.peer_address = in.text();
+  request.key = in.text();
   for (std::uint64_t left = in.varint(); left > 0 && in.ok(); --left) {
     std::string name = in.text();
     request.headers.push_back({std::move(name), in.text()});

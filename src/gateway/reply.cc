@@ -28,6 +28,7 @@ bool is_worth_retrying(Code code) {
     case Code::store_unavailable:
     case Code::overloaded:
     case Code::too_many_keys:
+    case Code::authorization_unavailable:
       return true;
     default:
       return false;

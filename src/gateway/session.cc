@@ -1,6 +1,7 @@
 #include "gateway/session.h"
 
 #include "gateway/exchange.h"
+#include "gateway/observe.h"
 #include "gateway/proxy.h"
 #include "gateway/reply.h"
 #include "gateway/status_resource.h"
@@ -85,7 +86,10 @@ awaitable<void> handle(ClientRequest& request) {
     co_await send_problem(request, problem, nullptr);
     co_return;
   }
-  if (is_keyed(request, request.route(*route))) {
+  const bool keyed = is_keyed(request, request.route(*route));
+  if (keyed && request.route(*route).mode == Mode::observe) {
+    co_await observe(request, *route);
+  } else if (keyed) {
     co_await exchange(request, *route);
   } else if (co_await take_place(request, *route)) {
     co_await proxy(request, *route);

@@ -9,6 +9,8 @@
 #include "gateway/caller.h"
 #include "gateway/config_values.h"
 #include "gateway/handle.h"
+#include "gateway/operation.h"
+#include "gateway/reauthorize.h"
 #include "gateway/replay.h"
 
 namespace semel {
@@ -191,6 +193,11 @@ class StatusLook {
       Problem problem{.code = Code::key_expired, .detail = std::string(explain(record.state))};
       co_await send_problem(request_, problem, nullptr);
       co_return;
+    }
+    const auto route = find_route(request_.settings->config, record);
+    if (route && record.state == State::completed) {
+      Viewing viewing{record.id, tenant_};
+      if (!co_await may_see(request_, *route, std::move(viewing))) co_return;
     }
     const Answer answer = status_answer(200, record, gateway_.clock.now());
     co_await send_answer(request_, answer, {});

@@ -150,9 +150,7 @@ def test_a_later_feature_at_the_top_is_not_in_this_version(config, line):
 
 
 @pytest.mark.parametrize("line", [
-    "mode: observe",
-    "completes: executor", "reauthorize: 'http://127.0.0.1:1/'",
-    "webhook: {provider: stripe, secrets: [s]}",
+    "completes: executor", "webhook: {provider: stripe, secrets: [s]}",
     "limits: {live_keys: 10}",
 ])
 def test_a_later_feature_of_a_route_is_not_in_this_version(config, line):

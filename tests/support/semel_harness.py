@@ -45,7 +45,7 @@ class Gateway:
 
     live = []  # for the failure report
 
-    def __init__(self, routes, store="embedded", inherit_signals=False,
+    def __init__(self, routes=(), store="embedded", inherit_signals=False, config_file=None,
                  environment=None, **top):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="semel-test-"))
         self.config = {"listen": "127.0.0.1:0", "admin": {"listen": "127.0.0.1:0"}, "workers": 2,
@@ -56,6 +56,7 @@ class Gateway:
         self.address = self.admin_address = None
         self.ready_seconds = None
         self._inherit_signals = inherit_signals
+        self._config_file = config_file  # used as it is, instead of `config`
         self._environment = {**os.environ, **(environment or {})}
         self._stderr_open = None
         self.tls = None  # an ssl.SSLContext for its clients, where it speaks TLS
@@ -63,8 +64,9 @@ class Gateway:
     # --- its life -------------------------------------------------------------------------------
 
     def start(self):
-        config_path = self.folder / "semel.yaml"
-        config_path.write_text(json.dumps(self.config, indent=1))
+        config_path = self._config_file or self.folder / "semel.yaml"
+        if not self._config_file:
+            config_path.write_text(json.dumps(self.config, indent=1))
         begun = time.monotonic()
         self.process = subprocess.Popen(
             [binary(), "serve", "--config", str(config_path)], cwd=self.folder,

@@ -49,5 +49,65 @@ TEST(ConfigFitting, RefusesAliasesInDefaultsAndWarnsWhereTheyDoNothing) {
               ElementsAre(HasSubstr("aliases: has no effect with scope: tenant")));
 }
 
+TEST(ConfigFitting, ReadsModeResourceAndReauthorize) {
+  EXPECT_EQ(route_of("").mode, Mode::enforce);
+  EXPECT_EQ(route_of("mode: observe").mode, Mode::observe);
+  EXPECT_FALSE(route_of("").reauthorize);
+  EXPECT_FALSE(route_over("reauthorize: http://auth/", "reauthorize: ''").reauthorize);
+  const RouteConfig route =
+      route_of("reauthorize: 'http://auth:81/may?a=1', resource: {type: charge, id: /data/id}");
+  EXPECT_EQ(route.reauthorize->address, (HostPort{"auth", 81}));
+  EXPECT_EQ(route.reauthorize->target, "/may?a=1");
+  EXPECT_EQ(route.resource.type, "charge");
+  EXPECT_EQ(route.resource.id, "/data/id");
+  EXPECT_EQ(route_of("resource: {type: charge, id: Location}").resource.id, "Location");
+}
+
+TEST(ConfigFitting, RefusesBadModeResourceAndReauthorize) {
+  const std::vector<std::pair<std::string, std::string>> cases = {
+      {"mode: watch", "mode: 'watch'"},
+      {"reauthorize: auth", "reauthorize: 'auth'"},
+      {"reauthorize: 'ftp://auth/'", "reauthorize: 'ftp://auth/'"},
+      {"resource: {type: charge}", "resource: needs both"},
+      {"resource: {id: /id}", "resource: needs both"},
+      {"resource: {type: a, id: 'not a header'}", "resource.id: 'not a header'"},
+      {"resource: {type: a, id: /a~2}", "resource.id: '/a~2' is not a JSON Pointer"},
+      {"resource: {kind: a}", "resource.kind: unknown key"},
+      {"profile: braintree",
+       "'braintree' is not a profile; use ietf, stripe, adyen, paypal, square, increase, telnyx"},
+  };
+  for (const auto& [members, expected] : cases) {
+    EXPECT_THAT(errors_of(with_route(members)), testing::Contains(HasSubstr(expected))) << members;
+  }
+}
+
+TEST(ConfigFitting, ProfilesSetTheirKeys) {
+  const RouteConfig adyen = route_of("profile: adyen");
+  EXPECT_EQ(adyen.key.rules.max_length, 64u);
+  EXPECT_EQ(adyen.policy.ttl, std::chrono::days(7));
+  EXPECT_EQ(adyen.errors, ErrorShape::flat);
+  const RouteConfig paypal = route_of("profile: paypal");
+  EXPECT_EQ(paypal.key.header, "PayPal-Request-Id");
+  EXPECT_EQ(paypal.policy.ttl, std::chrono::days(45));
+  const RouteConfig square = route_of("profile: square");
+  EXPECT_EQ(square.key.from, KeySource::pointer);
+  EXPECT_EQ(square.key.pointer, "/idempotency_key");
+  EXPECT_TRUE(square.key.required);
+  EXPECT_EQ(square.status_mismatch, 400);
+  const RouteConfig increase = route_of("profile: increase");
+  EXPECT_EQ(increase.status_mismatch, 409);
+  EXPECT_EQ(increase.replayed_header, "Idempotent-Replayed");
+  EXPECT_EQ(increase.key.rules.max_length, 200u);
+  const RouteConfig telnyx = route_of("profile: telnyx");
+  EXPECT_EQ(kind_of(telnyx, 200), OutcomeKind::final);
+  EXPECT_EQ(kind_of(telnyx, 404), OutcomeKind::retry);
+  EXPECT_EQ(kind_of(telnyx, 500), OutcomeKind::retry);
+  EXPECT_EQ(kind_of(telnyx, 502), OutcomeKind::unknown);
+  // The route's own word wins.
+  EXPECT_EQ(route_of("profile: adyen, ttl: 1h").policy.ttl, std::chrono::hours(1));
+  EXPECT_EQ(kind_of(route_of("profile: telnyx, outcomes: {final: [404]}"), 404),
+            OutcomeKind::final);
+}
+
 }  // namespace
 }  // namespace semel::config_test

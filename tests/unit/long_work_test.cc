@@ -40,6 +40,7 @@ QueuedRequest sample() {
           {{"Host", "api"}, {"X", ""}},
           {"10.0.0.1", true, true},
           false,
+          "k-1",
           std::string("a\0b", 3)};
 }
 
@@ -54,6 +55,7 @@ TEST(QueuedRequest, IsReadBackAsItWas) {
   EXPECT_TRUE(read->forwarded.from_trusted_proxy);
   EXPECT_TRUE(read->forwarded.tls);
   EXPECT_FALSE(read->key_in_header);
+  EXPECT_EQ(read->key, "k-1");
   EXPECT_EQ(read->body, sample().body);
 }
 
@@ -78,7 +80,7 @@ TEST(QueuedRequest, LeavesOutWhatConcernsTheConnectionButNotTheKey) {
                                           {"Prefer", "respond-async"},
                                           {"Transfer-Encoding", "chunked"}};
   const Forwarded from;
-  const QueuedRequest request = to_queue({"POST", "/", fields, from}, route, "", true, "");
+  const QueuedRequest request = to_queue({"POST", "/", fields, from}, route, "", true, "k", "");
   EXPECT_EQ(request.headers, (std::vector<Header>{{"Host", "api"}, {"Idempotency-Key", "k"}}));
 }
 

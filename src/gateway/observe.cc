@@ -1,0 +1,317 @@
+#include "gateway/observe.h"
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+
+#include "gateway/caller.h"
+#include "gateway/operation.h"
+#include "gateway/proxy.h"
+#include "gateway/request_key.h"
+
+namespace semel {
+namespace asio = boost::asio;
+using asio::awaitable;
+
+namespace {
+
+// Kept apart from what is enforced: an answer that was never meant to be replayed is not, when the
+// route is switched to enforce.
+constexpr std::string_view kObservedPrefix = "\tobserved\t";
+// How a record says that its outcome is not known. It does not become unknown, since nobody has to
+// resolve what was only looked at.
+constexpr std::string_view kUnknownReason = "observed: no answer";
+
+Observed in_flight(const RouteConfig& route) {
+  switch (route.in_progress) {
+    case InProgress::conflict:
+      return Observed::conflict;
+    case InProgress::wait:
+      return Observed::waited;
+    case InProgress::accept:
+      return Observed::accepted;
+  }
+  return Observed::conflict;
+}
+
+std::string joined(const std::vector<std::string>& names) {
+  std::string out;
+  for (const std::string& name : names) out += (out.empty() ? "" : ", ") + name;
+  return out;
+}
+
+}  // namespace
+
+Observation::Observation(const ClientRequest& request, std::size_t route)
+    : worker_(request.worker),
+      gateway_(request.gateway()),
+      settings_(request.settings),
+      route_(request.route(route)),
+      metrics_(request.metrics(route)),
+      target_(request.target),
+      method_(request.message.method()),
+      held_bytes_(gateway_.buffered_bytes, 0) {
+  for (const net::Field& field : request.message.fields()) {
+    headers_.push_back({std::string(field.name), std::string(field.value)});
+  }
+  find_key_and_tenant(request);
+}
+
+Observation::~Observation() {
+  if (entered_) gateway_.observed.leave(*entered_);
+}
+
+void Observation::find_key_and_tenant(const ClientRequest& request) {
+  FoundKey found = key_from_headers(route_.key, request.message);
+  if (auto* bad = std::get_if<found_key::Bad>(&found)) {
+    decided_ = Observed::key_invalid;
+    why_ = std::move(bad->why);
+    return;
+  }
+  if (auto* key = std::get_if<found_key::Key>(&found)) key_ = std::move(key->key);
+  if (!key_ && route_.key.from == KeySource::header) {
+    decided_ = Observed::key_missing;
+    return;
+  }
+  std::optional<Caller> caller = find_caller(request);
+  if (!caller) {
+    credential_ = credential_of(request.message);
+    if (!credential_) decided_ = Observed::tenant_unknown;
+  } else if (*caller) {
+    tenant_ = std::move(**caller);
+  } else {
+    decided_ = Observed::tenant_unknown;
+    why_ = std::move(caller->error().detail);
+  }
+}
+
+void Observation::request_piece(std::string_view piece) noexcept {
+  try {
+    keep(piece);
+  } catch (const std::exception&) {
+    decided_ = Observed::unseen;
+  }
+}
+
+void Observation::request_done() noexcept {
+  try {
+    request_whole_ = true;
+    if (!decided_) compare();
+  } catch (const std::exception&) {
+    decided_ = Observed::unseen;
+  }
+}
+
+void Observation::keep(std::string_view piece) {
+  if (decided_) return;
+  held_bytes_.recount(body_.size() + piece.size());
+  if (body_.size() + piece.size() > route_.max_request_body) {
+    decided_ = Observed::too_large;
+  } else if (held_bytes_.before() > kBufferedBytesMax) {
+    decided_ = Observed::unseen;
+    why_ = "too many request bodies are being held";
+  } else {
+    body_ += piece;
+    return;
+  }
+  body_ = {};
+  held_bytes_.recount(0);
+}
+
+void Observation::compare() {
+  recipe_ = recipe_of(route_.fingerprint, content_type(), false);
+  fingerprint_ = make_fingerprint(recipe_, view());
+  find_key_in_body();
+  if (decided_ || credential_) return;
+  const Ask asked = ask();
+  const RecordId id = make_id(asked.scope, asked.key);
+  entered_ = id;
+  switch (gateway_.observed.enter(id, fingerprint_.digest)) {
+    case ObservedInFlight::Entered::first:
+      break;
+    case ObservedInFlight::Entered::duplicate:
+      decided_ = in_flight(route_);
+      break;
+    case ObservedInFlight::Entered::mismatch:
+      decided_ = Observed::mismatch;
+      break;
+  }
+}
+
+void Observation::find_key_in_body() {
+  if (key_) return;
+  if (route_.key.from == KeySource::fingerprint) {
+    key_ = RecordId{fingerprint_.digest}.hex();
+    return;
+  }
+  FoundKey found = key_from_body(route_.key, body_);
+  if (auto* key = std::get_if<found_key::Key>(&found)) {
+    key_ = std::move(key->key);
+  } else if (auto* bad = std::get_if<found_key::Bad>(&found)) {
+    decided_ = Observed::key_invalid;
+    why_ = std::move(bad->why);
+  } else {
+    decided_ = route_.key.required ? Observed::key_missing : Observed::passed;
+  }
+}
+
+std::string_view Observation::content_type() const {
+  for (const Header& header : headers_) {
+    if (net::iequals(header.name, "Content-Type")) return header.value;
+  }
+  return {};
+}
+
+RequestView Observation::view() const {
+  return {method_,
+          target_.path,
+          target_.query,
+          content_type(),
+          body_,
+          [this](std::string_view name) -> std::optional<std::string> {
+            std::optional<std::string> value;
+            for (const Header& header : headers_) {
+              if (!net::iequals(header.name, name)) continue;
+              value = value ? *value + ", " + header.value : header.value;
+            }
+            return value;
+          }};
+}
+
+awaitable<Fingerprint> Observation::fingerprint_under(Recipe recipe) const {
+  co_return make_fingerprint(recipe, view());
+}
+
+Ask Observation::ask() const {
+  Ask ask;
+  ask.scope = {settings_->config.name_space, tenant_,
+               std::string(kObservedPrefix) + operation_of(route_, route_.name, target_)};
+  ask.key = *key_;
+  if (settings_->config.store_keys == StoreKeys::digest) {
+    const HashKeys& hash_keys = settings_->trust.hash_keys;
+    ask.shown_key = key_digest(*key_, hash_keys.empty() ? nullptr : &hash_keys.front());
+  }
+  ask.policy = route_.policy;
+  ask.policy.unknown = UnknownPolicy::retry;  // what a crash leaves behind is nobody's to resolve
+  ask.recipe = recipe_;
+  ask.fingerprint = fingerprint_;
+  ask.fingerprint_under = [this](Recipe recipe) { return fingerprint_under(std::move(recipe)); };
+  return ask;
+}
+
+void Observation::answered(const net::Response& response) {
+  status_ = response.status();
+  said_ = response.field("Idempotency-Outcome").value_or("");
+}
+
+void Observation::conclude(std::shared_ptr<Observation> observation) {
+  if (!observation->request_whole_ && !observation->decided_) {
+    observation->decided_ = Observed::unseen;
+    observation->why_ = "the request did not arrive whole";
+  }
+  if (observation->decided_) {
+    observation->report(*observation->decided_, observation->why_);
+    return;
+  }
+  auto run = [](std::shared_ptr<Observation> self) -> awaitable<void> {
+    try {
+      co_await self->record();
+    } catch (const std::exception& error) {
+      log_event(LogLevel::error, "observation failed", {{"why", error.what()}});
+    }
+  };
+  asio::co_spawn(observation->worker_.context(), run(observation), asio::detached);
+}
+
+awaitable<void> Observation::record() {
+  if (credential_) {
+    Introspected found = co_await introspect(worker_, settings_, *std::move(credential_));
+    auto* tenant = std::get_if<introspected::Tenant>(&found);
+    if (!tenant) {
+      report(Observed::tenant_unknown);
+      co_return;
+    }
+    tenant_ = std::move(tenant->name);
+  }
+  Admission admission = co_await gateway_.engine.admit(ask());
+  std::string detail;
+  const Observed result = would(admission, detail);
+  report(result, detail);
+  if (auto* execute = std::get_if<admission::Execute>(&admission)) {
+    Outcome ended = outcome(execute->claim.record.attempt);
+    co_await gateway_.engine.finish(std::move(execute->claim), std::move(ended));
+  }
+}
+
+// Its status alone: nobody is going to be given this answer again.
+Outcome Observation::outcome(std::uint32_t attempt) const {
+  Outcome outcome;
+  outcome.kind = OutcomeKind::unknown;
+  if (answer_whole_) {
+    outcome.kind = route_.outcomes.classify(status_, attempt, said_);
+    outcome.answer.status = status_;
+    outcome.answer.body_note = BodyNote::omitted;
+    outcome.reason = "status " + std::to_string(status_);
+  } else if (not_delivered_) {
+    outcome.kind = OutcomeKind::retry;
+    outcome.reason = "not delivered";
+  }
+  if (outcome.kind == OutcomeKind::unknown) {
+    outcome.kind = OutcomeKind::final;
+    outcome.reason = kUnknownReason;
+    outcome.answer.status = status_ ? status_ : 502;
+  }
+  return outcome;
+}
+
+Observed Observation::would(const Admission& admission, std::string& detail) const {
+  if (const auto* replay = std::get_if<admission::Replay>(&admission)) {
+    if (replay->record.reason != kUnknownReason || route_.policy.unknown == UnknownPolicy::fail) {
+      return Observed::replayed;
+    }
+    return route_.policy.unknown == UnknownPolicy::retry ? Observed::executed : Observed::unknown;
+  }
+  if (const auto* mismatch = std::get_if<admission::Mismatch>(&admission)) {
+    detail = "differs in " + joined(mismatch->differs);
+    return Observed::mismatch;
+  }
+  if (const auto* unavailable = std::get_if<StoreUnavailable>(&admission)) {
+    detail = unavailable->why;
+    return route_.store_down == StoreDown::pass ? Observed::passed : Observed::store_unavailable;
+  }
+  if (std::holds_alternative<admission::Execute>(admission)) return Observed::executed;
+  if (std::holds_alternative<admission::Busy>(admission)) {
+    return in_flight(route_);
+  }
+  if (std::holds_alternative<admission::OutcomeUnknown>(admission)) return Observed::unknown;
+  return Observed::expired;
+}
+
+void Observation::report(Observed would, std::string_view detail) {
+  metrics_.observed(would);
+  // What would have changed nothing is not worth a line.
+  const bool same = would == Observed::executed || would == Observed::passed;
+  const LogLevel level = same ? LogLevel::debug : LogLevel::info;
+  if (!logs(level)) return;
+  std::string record;
+  if (entered_) record = entered_->hex().substr(0, 16);
+  log_event(level, "observed",
+            {{"route", route_.name},
+             {"would", to_string(would)},
+             {"record", record},
+             {"answered", status_ ? std::to_string(status_) : std::string()},
+             {"why", detail}});
+}
+
+awaitable<void> observe(ClientRequest& request, std::size_t route) {
+  if (!co_await take_place(request, route)) co_return;
+  std::shared_ptr<Observation> observation;
+  try {
+    observation = std::make_shared<Observation>(request, route);
+  } catch (const std::exception& error) {
+    log_event(LogLevel::error, "observation failed", {{"why", error.what()}});
+  }
+  co_await proxy(request, route, observation.get());
+  if (observation) Observation::conclude(std::move(observation));
+}
+
+}  // namespace semel

@@ -1,0 +1,85 @@
+#pragma once
+
+#include <boost/asio/awaitable.hpp>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "gateway/introspect.h"
+#include "gateway/observed.h"
+#include "gateway/reply.h"
+#include "semel/engine.h"
+
+// `mode: observe`: the request is proxied as if its key were not there, and what an enforcing route
+// would have done is counted and logged afterwards.
+//
+// The promise: nothing in here holds up, changes or refuses a request, whatever the key, the tenant
+// or the store are like. If it is broken, trying Semel out is an outage.
+namespace semel {
+
+// One request that is watched on its way through the proxy, which tells it what passes. Bounded: a
+// body larger than an enforcing route takes is not kept. On the worker's thread.
+class Observation : public std::enable_shared_from_this<Observation> {
+ public:
+  Observation(const ClientRequest& request, std::size_t route);
+  ~Observation();
+  Observation(const Observation&) = delete;
+  Observation& operator=(const Observation&) = delete;
+
+  void request_piece(std::string_view piece) noexcept;
+  // The whole body has passed.
+  void request_done() noexcept;
+  // The answer's head has come.
+  void answered(const net::Response& response);
+  // The answer has passed whole.
+  void answer_done() { answer_whole_ = true; }
+  // The request never reached the upstream.
+  void not_delivered() { not_delivered_ = true; }
+
+  // Nothing more will pass: reports and records, in the background.
+  static void conclude(std::shared_ptr<Observation> observation);
+
+ private:
+  void find_key_and_tenant(const ClientRequest& request);
+  void keep(std::string_view piece);
+  void compare();
+  void find_key_in_body();
+  std::string_view content_type() const;
+  RequestView view() const;
+  boost::asio::awaitable<Fingerprint> fingerprint_under(Recipe recipe) const;
+  Ask ask() const;
+  Outcome outcome(std::uint32_t attempt) const;
+  boost::asio::awaitable<void> record();
+  Observed would(const Admission& admission, std::string& differs) const;
+  void report(Observed would, std::string_view detail = {});
+
+  Worker& worker_;
+  Gateway& gateway_;
+  const SettingsPtr settings_;
+  const RouteConfig& route_;
+  RouteMetrics& metrics_;
+  Target target_;
+  std::string method_;
+  std::vector<Header> headers_;
+  std::optional<Observed> decided_;  // before the store was asked
+  std::string why_;
+  std::optional<std::string> key_;
+  std::string tenant_;
+  std::optional<Credential> credential_;  // where the tenant has to be asked for: afterwards
+  std::string body_;
+  Counted held_bytes_;
+  bool request_whole_ = false;
+  Recipe recipe_;
+  Fingerprint fingerprint_;
+  std::optional<RecordId> entered_;
+  int status_ = 0;
+  std::string said_;  // the executor's Idempotency-Outcome
+  bool answer_whole_ = false;
+  bool not_delivered_ = false;
+};
+
+boost::asio::awaitable<void> observe(ClientRequest& request, std::size_t route);
+
+}  // namespace semel
