@@ -143,7 +143,6 @@ def test_a_file_that_is_no_configuration(config, text):
 
 @pytest.mark.parametrize("line", [
     "api: {listen: '127.0.0.1:0'}",
-    "hash_key_file: k",
 ])
 def test_a_later_feature_at_the_top_is_not_in_this_version(config, line):
     check_bad(config(line + "\n" + GOOD), line.split(":")[0], "not in this version")
@@ -151,7 +150,6 @@ def test_a_later_feature_at_the_top_is_not_in_this_version(config, line):
 
 @pytest.mark.parametrize("line", [
     "completes: executor", "webhook: {provider: stripe, secrets: [s]}",
-    "limits: {live_keys: 10}",
 ])
 def test_a_later_feature_of_a_route_is_not_in_this_version(config, line):
     check_bad(config(GOOD + f"    {line}\n"), line.split(":")[0], "not in this version")
