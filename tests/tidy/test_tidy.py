@@ -70,3 +70,17 @@ def test_documents_link_to_what_exists():
             if "://" not in target and not (page.parent / target).exists():
                 bad.append(f"{page.relative_to(ROOT)}: {target}")
     assert not bad
+
+
+def test_every_trap_has_the_tests_it_names():
+    text = "\n".join(path.read_text() for path in (ROOT / "tests").rglob("*")
+                     if path.suffix in (".py", ".cc"))
+    named = re.findall(r"`((?:test_\w+)|(?:[A-Z]\w+\.\w+))`", (ROOT / "docs/traps.md").read_text())
+    missing = []
+    for name in named:
+        suite, dot, test = name.partition(".")
+        found = (re.search(rf"^TEST(_[FP])?\({suite}, {test}\)", text, re.M) if dot
+                 else re.search(rf"^def {name}\(", text, re.M))
+        if not found:
+            missing.append(name)
+    assert len(named) > 40 and not missing
