@@ -82,7 +82,8 @@ awaitable<void> Admin::accept() {
 }
 
 awaitable<void> Admin::serve(tcp::socket socket) {
-  const Counted connected(connections_);
+  const auto connections = connections_;
+  const Counted connected(*connections);
   if (connected.before() >= kConnectionsMax) co_return;
   net::Connection client(std::move(socket), deadlines_);
   bool keep_alive = true;

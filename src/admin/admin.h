@@ -40,7 +40,9 @@ class Admin {
   net::Deadlines& deadlines_;
   AdminAccess access_;
   KeysApi keys_;
-  std::atomic<std::size_t> connections_ = 0;
+  // Counted by connections that may outlive this object: they go with the server's loop.
+  const std::shared_ptr<std::atomic<std::size_t>> connections_ =
+      std::make_shared<std::atomic<std::size_t>>(0);
   boost::asio::ip::tcp::acceptor acceptor_;
   HostPort listening_;
 };

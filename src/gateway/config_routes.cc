@@ -67,6 +67,11 @@ void check_route(const Field& route, const std::optional<Field>& defaults,
     route.at("probe").error(
         "required with unknown: probe, like {url: \"http://127.0.0.1:3000/outcomes?key={key}\"}");
   }
+  if (probes && config.forward_key == ForwardKey::none &&
+      config.probe.url.target.contains("{key}")) {
+    route.at("probe").error(
+        "asks by {key}, which the executor never sees with forward_key: none; use {record}");
+  }
   if (!probes && is_given("probe")) {
     route.at("probe").warn("has no effect without unknown: probe");
   }

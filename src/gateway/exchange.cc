@@ -285,9 +285,8 @@ awaitable<Fingerprint> Exchange::fingerprint_under(Recipe recipe) const {
   if (recipe.hash_key_id.empty()) co_return plain;
   const HashKey* key = find_hash_key(request_.settings->trust.hash_keys, recipe.hash_key_id);
   if (key) co_return keyed_fingerprint(plain, *key);
-  log_event(LogLevel::error, "a record was made with a hash key that is missing",
-            {{"route", route_.name}, {"hash_key", recipe.hash_key_id}});
-  co_return Fingerprint{};
+  throw std::runtime_error("a record was made with a hash key that is missing: " +
+                           recipe.hash_key_id);
 }
 
 awaitable<FoundKey> Exchange::find_key_in_body() const {
@@ -399,7 +398,7 @@ awaitable<Admission> Exchange::admit_once() {
   try {
     co_return co_await gateway_.engine.admit(ask());
   } catch (const std::runtime_error& error) {
-    // The body could not be read back for a record made under another recipe. Nothing was claimed.
+    // Nothing can be told about a record made under another recipe. Nothing was claimed.
     co_return StoreUnavailable{.why = error.what(), .unreadable = true};
   }
 }

@@ -34,16 +34,17 @@ std::vector<std::string> former_operations(const RouteConfig& route, const Targe
   return operations;
 }
 
-std::optional<std::size_t> find_route(const Config& config, const Record& record) {
+std::vector<std::size_t> find_routes(const Config& config, const Record& record) {
   const std::string name = record.operation.substr(0, record.operation.find('\t'));
+  std::vector<std::size_t> routes;
   for (std::size_t i = 0; i < config.routes.size(); ++i) {
     const RouteConfig& route = config.routes[i];
     if (name.empty() ? route.scope == ScopeKind::tenant
                      : route.name == name || std::ranges::count(route.aliases, name) > 0) {
-      return i;
+      routes.push_back(i);
     }
   }
-  return std::nullopt;
+  return routes;
 }
 
 Recipe recipe_of(const FingerprintConfig& config, std::string_view content_type, bool has_digest) {

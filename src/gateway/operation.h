@@ -23,8 +23,8 @@ std::vector<std::string> former_operations(const RouteConfig& route, const Targe
 const RouteConfig& named_now(const RouteConfig& route, const Settings& begun, const Settings& now);
 
 // The route whose operation a record is, by its present name or an old one; with `scope: tenant`,
-// where no name is kept, the first of that scope. nullopt: it is no longer configured.
-std::optional<std::size_t> find_route(const Config& config, const Record& record);
+// where no name is kept, all of that scope. Empty: it is no longer configured.
+std::vector<std::size_t> find_routes(const Config& config, const Record& record);
 
 // `has_digest`: the request carries a Content-Digest that the route may go by.
 Recipe recipe_of(const FingerprintConfig& config, std::string_view content_type, bool has_digest);

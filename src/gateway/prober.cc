@@ -5,10 +5,13 @@
 #include <boost/asio/detached.hpp>
 #include <charconv>
 
+#include "gateway/forward_key.h"
 #include "gateway/headers.h"
 #include "gateway/probe_url.h"
 #include "gateway/subrequest.h"
+#include "semel/derive.h"
 #include "semel/key.h"
+#include "semel/scope.h"
 
 namespace semel {
 namespace asio = boost::asio;
@@ -52,13 +55,19 @@ std::optional<Outcome> outcome_said(const RouteConfig& route, SubAnswer& said) {
   if (word == "retry") return Outcome{OutcomeKind::retry, {}, "probed: it has not run"};
   const auto status = status_in(said.header("Semel-Status").value_or(""));
   if (word != "final" || !status) return std::nullopt;
-  std::erase_if(said.headers, [](const Header& header) {
-    return net::iequals(header.name, "Idempotency-Outcome") ||
-           net::iequals(header.name, "Semel-Status");
-  });
+  // What concerned its own connection would break the framing of every replay.
+  std::vector<net::Field> fields;
+  for (const Header& header : said.headers) fields.push_back({header.name, header.value});
+  const HopByHop hop_by_hop(fields);
+  std::vector<Header> headers;
+  for (const Header& header : said.headers) {
+    const bool is_answers = !hop_by_hop.contains(header.name) && !is_ours(header.name, true) &&
+                            !net::iequals(header.name, "Semel-Status");
+    if (is_answers) headers.push_back(header);
+  }
   Outcome outcome{OutcomeKind::final, {}, "probed: status " + std::to_string(*status)};
   outcome.answer.status = *status;
-  outcome.answer.headers = kept_headers(said.headers, route);
+  outcome.answer.headers = kept_headers(headers, route);
   outcome.answer.body = std::move(said.body);
   return outcome;
 }
@@ -140,13 +149,17 @@ awaitable<bool> Prober::settle(Worker& worker, SettingsPtr settings, std::size_t
                                Record record, std::string key) {
   const RouteConfig& route = settings->config.routes[route_index];
   const std::string attempt = std::to_string(record.attempt);
+  if (route.forward_key == ForwardKey::derived) key = derive(record.id, kForwardLabel);
   SubRequest request;
   request.target = fill_probe_target(route.probe.url.target,
                                      {key, record.id.hex(), attempt, record.token.hex()});
-  request.headers = {{"Idempotency-Key", quoted_key(key)},
-                     {"Semel-Record", record.id.hex()},
+  request.headers = {{"Semel-Record", record.id.hex()},
                      {"Semel-Attempt", attempt},
                      {"Semel-Token", record.token.hex()}};
+  // By the name that the executor knows it under, if any.
+  if (route.forward_key != ForwardKey::none) {
+    request.headers.push_back({"Idempotency-Key", quoted_key(key)});
+  }
   request.answer_bytes_max = route.max_stored_body;
   auto said = co_await subrequest(worker, route.probe.url, std::move(request), route.probe.timeout);
   const std::string short_id = record.id.hex().substr(0, 16);
@@ -175,20 +188,21 @@ awaitable<void> Prober::ask_in_background(Worker& worker, RecordId id) {
     forget(id);
     co_return;
   }
-  if (settings->config.store_keys == StoreKeys::digest) {
-    forget(id);  // only a request with the key knows what to ask about
+  std::string key = (*found)->key;
+  const Scope scope{settings->config.name_space, (*found)->tenant, (*found)->operation};
+  if (make_id(scope, key) != id) {
+    forget(id);  // it keeps a digest: only a request with the key knows what to ask about
     co_return;
   }
-  std::string key = (*found)->key;
   co_await ask(worker, settings, *route, std::move(**found), std::move(key));
 }
 
 // What was unknown before this process began.
-awaitable<void> Prober::note_stored(Worker& worker) {
+awaitable<bool> Prober::note_stored(Worker& worker) {
   std::optional<RecordId> after;
   do {
     auto page = co_await gateway_.store.scan(after, kScanPage);
-    if (!page) co_return;
+    if (!page) co_return false;
     for (const Record& record : page->records) {
       if (record.state == State::unknown && route_of(worker.settings()->config, record)) {
         note(record.id, gateway_.clock.now());
@@ -196,6 +210,7 @@ awaitable<void> Prober::note_stored(Worker& worker) {
     }
     after = page->next;
   } while (after);
+  co_return true;
 }
 
 awaitable<void> Prober::run(Worker& worker) {
@@ -207,7 +222,7 @@ awaitable<void> Prober::run(Worker& worker) {
       forget_all();
       continue;
     }
-    if (!std::exchange(noted, true)) co_await note_stored(worker);
+    if (!noted) noted = co_await note_stored(worker);
     for (const RecordId& id : due(gateway_.clock.now())) {
       asio::co_spawn(worker.context(), ask_in_background(worker, id), asio::detached);
     }

@@ -47,7 +47,7 @@ class Prober {
   void forget(const RecordId& id);
   void forget_all();
   std::vector<RecordId> due(Time now);
-  boost::asio::awaitable<void> note_stored(Worker& worker);
+  boost::asio::awaitable<bool> note_stored(Worker& worker);
   boost::asio::awaitable<void> ask_in_background(Worker& worker, RecordId id);
   boost::asio::awaitable<bool> settle(Worker& worker, SettingsPtr settings, std::size_t route,
                                       Record record, std::string key);

@@ -138,10 +138,10 @@ awaitable<void> serve_client(Worker& worker, asio::ip::tcp::socket socket) {
   socket.set_option(asio::ip::tcp::no_delay(true), error);
   const auto peer = socket.remote_endpoint(error);
   if (error) co_return;
-  const SettingsPtr settings = worker.settings();
-  const auto& tls = settings->trust.server;
-  const Forwarded from{peer.address().to_string(), settings->trusted.contains(peer.address()),
-                       tls != nullptr};
+  SettingsPtr settings = worker.settings();
+  const auto tls = settings->trust.server;
+  Forwarded from{peer.address().to_string(), settings->trusted.contains(peer.address()),
+                 tls != nullptr};
   net::Connection client(std::move(socket), worker.deadlines());
   const bool has_place = connected.before() < settings->config.limits.connections;
   if (tls) {
@@ -167,6 +167,10 @@ awaitable<void> serve_client(Worker& worker, asio::ip::tcp::socket socket) {
   for (;;) {
     client.set_deadline(patience);
     if (!co_await client.wait_readable()) break;
+    if (settings != worker.settings()) {  // who is trusted may have changed
+      settings = worker.settings();
+      from.from_trusted_proxy = settings->trusted.contains(peer.address());
+    }
     if (!co_await serve_request(worker, client, from)) {
       co_await client.close_gently();
       break;

@@ -158,6 +158,9 @@ class StatusLook {
         co_return;
       }
       if (is_pending(**found) && time_left() > Duration{0}) {
+        // Many may wait for one record; none of them needs to hold its request.
+        (*found)->request = {};
+        (*found)->sealed = {};
         co_await wait_for_news(**found);
         continue;
       }
@@ -194,10 +197,17 @@ class StatusLook {
       co_await send_problem(request_, problem, nullptr);
       co_return;
     }
-    const auto route = find_route(request_.settings->config, record);
-    if (route && record.state == State::completed) {
-      Viewing viewing{record.id, tenant_};
-      if (!co_await may_see(request_, *route, std::move(viewing))) co_return;
+    if (record.state == State::completed) {
+      // Of several routes that it may have come by, each has a say.
+      const std::vector<std::size_t> routes = find_routes(request_.settings->config, record);
+      if (routes.empty()) {
+        co_await not_found(request_);
+        co_return;
+      }
+      for (const std::size_t route : routes) {
+        Viewing viewing{record.id, tenant_};
+        if (!co_await may_see(request_, route, std::move(viewing))) co_return;
+      }
     }
     const Answer answer = status_answer(200, record, gateway_.clock.now());
     co_await send_answer(request_, answer, {});

@@ -90,6 +90,14 @@ void TenantLimits::leave(const std::string& who) {
   if (found != shard.tenants.end() && found->second.executing > 0) --found->second.executing;
 }
 
+void TenantLimits::count_live(bool on) {
+  if (counts_live_.exchange(on) || !on) return;
+  for (Shard& shard : shards_) {
+    const std::lock_guard lock(shard.mutex);
+    for (auto& [who, tenant] : shard.tenants) tenant.live = 0;
+  }
+}
+
 void TenantLimits::live_changed(const Record& record, int by) {
   const std::string key = who(record.tenant, record.operation);
   Shard& shard = shard_of(key);

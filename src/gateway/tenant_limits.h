@@ -52,7 +52,8 @@ class TenantLimits {
   Verdict begin(const std::string& who, const RouteLimits& limits, bool is_new, Time now);
 
   // Whether live keys are counted: only then does every change of a record come by here.
-  void count_live(bool on) { counts_live_ = on; }
+  // Switched on again it begins anew: what went meanwhile was not seen.
+  void count_live(bool on);
   // A record came or went. `by` is 1 or -1.
   void live_changed(const Record& record, int by);
   bool counts_live() const { return counts_live_; }

@@ -7,6 +7,7 @@ from http_client import TIMEOUT
 from probe_service import ProbeService
 from semel_harness import (STORES, Background, assert_problem, assert_replay, eventually, new_key,
                            scaled)
+from upstream_control import field
 
 BODY = {"amount": 100}
 TARGET = "/outcomes/{record}?key={key}&attempt={attempt}&token={token}"
@@ -191,3 +192,37 @@ def test_no_more_than_a_bounded_number_is_asked_at_once(start_gateway, service, 
         assert_problem(post.result(), 409, "outcome-unknown")
     assert service.count() == 32
     assert all(upstream.effects(key) == 1 for key in keys)
+
+
+def test_a_probes_own_framing_is_no_part_of_the_answer(start_gateway, upstream, raw_upstream, key):
+    """An answer that came in chunks, over a connection of its own, replays whole on any other."""
+    executor = raw_upstream(lambda peer, _: peer.read_head() and peer.send(
+        b"HTTP/1.1 200 OK\r\nIdempotency-Outcome: final\r\nSemel-Status: 201\r\n"
+        b"Transfer-Encoding: chunked\r\nConnection: close, X-Hop\r\nX-Hop: 1\r\nX-Kept: 2\r\n"
+        b"Idempotency-Replayed: false\r\nKeep-Alive: 1\r\n\r\n3\r\none\r\n0\r\n\r\n"))
+    route = {"name": "charges", "path": "/charges", "unknown": "probe",
+             "probe": {"url": executor.url + "/{record}"}}
+    gateway = start_gateway(route)
+    lose_answer(gateway, key)
+    with gateway.connect() as connection:
+        for _ in range(2):
+            answer = connection.request("POST", "/charges", json=BODY, key=key)
+            assert answer.status == 201 and answer.body == b"one" and answer.replayed
+            assert answer.header("Content-Length") == "3" and answer.header("X-Kept") == "2"
+            for name in ("Transfer-Encoding", "X-Hop", "Keep-Alive"):
+                assert answer.header(name) is None
+    assert upstream.effects(key) == 1
+
+
+def test_the_executor_is_asked_by_the_name_it_knows(start_gateway, service, upstream):
+    gateway = start_gateway(
+        probe_route(service, forward_key="derived"),
+        {"name": "none", "path": "/none", "unknown": "probe", "forward_key": "none",
+         "probe": {"url": service.url + "/{record}"}})
+    service.says_final(200, b"")
+    gateway.post("/charges", json=BODY, key=new_key(), test="close=reset")
+    told = field(upstream.last(), "Idempotency-Key").strip('"')
+    asked = service.asked.get(timeout=TIMEOUT)
+    assert asked["query"]["key"] == told == asked["headers"]["Idempotency-Key"].strip('"')
+    gateway.post("/none", json=BODY, key=new_key(), test="close=reset")
+    assert "Idempotency-Key" not in service.asked.get(timeout=TIMEOUT)["headers"]

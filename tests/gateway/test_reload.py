@@ -82,6 +82,19 @@ def test_the_tenant_source_changes_with_the_reload(gateway, upstream, key):
     assert upstream.effects(key) == 1
 
 
+def test_a_proxy_that_is_trusted_no_longer_names_no_tenant(start_gateway, upstream, key):
+    """Not on the connections that it has open, either."""
+    gateway = start_gateway(route(upstream), tenant={"from": "header", "name": "X-Tenant"},
+                            trusted_proxies=["127.0.0.1"])
+    tenant = {"X-Tenant": "acme"}
+    with gateway.connect() as connection:
+        assert connection.request("POST", "/charges", json=BODY, key=key,
+                                  headers=tenant).status == 200
+        assert gateway.reload(trusted_proxies=[])
+        answer = connection.request("POST", "/charges", json=BODY, key=key, headers=tenant)
+        assert_problem(answer, 401, "tenant-unknown")
+
+
 def test_limits_change_with_the_reload(gateway, upstream):
     body = b"x" * 2000
     assert gateway.post("/charges", body, key=new_key()).status == 200

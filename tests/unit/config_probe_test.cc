@@ -42,6 +42,12 @@ TEST(ConfigProbe, RefusesUrlsThatCannotAsk) {
   refused("http://svc/{{key}}", "a brace without its other half");
 }
 
+TEST(ConfigProbe, AKeyThatTheExecutorNeverSeesIsNoQuestion) {
+  EXPECT_THAT(errors_of(with_route(
+                  "unknown: probe, forward_key: none, probe: {url: 'http://svc/{key}/{record}'}")),
+              ElementsAre(HasSubstr("the executor never sees with forward_key: none")));
+}
+
 TEST(ConfigProbe, ValuesAreEscapedWhereverTheyStand) {
   EXPECT_EQ(fill_probe_target("/o/{record}/{attempt}?k={key}&t={token}#",
                               {"a b/ü?&=%", "00ff", "2", "ab"}),
