@@ -64,6 +64,8 @@ void MultipartDigest::update(std::string_view piece) {
   if (state_ == State::malformed || state_ == State::epilogue) return;
   pending_.append(piece);
   consume();
+  pending_.erase(0, consumed_);
+  consumed_ = 0;
   if (state_ == State::malformed || state_ == State::epilogue) pending_ = {};
 }
 
@@ -94,13 +96,14 @@ void MultipartDigest::consume() {
 }
 
 bool MultipartDigest::find_delimiter() {
-  const std::size_t found = pending_.find(delimiter_);
-  const bool is_there = found != std::string::npos;
+  const std::string_view text = rest();
+  const std::size_t found = text.find(delimiter_);
+  const bool is_there = found != std::string_view::npos;
   // The end of what is here may be the beginning of a delimiter.
   const std::size_t before =
-      is_there ? found : pending_.size() - std::min(pending_.size(), delimiter_.size() - 1);
-  if (state_ == State::body) part_->update(std::string_view(pending_).substr(0, before));
-  pending_.erase(0, is_there ? before + delimiter_.size() : before);
+      is_there ? found : text.size() - std::min(text.size(), delimiter_.size() - 1);
+  if (state_ == State::body) part_->update(text.substr(0, before));
+  consumed_ += is_there ? before + delimiter_.size() : before;
   if (!is_there) return false;
   if (state_ == State::body) end_part();
   state_ = State::after_delimiter;
@@ -108,42 +111,44 @@ bool MultipartDigest::find_delimiter() {
 }
 
 bool MultipartDigest::end_delimiter_line() {
-  if (pending_.size() < 2) return false;
-  if (pending_.starts_with("--")) {
+  const std::string_view text = rest();
+  if (text.size() < 2) return false;
+  if (text.starts_with("--")) {
     state_ = State::epilogue;
     return true;
   }
-  const std::size_t padding = pending_.find_first_not_of(" \t");
-  const std::size_t end = std::min(padding, pending_.size());
+  const std::size_t padding = text.find_first_not_of(" \t");
+  const std::size_t end = std::min(padding, text.size());
   if (end > kPaddingBytesMax) {
     state_ = State::malformed;
     return true;
   }
-  if (pending_.size() - end < kLineEnd.size()) return false;
-  if (std::string_view(pending_).substr(end, kLineEnd.size()) != kLineEnd) {
+  if (text.size() - end < kLineEnd.size()) return false;
+  if (text.substr(end, kLineEnd.size()) != kLineEnd) {
     state_ = State::malformed;
     return true;
   }
   // The line's end stays: a head without fields ends with it.
-  pending_.erase(0, end);
+  consumed_ += end;
   state_ = State::head;
   return true;
 }
 
 bool MultipartDigest::read_head() {
-  const std::size_t end = pending_.find(kHeadEnd);
-  if (std::min(end, pending_.size()) > kPartHeadBytesMax) {
+  const std::string_view text = rest();
+  const std::size_t end = text.substr(0, kPartHeadBytesMax + kHeadEnd.size()).find(kHeadEnd);
+  if (std::min(end, text.size()) > kPartHeadBytesMax) {
     state_ = State::malformed;
     return true;
   }
-  if (end == std::string::npos) return false;
-  std::string_view head = std::string_view(pending_).substr(0, end);
+  if (end == std::string_view::npos) return false;
+  std::string_view head = text.substr(0, end);
   if (!head.empty()) head.remove_prefix(kLineEnd.size());
   if (!begin_part(head)) {
     state_ = State::malformed;
     return true;
   }
-  pending_.erase(0, end + kHeadEnd.size());
+  consumed_ += end + kHeadEnd.size();
   state_ = State::body;
   return true;
 }

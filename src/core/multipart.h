@@ -41,6 +41,7 @@ class MultipartDigest {
  private:
   enum class State { preamble, after_delimiter, head, body, epilogue, malformed };
 
+  std::string_view rest() const { return std::string_view(pending_).substr(consumed_); }
   void consume();
   // False: more bytes are needed.
   bool find_delimiter();
@@ -52,7 +53,8 @@ class MultipartDigest {
   bool form_data_;
   std::string delimiter_;  // CRLF "--" boundary
   State state_ = State::preamble;
-  std::string pending_;  // not consumed yet
+  std::string pending_;       // what has come since the last update began, and what was left then
+  std::size_t consumed_ = 0;  // of it
   Sha256 whole_;
   std::optional<Sha256> part_;
   std::size_t parts_ = 0;

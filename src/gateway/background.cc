@@ -4,6 +4,7 @@
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
+#include <boost/asio/post.hpp>
 
 #include "gateway/execution.h"
 #include "gateway/queued_request.h"
@@ -95,7 +96,8 @@ awaitable<void> Background::run(Worker& worker, Item item) {
     std::lock_guard lock(mutex_);
     --running_;
   }
-  pump();
+  // Not from here: where nothing awaits, one would begin inside the other.
+  asio::post(worker.context(), [this] { pump(); });
 }
 
 awaitable<void> Background::execute(Worker& worker, QueuedWork work) {

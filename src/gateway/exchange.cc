@@ -26,6 +26,9 @@ using asio::awaitable;
 namespace {
 
 constexpr std::size_t kWeakKeyBytes = 16;
+// What is queued lies in memory so many times until it is durable: encoded, in the claim, in the
+// record, in the store's batch.
+constexpr std::size_t kQueuedCopies = 4;
 constexpr auto kLookAgainAfter = std::chrono::milliseconds(100);
 
 bool is_keyed_method(const RouteConfig& route, std::string_view method) {
@@ -120,6 +123,12 @@ awaitable<bool> Exchange::find_preference() {
                      .detail =
                          "Too much work is waiting to be done. Nothing was queued. Retry with "
                          "the same key."});
+    co_return false;
+  }
+  held_bytes_.recount(body_->memory_bytes() + kQueuedCopies * body_->size());
+  if (held_bytes_.before() > kBufferedBytesMax) {
+    co_await refuse({.code = Code::overloaded,
+                     .detail = "Too many request bodies are being held. Retry with the same key."});
     co_return false;
   }
   auto body = co_await body_->read(0, kQueuedBodyBytesMax);

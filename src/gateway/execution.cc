@@ -220,16 +220,21 @@ awaitable<void> Execution::stream() {
   const std::vector<Header> headers = client_headers(response, true);
   Outcome outcome = outcome_of(route_, claim_, response, headers, {});
   const bool begun = co_await gateway_.engine.begin_stream(claim_, response.status());
-  AnswerKeeper keeper(gateway_.store, route_, claim_.record, outcome.kind != OutcomeKind::retry,
-                      response.body_length());
+  const bool is_stored =
+      outcome.kind == OutcomeKind::final ||
+      (outcome.kind == OutcomeKind::unknown && route_.policy.unknown == UnknownPolicy::fail);
+  AnswerKeeper keeper(gateway_.store, route_, claim_.record, is_stored, response.body_length());
   AnswerStream answer_stream(gateway_, route_, *call_, begun ? client_ : nullptr, &keeper);
   const AnswerStream::End end = co_await answer_stream.run(headers, echo(key_));
   if (end == AnswerStream::End::cut) {
     co_await keeper.discard();
-    outcome.answer.body_note = BodyNote::omitted;  // never a part of it as if it were the whole
-    outcome.kind = OutcomeKind::unknown;
-    outcome.reason = "the answer was cut off";
-    co_await gateway_.engine.finish(claim_, std::move(outcome));
+    // Never a part of it as if it were the whole: who waited for it is told that it broke.
+    const Problem problem{.code = Code::upstream_unreachable,
+                          .detail =
+                              "The service's answer was cut off, so it may have taken effect. "
+                              "Retry with the same key only."};
+    Outcome cut{OutcomeKind::unknown, to_answer(problem, route_.errors), "the answer was cut off"};
+    co_await gateway_.engine.finish(claim_, std::move(cut));
     if (client_) cut_off(*client_);
     co_return;
   }

@@ -33,7 +33,10 @@ awaitable<UpstreamCall::SendResult> UpstreamCall::send(const std::string& head,
     connection_->set_deadline(route_.upstream_timeout);
     std::size_t sent_bytes = 0;
     const Written written = co_await write_request(head, body, sent_bytes);
-    if (written == Written::all) co_return Sent{};
+    if (written == Written::all) {
+      sent_whole_ = true;
+      co_return Sent{};
+    }
     if (sent_bytes > 0) {
       co_return MaybeDelivered{written == Written::late ? "the request was not taken in time"
                                : written == Written::unreadable
@@ -107,7 +110,8 @@ awaitable<net::IoResult<std::string_view>> UpstreamCall::next_piece() {
 }
 
 void UpstreamCall::give_back() {
-  if (response_ && response_->is_done() && response_->keep_alive()) {
+  // After an early answer the executor would take the next request for the rest of this one.
+  if (sent_whole_ && response_ && response_->is_done() && response_->keep_alive()) {
     picked_.pool.give_back(std::move(connection_));
   }
 }

@@ -63,6 +63,7 @@ class UpstreamCall {
   Worker::Picked picked_;
   std::unique_ptr<net::Connection> connection_;
   std::optional<net::Response> response_;
+  bool sent_whole_ = false;
   bool head_done_ = false;
   std::string body_;
 };

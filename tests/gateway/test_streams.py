@@ -6,7 +6,7 @@ import threading
 import pytest
 
 from http_client import TIMEOUT, ConnectionEnded, chunks, request_bytes
-from semel_harness import assert_problem, assert_replay, eventually
+from semel_harness import Background, assert_problem, assert_replay, eventually
 
 BODY = {"prompt": "once"}
 LIMIT = 64 * 1024
@@ -52,6 +52,23 @@ def test_a_cut_stream_is_cut_for_the_client_and_unknown(gateway, upstream, key):
     unknown = eventually(lambda: (a := gateway.post("/events", json=BODY, key=key)).json()["code"]
                          != "in-progress" and a)
     assert_problem(unknown, 409, "outcome-unknown")
+    assert upstream.arrived(key) == 1
+
+
+def test_who_waits_for_a_stream_that_is_cut_is_told_so(start_gateway, upstream, key):
+    """Not that it ended well, with nothing in it."""
+    gateway = start_gateway({"path": "/events", "in_progress": "wait", "wait_timeout": "60s"})
+    connection, answer = begin(gateway, upstream, key, "sse=3; gates=e; cut=2")
+    with connection:
+        answer.read_until(b"event 1")
+        waiter = Background(gateway.post, "/events", json=BODY, key=key)
+        eventually(lambda: gateway.metrics()["semel_waiting"] == 1)
+        for gate in ("e2", "e3", "e-end"):
+            upstream.open_gate(gate)
+        with pytest.raises(ConnectionEnded):
+            answer.finish()
+    problem = assert_problem(waiter.result(), 502, "upstream-unreachable")
+    assert problem["new_key_safe"] is False
     assert upstream.arrived(key) == 1
 
 

@@ -141,6 +141,25 @@ def test_an_early_answer_to_a_keyed_request_whose_rest_is_never_read(start_gatew
     assert early.accepted == 1
 
 
+def test_after_an_early_answer_nobody_else_gets_the_connection(start_gateway, raw_upstream):
+    """The executor still waits for the rest of the first body, and would take another's request for
+    it."""
+    done = threading.Event()
+
+    def serve(peer, number):
+        peer.read_head() if number == 1 else peer.read_request()
+        peer.answer(b"first" if number == 1 else b"second", status=201)
+        if number == 1:
+            done.wait(TIMEOUT)
+    early = raw_upstream(serve)
+    gateway = start_gateway({"path": "/*", "upstream": early.url, "max_request_body": "32MiB",
+                             "upstream_timeout": scaled(1000)}, workers=1)
+    assert gateway.post("/upload", b"x" * (24 << 20), key=new_key()).body == b"first"
+    assert gateway.post("/upload", b"small", key=new_key()).body == b"second"
+    done.set()
+    assert early.accepted == 2
+
+
 def test_an_early_answer_to_a_keyed_request_is_its_answer(start_gateway, raw_upstream, key):
     def serve(peer, number):
         peer.read_head()
