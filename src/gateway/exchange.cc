@@ -10,6 +10,7 @@
 #include "gateway/body_pace.h"
 #include "gateway/caller.h"
 #include "gateway/execution.h"
+#include "gateway/limit_problem.h"
 #include "gateway/operation.h"
 #include "gateway/prefer.h"
 #include "gateway/prober.h"
@@ -423,26 +424,12 @@ bool Exchange::has_room(bool is_new) {
 }
 
 awaitable<void> Exchange::no_room() {
-  const bool overloaded = limited_.exceeded == TenantLimits::Limit::in_flight;
   request_.metrics(route_index_).limited(static_cast<std::size_t>(limited_.exceeded) - 1);
   count(RequestResult::refused);
-  Problem problem{.code = overloaded ? Code::overloaded : Code::too_many_keys,
-                  .detail =
-                      "Too many of your requests are being executed here. Nothing was "
-                      "executed; retry with the same key.",
-                  .new_key_safe = !overloaded};
-  if (limited_.exceeded == TenantLimits::Limit::new_keys) {
-    problem.detail =
-        "You use new keys faster than this operation allows. Nothing was executed; "
-        "retry with the same key.";
-  } else if (limited_.exceeded == TenantLimits::Limit::live_keys) {
-    problem.detail =
-        "You have as many keys as this operation allows; old ones expire. Nothing was "
-        "executed; retry with the same key.";
-  }
   const auto wait = std::chrono::ceil<std::chrono::seconds>(limited_.retry_after);
   std::vector<Header> extra = echo(*key_);
   extra.push_back({"Retry-After", std::to_string(std::max<std::int64_t>(1, wait.count()))});
+  const Problem problem = limit_problem(limited_.exceeded);
   co_await send_problem(request_, problem, &route_, extra);
 }
 

@@ -90,7 +90,7 @@ def test_a_proxy_that_is_trusted_no_longer_names_no_tenant(start_gateway, upstre
     with gateway.connect() as connection:
         assert connection.request("POST", "/charges", json=BODY, key=key,
                                   headers=tenant).status == 200
-        assert gateway.reload(trusted_proxies=[])
+        assert gateway.reload(trusted_proxies=["10.0.0.1"])
         answer = connection.request("POST", "/charges", json=BODY, key=key, headers=tenant)
         assert_problem(answer, 401, "tenant-unknown")
 
