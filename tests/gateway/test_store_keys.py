@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from semel_harness import Gateway, assert_problem, assert_replay, new_key
+from semel_harness import Gateway, assert_problem, assert_replay, eventually, new_key
 from upstream_control import field
 
 BODY = {"amount": 100}
@@ -95,7 +95,7 @@ def test_a_record_whose_hash_key_is_missing_is_never_executed(start_gateway, ups
     problem = assert_problem(gateway.post("/charges", json=BODY, key=key), 503, "store-unavailable")
     assert problem["new_key_safe"] is False
     assert upstream.effects(key) == 1
-    assert "hash key that is missing: old" in gateway.stderr()
+    eventually(lambda: "hash key that is missing: old" in gateway.stderr())
 
 
 @pytest.mark.parametrize("text, mode, said", [
