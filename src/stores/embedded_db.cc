@@ -105,6 +105,9 @@ StoreResult<std::vector<Record>> EmbeddedDb::sweep(Time now, std::size_t limit) 
   const std::unique_ptr<rocksdb::Iterator> entries(db_->NewIterator(options, index()));
 
   std::vector<Record> records;
+  // A record that cannot be read must not keep the others from their turn; it is an error only
+  // where there is nothing else.
+  std::optional<StoreUnavailable> damaged;
   std::size_t bytes = 0;
   Time earliest = kNever;
   const auto from = index_key(Index::due, floor, RecordId{});
@@ -117,7 +120,10 @@ StoreResult<std::vector<Record>> EmbeddedDb::sweep(Time now, std::size_t limit) 
     if (!stored) return std::unexpected(unreadable(entry->id, stored.error().ToString()));
     if (!*stored) return std::unexpected(unreadable(entry->id, "it is due, but not there"));
     auto record = decode_stored(entry->id, **stored);
-    if (!record) return std::unexpected(std::move(record).error());
+    if (!record) {
+      damaged = std::move(record).error();
+      continue;
+    }
     bytes += (*stored)->encoding.size();
     records.push_back(*std::move(record));
   }
@@ -125,6 +131,7 @@ StoreResult<std::vector<Record>> EmbeddedDb::sweep(Time now, std::size_t limit) 
     return std::unexpected(StoreUnavailable{entries->status().ToString()});
   }
   due_floor_.end(earliest);
+  if (damaged && records.empty()) return std::unexpected(*std::move(damaged));
   return records;
 }
 
@@ -138,6 +145,7 @@ StoreResult<ScanPage> EmbeddedDb::scan(const std::optional<RecordId>& after,
     entries->SeekToFirst();
   }
   ScanPage page;
+  std::optional<StoreUnavailable> damaged;  // passed over, as by the sweeper
   std::size_t bytes = 0;
   for (; entries->Valid() && page.records.size() < limit && bytes < kPageBytesMax;
        entries->Next()) {
@@ -146,13 +154,17 @@ StoreResult<ScanPage> EmbeddedDb::scan(const std::optional<RecordId>& after,
     const auto stored = parse_stored(entries->value().ToStringView());
     if (!stored) return std::unexpected(unreadable(*id, "the value has no head"));
     auto record = decode_stored(*id, *stored);
-    if (!record) return std::unexpected(std::move(record).error());
+    if (!record) {
+      damaged = std::move(record).error();
+      continue;
+    }
     bytes += stored->encoding.size();
     page.records.push_back(*std::move(record));
   }
   if (!entries->status().ok()) {
     return std::unexpected(StoreUnavailable{entries->status().ToString()});
   }
+  if (damaged && page.records.empty()) return std::unexpected(*std::move(damaged));
   if (entries->Valid() && !page.records.empty()) page.next = page.records.back().id;
   return page;
 }

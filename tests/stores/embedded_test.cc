@@ -150,6 +150,20 @@ TEST_F(EmbeddedTest, ADamagedRecordIsAnErrorThatNamesIt) {
   EXPECT_THAT(run(store->sweep(kNever, 10)).error().why, HasSubstr(id.hex()));
 }
 
+TEST_F(EmbeddedTest, ADamagedRecordDoesNotKeepTheOthersFromTheirTurn) {
+  {
+    const auto store = open_or_throw(options_);
+    for (const std::uint64_t n : {1, 2, 3}) apply(*store, id_of(n), 0, claim_of(id_of(n)));
+  }
+  RawDatabase(options_.path).flip_last_bit(id_of(2));
+  const auto store = open_or_throw(options_);
+  EXPECT_EQ(run(store->sweep(kNever, 10))->size(), 2);
+  const auto page = run(store->scan(std::nullopt, 10));
+  EXPECT_EQ(page->records.size(), 2);
+  EXPECT_FALSE(page->next);
+  EXPECT_THAT(run(store->read(id_of(2))).error().why, HasSubstr(id_of(2).hex()));
+}
+
 TEST_F(EmbeddedTest, LargeRecordsMakeShortPages) {
   const auto store = open_or_throw(options_);
   for (std::uint64_t n = 0; n < 6; ++n) {
