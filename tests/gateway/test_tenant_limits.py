@@ -4,7 +4,8 @@ retries, replays or conflicts is never told that it has too many keys."""
 import pytest
 
 from http_client import request_bytes
-from semel_harness import (assert_problem, assert_replay, eventually, let_pass, new_key)
+from semel_harness import (TIME_SCALE, assert_problem, assert_replay, eventually, let_pass, new_key,
+                           scaled)
 
 BODY = {"amount": 100}
 TENANTS = {"tenant": {"from": "header", "name": "X-Tenant"}, "trusted_proxies": ["127.0.0.1"]}
@@ -86,7 +87,7 @@ def test_a_retry_after_a_release_is_no_new_key(start_gateway, upstream):
 
 def test_live_keys_are_counted_over_a_restart_and_come_free_when_they_expire(start_gateway,
                                                                              upstream):
-    gateway = start_gateway({"name": "charges", "path": "/charges", "ttl": "3s",
+    gateway = start_gateway({"name": "charges", "path": "/charges", "ttl": scaled(4000),
                              "limits": {"live_keys": 2}}, **TENANTS)
     for _ in range(2):
         assert gateway.post("/charges", json=BODY, key=new_key(), **by("a")).status == 200
@@ -95,7 +96,7 @@ def test_live_keys_are_counted_over_a_restart_and_come_free_when_they_expire(sta
     assert gateway.post("/charges", json=BODY, key=new_key(), **by("b")).status == 200
     gateway.restart()
     # The scan at the start runs beside the first requests.
-    let_pass(0.3)
+    let_pass(0.3 * TIME_SCALE)
     assert gateway.post("/charges", json=BODY, key=new_key(), **by("a")).status == 429
     assert gateway.metrics()["semel_limited_total{limit=live_keys,route=charges}"] == 1
     eventually(lambda: gateway.post("/charges", json=BODY, key=new_key(), **by("a")).status == 200)
