@@ -146,6 +146,25 @@ def test_the_status_of_a_completed_operation_is_asked_about(start_gateway, autho
     assert upstream.effects(key) == 1
 
 
+def test_the_status_is_asked_about_whatever_route_it_came_by(start_gateway, authority, upstream,
+                                                             key):
+    """With one key space for all routes the record does not say which; each that asks is heard.
+    Where the route is gone, there is nobody to ask, and nothing is shown."""
+    shared = {"scope": "tenant", "in_progress": "accept", "upstream": upstream.url}
+    routes = [{"name": "open", "path": "/open", **shared},
+              {"name": "long", "path": "/long", "reauthorize": authority.url, **shared}]
+    gateway = start_gateway(*routes, tenant={"from": "authorization"})
+    accepted = gateway.post("/long", json=BODY, key=key,
+                            headers={**headers(), "Prefer": "respond-async"})
+    location = accepted.header("Location")
+    authority.status, authority.body = 403, b"no"
+    seen = gateway.get(location + "?wait=20s", headers=headers())
+    assert (seen.status, seen.body) == (403, b"no")
+    assert gateway.reload(routes=[{"path": "/other", "upstream": upstream.url}])
+    assert gateway.get(location, headers=headers()).status == 404
+    assert upstream.effects(key) == 1
+
+
 def test_another_tenant_is_not_asked_about(gateway, authority, upstream, key):
     """It has a record of its own, so there is nothing of the other's to see."""
     post(gateway, "/pay", key)
