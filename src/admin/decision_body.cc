@@ -1,9 +1,8 @@
 #include "admin/decision_body.h"
 
-#include <openssl/evp.h>
-
 #include <boost/json/parse.hpp>
 
+#include "core/base64.h"
 #include "gateway/config_values.h"
 #include "gateway/headers.h"
 
@@ -78,16 +77,9 @@ Wrong read_headers(const json::value& value, std::vector<Header>& out) {
 Wrong read_base64(const json::value& value, std::string& out) {
   std::string text;
   if (auto wrong = read_text("answer.body_base64", value, text)) return wrong;
-  const std::size_t padding = text.size() - std::min(text.find('='), text.size());
-  const auto* in = reinterpret_cast<const unsigned char*>(text.data());
-  out.resize(text.size() / 4 * 3 + 1);
-  auto* bytes = reinterpret_cast<unsigned char*>(out.data());
-  const int size = EVP_DecodeBlock(bytes, in, static_cast<int>(text.size()));
-  if (text.size() % 4 != 0 || padding > 2 || size < 0 ||
-      text.find_first_of(" \r\n\t") != text.npos) {
-    return "answer.body_base64: is not base64";
-  }
-  out.resize(static_cast<std::size_t>(size) - padding);
+  auto bytes = decode_base64(text);
+  if (!bytes) return "answer.body_base64: is not base64";
+  out = *std::move(bytes);
   return std::nullopt;
 }
 

@@ -1,5 +1,4 @@
 #include <fmt/format.h>
-#include <openssl/evp.h>
 
 #include <boost/json.hpp>
 #include <cstdio>
@@ -13,6 +12,7 @@
 #include "cli/admin_client.h"
 #include "cli/commands.h"
 #include "cli/keys_print.h"
+#include "core/base64.h"
 
 namespace semel::cli {
 namespace {
@@ -159,15 +159,6 @@ std::optional<std::string> read_body(const std::string& file) {
   return text.str();
 }
 
-std::string base64(const std::string& bytes) {
-  std::string out(4 * ((bytes.size() + 2) / 3) + 1, '\0');
-  const int size = EVP_EncodeBlock(reinterpret_cast<unsigned char*>(out.data()),
-                                   reinterpret_cast<const unsigned char*>(bytes.data()),
-                                   static_cast<int>(bytes.size()));
-  out.resize(static_cast<std::size_t>(size));
-  return out;
-}
-
 // The answer that the command line gives; what is wrong with it is said by the gateway, but for
 // what cannot be sent at all.
 std::expected<json::object, std::string> answer_of(const KeysOptions& options) {
@@ -184,7 +175,7 @@ std::expected<json::object, std::string> answer_of(const KeysOptions& options) {
   if (!options.body.empty()) {
     const auto body = read_body(options.body);
     if (!body) return std::unexpected("--body: " + options.body + " cannot be read");
-    answer["body_base64"] = base64(*body);
+    answer["body_base64"] = encode_base64(*body);
   }
   return answer;
 }

@@ -4,10 +4,15 @@
 #include <string>
 #include <string_view>
 
+// RFC 4648, strictly: every value has exactly one spelling. nullopt: anything else.
 namespace semel {
 
-// RFC 4648 base64 with its padding, strictly. nullopt: anything else.
+// base64 with its padding.
 std::optional<std::string> decode_base64(std::string_view text);
 std::string encode_base64(std::string_view bytes);
+
+// base64url without padding.
+std::optional<std::string> decode_base64url(std::string_view text);
+std::string encode_base64url(std::string_view bytes);
 
 }  // namespace semel

@@ -2,7 +2,7 @@
 
 #include <zlib.h>
 
-#include <cstring>
+#include "core/byte_reader.h"
 
 namespace semel {
 namespace {
@@ -84,68 +84,6 @@ class Writer {
   std::string out_;
 };
 
-// Reads never pass the end: the first short read marks the whole record bad.
-class Reader {
- public:
-  explicit Reader(std::string_view in) : in_(in) {}
-
-  std::uint8_t u8() { return static_cast<std::uint8_t>(fixed(1)); }
-  std::uint64_t fixed(int bytes) {
-    if (!has(static_cast<std::size_t>(bytes))) return 0;
-    std::uint64_t value = 0;
-    for (int i = 0; i < bytes; ++i) {
-      value |= static_cast<std::uint64_t>(static_cast<std::uint8_t>(in_[i])) << (8 * i);
-    }
-    in_.remove_prefix(static_cast<std::size_t>(bytes));
-    return value;
-  }
-  std::uint64_t varint() {
-    std::uint64_t value = 0;
-    for (int shift = 0; shift < 64; shift += 7) {
-      const std::uint8_t byte = u8();
-      value |= static_cast<std::uint64_t>(byte & 0x7f) << shift;
-      if (!(byte & 0x80)) return value;
-    }
-    ok_ = false;
-    return 0;
-  }
-  std::string text() {
-    const std::uint64_t size = varint();
-    if (!has(size)) return {};
-    std::string value(in_.substr(0, size));
-    in_.remove_prefix(size);
-    return value;
-  }
-  Time time() { return Time(Duration(static_cast<std::int64_t>(fixed(8)))); }
-  Duration duration() { return Duration(static_cast<std::int64_t>(fixed(8))); }
-  template <std::size_t N>
-  void raw(std::array<std::uint8_t, N>& bytes) {
-    if (!has(N)) return;
-    std::memcpy(bytes.data(), in_.data(), N);
-    in_.remove_prefix(N);
-  }
-  // A count of things of at least one byte each, so that a bad count cannot ask for much memory.
-  std::size_t count() {
-    const std::uint64_t value = varint();
-    return has(value) ? value : 0;
-  }
-  std::vector<std::string> texts() {
-    std::vector<std::string> values(count());
-    for (auto& value : values) value = text();
-    return values;
-  }
-  bool finished() const { return ok_ && in_.empty(); }
-
- private:
-  bool has(std::uint64_t bytes) {
-    if (!ok_ || in_.size() < bytes) ok_ = false;
-    return ok_;
-  }
-
-  std::string_view in_;
-  bool ok_ = true;
-};
-
 template <typename Enum>
 bool in_range(Enum value, Enum first, Enum last) {
   return value >= first && value <= last;
@@ -161,7 +99,7 @@ void write_answer(Writer& out, const Answer& answer) {
   out.text(answer.body);
 }
 
-void read_answer(Reader& in, Answer& answer) {
+void read_answer(ByteReader& in, Answer& answer) {
   answer.status = static_cast<int>(in.varint());
   answer.headers.resize(in.count());
   for (auto& header : answer.headers) {
@@ -232,11 +170,11 @@ std::expected<Record, std::string> decode(std::string_view bytes) {
   }
   if (bytes.size() < 1 + kChecksumBytes) return std::unexpected("record cut short");
   const std::string_view body = bytes.substr(0, bytes.size() - kChecksumBytes);
-  if (Reader(bytes.substr(body.size())).fixed(kChecksumBytes) != checksum(body)) {
+  if (ByteReader(bytes.substr(body.size())).fixed(kChecksumBytes) != checksum(body)) {
     return std::unexpected("record checksum does not match");
   }
 
-  Reader in(body.substr(1));
+  ByteReader in(body.substr(1));
   Record r;
   r.state = static_cast<State>(in.u8());
   r.result = static_cast<Result>(in.u8());
@@ -316,7 +254,7 @@ std::string encode_content(const Record& record) {
 }
 
 bool decode_content(std::string_view bytes, Record& record) {
-  Reader in(bytes);
+  ByteReader in(bytes);
   read_answer(in, record.answer);
   record.request = in.text();
   return in.finished();

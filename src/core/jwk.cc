@@ -11,7 +11,7 @@
 #include <array>
 #include <utility>
 
-#include "core/base64url.h"
+#include "core/base64.h"
 
 namespace semel {
 namespace {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "core/base64url.h"
+#include "core/base64.h"
 
 namespace semel {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <cstring>
 
-#include "core/base64url.h"
+#include "core/base64.h"
 #include "core/sha256.h"
 
 namespace semel {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/byte_reader.h"
 #include "core/varint.h"
 
 namespace semel {
@@ -13,46 +14,6 @@ enum Flag : std::uint8_t {
   kFromTrustedProxy = 1,
   kKeyInHeader = 2,
   kTls = 4,
-};
-
-// Reads never pass the end: the first short read marks the whole bad.
-class Reader {
- public:
-  explicit Reader(std::string_view in) : in_(in) {}
-
-  std::uint8_t u8() {
-    if (in_.empty()) {
-      ok_ = false;
-      return 0;
-    }
-    const auto byte = static_cast<std::uint8_t>(in_.front());
-    in_.remove_prefix(1);
-    return byte;
-  }
-  std::uint64_t varint() {
-    std::uint64_t value = 0;
-    for (int shift = 0; shift < 64 && ok_; shift += 7) {
-      const std::uint8_t byte = u8();
-      value |= static_cast<std::uint64_t>(byte & 0x7f) << shift;
-      if (!(byte & 0x80)) return value;
-    }
-    ok_ = false;
-    return 0;
-  }
-  std::string text() {
-    const std::uint64_t size = varint();
-    if (size > in_.size()) ok_ = false;
-    if (!ok_) return {};
-    std::string value(in_.substr(0, size));
-    in_.remove_prefix(size);
-    return value;
-  }
-  bool ok() const { return ok_; }
-  bool at_end() const { return in_.empty(); }
-
- private:
-  std::string_view in_;
-  bool ok_ = true;
 };
 
 }  // namespace
@@ -98,7 +59,7 @@ std::string encode(const QueuedRequest& request) {
 }
 
 std::optional<QueuedRequest> decode_queued_request(std::string_view bytes) {
-  Reader in(bytes);
+  ByteReader in(bytes);
   if (in.u8() != kFormat) return std::nullopt;
   QueuedRequest request;
   const std::uint8_t flags = in.u8();
@@ -110,12 +71,13 @@ std::optional<QueuedRequest> decode_queued_request(std::string_view bytes) {
   request.target = in.text();
   request.forwarded.peer_address = in.text();
   request.key = in.text();
-  for (std::uint64_t left = in.varint(); left > 0 && in.ok(); --left) {
-    std::string name = in.text();
-    request.headers.push_back({std::move(name), in.text()});
+  request.headers.resize(in.count());
+  for (Header& header : request.headers) {
+    header.name = in.text();
+    header.value = in.text();
   }
   request.body = in.text();
-  if (!in.ok() || !in.at_end()) return std::nullopt;
+  if (!in.finished()) return std::nullopt;
   return request;
 }
 

@@ -2,7 +2,6 @@
 #include <gtest/gtest.h>
 
 #include "core/base64.h"
-#include "core/base64url.h"
 #include "gateway/handle.h"
 #include "gateway/prefer.h"
 #include "gateway/queued_request.h"
