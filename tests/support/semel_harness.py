@@ -255,6 +255,8 @@ class Gateway:
             return False
         except (ConnectionRefusedError, ConnectionResetError):
             return True
+        except TimeoutError:  # it was closing just then; whoever asks, asks again
+            return False
 
     def metrics(self):
         """Every sample: its name with its labels sorted, as "name{a=1,b=2}", to its value."""
