@@ -28,6 +28,12 @@ struct Applied {
 struct Conflict {
   std::optional<Record> current;
 };
+// Somebody holds the record in an open transaction of their own; nothing was written. This is what
+// was committed last: nullopt, if it is a record that they are about to make. It may be at the
+// expected version.
+struct Busy {
+  std::optional<Record> current;
+};
 // It may have been written or not, or may be written yet. Confirm by swapping again.
 struct Unknown {
   std::string why;
@@ -37,8 +43,8 @@ struct TooLarge {
   std::size_t record_bytes_max = 0;
 };
 }  // namespace swap
-using SwapResult =
-    std::variant<swap::Applied, swap::Conflict, StoreUnavailable, swap::Unknown, swap::TooLarge>;
+using SwapResult = std::variant<swap::Applied, swap::Conflict, StoreUnavailable, swap::Unknown,
+                                swap::TooLarge, swap::Busy>;
 
 template <typename T>
 using StoreResult = std::expected<T, StoreUnavailable>;
@@ -65,6 +71,7 @@ struct ScanPage {
 struct StoreStats {
   std::uint64_t unknown_records = 0;
   std::optional<Time> oldest_unknown;  // when it became unknown
+  std::uint64_t removed_records = 0;   // expired ones that the store has removed by itself
 };
 
 // A compare-and-swap map from record id to record. It knows nothing of states, leases or tokens
@@ -108,6 +115,16 @@ class Store {
   virtual boost::asio::awaitable<StoreResult<void>> drop_chunks(RecordId, Token) {
     co_return StoreResult<void>{};
   }
+
+  // Holds the caller until the claim under `token` may have ended, in whatever process it runs, or
+  // until `timeout` has passed. A hint: look at the record. False, at once: this store cannot tell.
+  virtual boost::asio::awaitable<bool> ended(RecordId, Token, Duration /*timeout*/) {
+    co_return false;
+  }
+
+  // The time by the store's own clock, where it has one, which then decides about leases in all
+  // processes; never ahead of it. nullopt: it has none, or has not been reached yet.
+  virtual std::optional<Time> now() const { return std::nullopt; }
 
   virtual StoreFeatures features() const = 0;
   // Cheap enough for every scrape of the metrics.

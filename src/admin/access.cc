@@ -44,7 +44,7 @@ std::expected<AdminTokens, std::string> open_tokens(const Config& config, TokenS
     if (!tokens) return std::unexpected("admin.tokens_file " + tokens.error());
     return tokens;
   }
-  if (config.store.kind == StoreKind::memory) return AdminTokens{};
+  if (config.store.kind != StoreKind::embedded) return AdminTokens{};
   return AdminTokens::load_or_make(generated_tokens_file(config.store.path), random);
 }
 

@@ -50,7 +50,7 @@ asio::awaitable<Response> exchange(std::string host, std::string port, Request r
 // The token that a gateway with this configuration takes, if it can be read.
 std::optional<std::string> configured_token(const Config& config) {
   const bool generated = config.admin.tokens_file.empty();
-  if (generated && config.store.kind == StoreKind::memory) return std::nullopt;
+  if (generated && config.store.kind != StoreKind::embedded) return std::nullopt;
   auto token = token_to_send(generated ? generated_tokens_file(config.store.path)
                                        : config.admin.tokens_file);
   if (!token) return std::nullopt;

@@ -15,6 +15,7 @@ int main(int argc, char** argv) {
   add_demo(app, run);
   add_config(app, run);
   add_keys(app, run);
+  add_schema(app, run);
   add_version(app, run);
   try {
     app.parse(argc, argv);

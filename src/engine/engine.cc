@@ -52,6 +52,20 @@ Admission to_admission(const Verdict& verdict, Record record, const Policy& poli
   return std::visit(ToAdmission{record, policy}, verdict);
 }
 
+constexpr const char* kHeld = "the record is held by an open transaction";
+
+// What is known of a record that somebody else is about to make.
+Record not_committed_yet(const RecordId& id, const event::Claim& claim, Time now) {
+  Record record;
+  record.id = id;
+  record.attempt = 1;
+  record.created_at = record.updated_at = now;
+  record.tenant = claim.scope.tenant;
+  record.operation = claim.scope.operation;
+  record.key = claim.shown_key;
+  return record;
+}
+
 bool same_but_version(std::optional<Record> found, const std::optional<Record>& written) {
   if (found && written) found->version = written->version;
   return found == written;
@@ -127,15 +141,23 @@ awaitable<Engine::Impl::Applied> Engine::Impl::apply(RecordId id, std::optional<
         known = std::move(conflict->current);
         break;
       }
+      auto* busy = std::get_if<swap::Busy>(&result);
+      if (busy && !unsure && busy->current && busy->current->version != expected) {
+        known = std::move(busy->current);
+        break;
+      }
+      // Its holder decides about it, and is not waited for where nobody waits for the result.
+      if (busy && std::holds_alternative<event::Sweep>(event)) co_return Unavailable{{kHeld}};
       if (auto* too_large = std::get_if<swap::TooLarge>(&result)) co_return *too_large;
       if (auto* unavailable = std::get_if<StoreUnavailable>(&result)) {
         observer.store_failed("swap", unavailable->why);
         if (!unsure) co_return Unavailable{std::move(*unavailable)};
-      } else {
-        observer.store_failed("swap, fate unknown", std::get<swap::Unknown>(result).why);
+      } else if (auto* unknown = std::get_if<swap::Unknown>(&result)) {
+        observer.store_failed("swap, fate unknown", unknown->why);
         unsure = true;
       }
       if (clock.now() >= give_up) {
+        if (!unsure) co_return Unavailable{{kHeld}};
         co_return Unavailable{{"the fate of a write could not be confirmed"}, true};
       }
       co_await clock.sleep(backoff.next());
@@ -291,6 +313,15 @@ awaitable<std::optional<Admission>> Engine::Impl::admit_known(event::Claim claim
       } else if (auto* unknown = std::get_if<swap::Unknown>(&result)) {
         observer.store_failed("claim, fate unknown", unknown->why);
         unsure = true;
+      } else if (auto* busy = std::get_if<swap::Busy>(&result)) {
+        if (!unsure && busy->current && busy->current->version != expected) {
+          known = std::move(busy->current);
+          break;
+        }
+        if (!unsure) {
+          if (!busy->current) busy->current = not_committed_yet(id, claim, now);
+          co_return admission::Busy{std::move(*busy->current)};
+        }
       } else {
         co_return StoreUnavailable{"the record is larger than the store takes"};
       }

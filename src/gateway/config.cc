@@ -12,6 +12,7 @@
 #include "gateway/config_paths.h"
 #include "gateway/config_reader.h"
 #include "gateway/config_routes.h"
+#include "gateway/config_store.h"
 #include "gateway/config_tenant.h"
 #include "gateway/config_tls.h"
 #include "gateway/config_tree.h"
@@ -26,7 +27,6 @@ using std::chrono::seconds;
 
 constexpr std::size_t kWorkersMax = 256;
 constexpr std::size_t kNamespaceLengthMax = 64;
-constexpr std::size_t kFilePathLengthMax = 4096;
 constexpr std::size_t kConnectionsMax = 1'000'000;
 constexpr std::size_t kRoutesMax = 2000;
 
@@ -91,44 +91,6 @@ constexpr std::array kAdminKeys = std::to_array<Key<FileDraft>>({
      }},
 });
 
-constexpr std::array kStoreKeys = std::to_array<Key<StoreConfig>>({
-    {"kind",
-     [](const Field& f, StoreConfig& out) {
-       read_choice(f,
-                   {{"embedded", StoreKind::embedded},
-                    {"memory", StoreKind::memory},
-                    {"postgres", kLaterChoice},
-                    {"redis", kLaterChoice},
-                    {"tiered", kLaterChoice},
-                    {"dynamodb", kLaterChoice}},
-                   out.kind);
-     }},
-    {"path", [](const Field& f, StoreConfig& out) { f.read(out.path, 1, kFilePathLengthMax); }},
-    {"durability",
-     [](const Field& f, StoreConfig& out) {
-       read_choice(f, {{"power", Durability::power}, {"crash", Durability::crash}}, out.durability);
-     }},
-    {"url", kLaterKey},
-    {"schema", kLaterKey},
-    {"connections", kLaterKey},
-    {"replicas", kLaterKey},
-    {"sentinel", kLaterKey},
-    {"cluster", kLaterKey},
-    {"durable", kLaterKey},
-    {"cache", kLaterKey},
-    {"cache_for", kLaterKey},
-});
-
-void read_store(const Field& field, FileDraft& draft) {
-  StoreConfig& store = draft.config.store;
-  read_mapping(field, kStoreKeys, store);
-  for (const std::string_view name : {"path", "durability"}) {
-    if (store.kind == StoreKind::memory && field.node().find(name) != nullptr) {
-      field.at(name).warn("has no effect with kind: memory");
-    }
-  }
-}
-
 void read_trusted_proxies(const Field& field, FileDraft& draft) {
   for (const Field& item : field.items()) {
     const std::optional<AddressRange> range = item.parsed(parse_address_range);
@@ -185,7 +147,7 @@ constexpr std::array kFileKeys = std::to_array<Key<FileDraft>>({
     {"namespace", read_namespace},
     {"admin", [](const Field& f, FileDraft& d) { read_mapping(f, kAdminKeys, d); }},
     {"api", kLaterKey},
-    {"store", read_store},
+    {"store", [](const Field& f, FileDraft& d) { read_store(f, d.config.store); }},
     {"encryption",
      [](const Field& f, FileDraft& d) {
        read_mapping(f, kEncryptionKeys, d.config.store);
@@ -312,12 +274,12 @@ void check_file(const Field& root, const FileDraft& draft, Report& report) {
         fmt::format("port {} of {} is also in listen", admin.port, admin.host));
   }
   if (!is_loopback(admin.host) && config.admin.tokens_file.empty() &&
-      config.store.kind == StoreKind::memory) {
+      config.store.kind != StoreKind::embedded) {
     root.at("admin")
         .at("tokens_file")
         .error(
             "required with an address that is not loopback: every request there needs a token, "
-            "and with kind: memory none is generated");
+            "and only with kind: embedded one is generated");
   }
 }
 

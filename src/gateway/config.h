@@ -122,6 +122,8 @@ struct ResourceConfig {
   std::string id;
 };
 enum class InProgress { conflict, wait, accept };
+// Who writes a success into the record: Semel, or the executor, in the transaction of its effect.
+enum class Completes { gateway, executor };
 enum class StoreDown { refuse, pass };
 
 // Per tenant and operation; 0: no limit.
@@ -158,6 +160,7 @@ struct RouteConfig {
   InProgress in_progress = InProgress::conflict;
   Duration wait_timeout = std::chrono::seconds(5);
   OutcomeRules outcomes = OutcomeRules::standard();
+  Completes completes = Completes::gateway;
   Policy policy;      // unknown, on_retry, lease, max_execution, ttl, tombstone, hold_for, …
   ProbeConfig probe;  // with policy.unknown: probe
   std::size_t max_request_body = 8 * 1024 * 1024;

@@ -187,9 +187,9 @@ constexpr std::array kRouteKeys = std::to_array<Key<RouteDraft>>({
                    d.config.policy.on_retry);
      }},
     {"completes",
-     [](const Field& f, RouteDraft&) {
-       bool is_gateway = true;
-       read_choice(f, {{"gateway", true}, {"executor", kLaterChoice}}, is_gateway);
+     [](const Field& f, RouteDraft& d) {
+       read_choice(f, {{"gateway", Completes::gateway}, {"executor", Completes::executor}},
+                   d.config.completes);
      }},
     {"unknown",
      [](const Field& f, RouteDraft& d) {

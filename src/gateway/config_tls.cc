@@ -7,7 +7,6 @@
 namespace semel::config_file {
 namespace {
 
-constexpr std::size_t kFilePathLengthMax = 4096;
 
 constexpr std::array kTlsKeys = std::to_array<Key<net::TlsServerFiles>>({
     {"cert",

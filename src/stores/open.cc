@@ -18,6 +18,8 @@ std::expected<std::unique_ptr<Store>, std::string> open_plain(
       options.committed = std::move(committed);
       return EmbeddedStore::open(options);
     }
+    case StoreKind::postgres:
+      return std::unexpected("kind: postgres is not in this version");
   }
   return std::unexpected("no such kind of store");
 }

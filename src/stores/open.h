@@ -11,7 +11,7 @@
 
 namespace semel {
 
-enum class StoreKind { embedded, memory };
+enum class StoreKind { embedded, memory, postgres };
 // power: what was acknowledged survives a power cut. crash: it survives the process being killed.
 enum class Durability { power, crash };
 
@@ -19,7 +19,10 @@ struct StoreConfig {
   StoreKind kind = StoreKind::embedded;
   std::string path = "./semel-data";
   Durability durability = Durability::power;
-  std::string keys_file;  // empty: nothing is encrypted
+  std::string url;               // postgres: as libpq takes it
+  std::string schema = "semel";  // postgres
+  std::size_t connections = 4;   // postgres: for records; one more listens for notifications
+  std::string keys_file;         // empty: nothing is encrypted
   bool operator==(const StoreConfig&) const = default;
 };
 

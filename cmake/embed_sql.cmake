@@ -1,0 +1,13 @@
+# Writes the migrations of sql/ into one C++ file:  cmake -DOUT=file -DSQL=folder -P embed_sql.cmake
+file(GLOB files ${SQL}/[0-9]*.sql)
+list(SORT files)
+set(text "#include \"stores/migrations.h\"\n\nnamespace semel {\n\nconst std::vector<Migration>& migrations() {\n  static const std::vector<Migration> all = {\n")
+foreach(file ${files})
+  get_filename_component(name ${file} NAME_WE)
+  string(SUBSTRING ${name} 0 3 number)
+  math(EXPR number "1${number} - 1000")
+  file(READ ${file} body)
+  string(APPEND text "      {${number}, \"${name}\", R\"~sql~(${body})~sql~\"},\n")
+endforeach()
+string(APPEND text "  };\n  return all;\n}\n\n}  // namespace semel\n")
+file(WRITE ${OUT} "${text}")

@@ -1,0 +1,153 @@
+-- The records: one narrow row a key. What decides is in columns, so that SQL can apply the rules of
+-- src/core/transition.cc too; the rest of the record is in `rest`, as src/core/codec.cc encodes it.
+-- A column wins over what `rest` says. Times are milliseconds since 1970 UTC, 2^63-1 meaning "never";
+-- docs/formats.md has the whole format.
+--
+-- Whoever writes a row gives it a version from semel.versions. Whoever inserts one holds
+-- semel.id_lock(id) as an advisory lock of its transaction, so that nobody ever waits for an
+-- insertion that is not committed yet: it is taken with pg_try_advisory_xact_lock, and "not free"
+-- means that somebody is at work under this key.
+
+CREATE SEQUENCE semel.versions AS bigint CACHE 64;
+
+CREATE TABLE semel.records (
+  id               bytea PRIMARY KEY CHECK (length(id) = 32),
+  version          bigint NOT NULL,
+  state            smallint NOT NULL CHECK (state BETWEEN 1 AND 6),
+      -- 1 queued 2 in_progress 3 completed 4 released 5 unknown 6 tombstone
+  attempt          integer NOT NULL,
+  token            bytea NOT NULL CHECK (length(token) = 16),
+  fingerprint      bytea NOT NULL,
+  lease_until      bigint NOT NULL,
+  created_at       bigint NOT NULL,
+  updated_at       bigint NOT NULL,
+  expires_at       bigint NOT NULL,
+  tombstone_until  bigint NOT NULL,
+  hold_until       bigint NOT NULL,
+  ttl              bigint NOT NULL,
+  tombstone        bigint NOT NULL,
+  hold_for         bigint NOT NULL,
+  due_at           bigint NOT NULL,
+      -- The sweeper looks no later than this. A renewed lease leaves it alone (the update then
+      -- touches no index), so that an in_progress row may be listed before its lease is over.
+  flags            smallint NOT NULL,
+      -- 1 only auth failures so far  2 ttl counts from creation  4 the body was omitted
+      -- 16 the body lies in semel.chunks
+  result           smallint NOT NULL,  -- 0 none 1 succeeded 2 failed
+  response_version text NOT NULL,
+  answer_day       integer,   -- which day of semel.answers the answer lies; null: none
+  answer_version   bigint,
+  awaited          boolean NOT NULL DEFAULT false,  -- another process waits for its end
+  tenant           text,      -- null (all three): they are not valid text, and are in `rest`
+  operation        text,
+  key              text,
+  noted            text,      -- what SQL did to it since `rest` was written: reason and history
+  rest             bytea      -- null: it was claimed by SQL
+) WITH (fillfactor = 60, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);
+
+CREATE INDEX records_due ON semel.records (due_at) WHERE due_at < 9223372036854775807;
+CREATE INDEX records_unknown ON semel.records (updated_at) WHERE state = 5;
+
+-- The answers, by the day (since 1970) on which they expire: a day that has passed is dropped whole.
+-- The days are children of this table by inheritance, not declared partitions: writing to one of
+-- those locks the parent until commit, and a drop would wait for every open transaction. A day is
+-- written and read by its own name. What expires later than any route allows lies in the parent.
+CREATE TABLE semel.answers (
+  day        integer NOT NULL,
+  id         bytea NOT NULL,
+  version    bigint NOT NULL,  -- records.answer_version: the version it was written with
+  status     integer NOT NULL,
+  headers    bytea NOT NULL,   -- "name: value" and CR LF, each
+  body       bytea NOT NULL,
+  spilled    bigint NOT NULL,  -- bytes of a body that lies in semel.chunks
+  sealed_key text NOT NULL,    -- '': status, headers and body are as they are
+  sealed     bytea NOT NULL,   -- else they are empty, and this is they
+  PRIMARY KEY (id, version)
+);
+
+-- Bodies that are too large for a row, in pieces, under the token of the attempt that made them.
+CREATE TABLE semel.chunks (
+  id     bytea NOT NULL,
+  token  bytea NOT NULL,
+  index  integer NOT NULL,
+  bytes  bytea NOT NULL,
+  put_at bigint NOT NULL,
+  PRIMARY KEY (id, token, index)
+);
+ALTER TABLE semel.chunks ALTER COLUMN bytes SET STORAGE EXTERNAL;
+CREATE INDEX chunks_put_at ON semel.chunks (put_at);
+
+CREATE FUNCTION semel.now_ms() RETURNS bigint LANGUAGE sql VOLATILE AS
+$$ SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint $$;
+
+CREATE FUNCTION semel.never() RETURNS bigint LANGUAGE sql IMMUTABLE AS
+$$ SELECT 9223372036854775807 $$;
+
+-- A time and a duration, both possibly "never".
+CREATE FUNCTION semel.after(at bigint, duration bigint) RETURNS bigint LANGUAGE sql IMMUTABLE AS
+$$ SELECT CASE WHEN at > 9223372036854775807 - greatest(duration, 0) THEN 9223372036854775807
+               ELSE at + duration END $$;
+
+CREATE FUNCTION semel.day_of(at bigint) RETURNS integer LANGUAGE sql IMMUTABLE AS
+$$ SELECT least(at / 86400000, 2147483647)::integer $$;
+
+-- A length (32 bits, little-endian) and the bytes.
+CREATE FUNCTION semel.sized(bytes bytea) RETURNS bytea LANGUAGE sql IMMUTABLE AS
+$$ SELECT set_byte(set_byte(set_byte(set_byte('\x00000000'::bytea,
+            0, length(bytes) & 255), 1, (length(bytes) >> 8) & 255),
+            2, (length(bytes) >> 16) & 255), 3, (length(bytes) >> 24) & 255) || bytes $$;
+
+-- docs/formats.md, "Record id".
+CREATE FUNCTION semel.record_id(namespace text, tenant text, operation text, key text)
+RETURNS bytea LANGUAGE sql IMMUTABLE AS
+$$ SELECT sha256(semel.sized(convert_to(namespace, 'UTF8')) || semel.sized(convert_to(tenant, 'UTF8')) ||
+                 semel.sized(convert_to(operation, 'UTF8')) || semel.sized(convert_to(key, 'UTF8'))) $$;
+
+-- The advisory lock of a record that does not exist yet.
+CREATE FUNCTION semel.id_lock(id bytea) RETURNS bigint LANGUAGE sql IMMUTABLE AS
+$$ SELECT ('x' || encode(substring(id FROM 1 FOR 8), 'hex'))::bit(64)::bigint $$;
+
+-- The table that takes answers of this day.
+CREATE FUNCTION semel.answers_of(day integer) RETURNS regclass LANGUAGE sql STABLE AS
+$$ SELECT coalesce(to_regclass('semel.answers_' || day), 'semel.answers'::regclass) $$;
+
+CREATE FUNCTION semel.put_answer(id bytea, version bigint, day integer, status integer, headers bytea,
+                                 body bytea, spilled bigint, sealed_key text, sealed bytea)
+RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  EXECUTE format('INSERT INTO %s VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)', semel.answers_of(day))
+  USING day, id, version, status, headers, body, spilled, sealed_key, sealed;
+END $$;
+
+-- Makes the tables of the coming days and drops those that have passed. Called now and then by every
+-- node. What cannot be locked at once is left for the next time.
+CREATE FUNCTION semel.keep_days() RETURNS integer LANGUAGE plpgsql AS $$
+DECLARE
+  today integer := semel.day_of(semel.now_ms());
+  wanted integer;
+  old record;
+  dropped integer := 0;
+BEGIN
+  IF NOT pg_try_advisory_xact_lock(hashtextextended('semel keep_days', 0)) THEN RETURN 0; END IF;
+  PERFORM set_config('lock_timeout', '100ms', true);
+  FOR wanted IN SELECT generate_series(today, today + 46) LOOP
+    IF to_regclass('semel.answers_' || wanted) IS NULL THEN
+      EXECUTE format('CREATE TABLE semel.answers_%s (CHECK (day = %s), PRIMARY KEY (id, version)) '
+                     'INHERITS (semel.answers)', wanted, wanted);
+    END IF;
+  END LOOP;
+  -- The day before is kept: a record may be read a moment after it expired.
+  FOR old IN
+    SELECT c.oid::regclass AS name FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
+    WHERE i.inhparent = 'semel.answers'::regclass
+      AND substring(c.relname FROM 9)::integer < today - 1
+  LOOP
+    BEGIN
+      EXECUTE format('DROP TABLE %s', old.name);
+      dropped := dropped + 1;
+    EXCEPTION WHEN lock_not_available THEN NULL;
+    END;
+  END LOOP;
+  RETURN dropped;
+END $$;
+SELECT semel.keep_days();

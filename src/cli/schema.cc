@@ -1,0 +1,90 @@
+#include "stores/schema.h"
+
+#include <cstdio>
+
+#include "cli/commands.h"
+#include "cli/load_config.h"
+
+namespace semel::cli {
+namespace {
+
+struct Where {
+  std::string config_file;
+  std::string url;
+  std::string schema = "semel";
+};
+
+// Fills in the URL and the schema from the configuration, where one was named.
+bool settle(Where& where) {
+  if (!where.config_file.empty()) {
+    const auto config = load_config(where.config_file);
+    if (!config) return false;
+    if (config->store.kind != StoreKind::postgres) {
+      std::fprintf(stderr, "semel: %s has no store of kind: postgres\n", where.config_file.c_str());
+      return false;
+    }
+    where.url = config->store.url;
+    where.schema = config->store.schema;
+  }
+  if (!is_schema_name(where.schema)) {
+    std::fprintf(
+        stderr,
+        "semel: '%s' cannot be the name of a schema: use lower-case letters, digits and _\n",
+        where.schema.c_str());
+    return false;
+  }
+  return true;
+}
+
+int apply(Where where) {
+  if (!settle(where)) return kExitUsage;
+  if (where.url.empty()) {
+    std::fputs("semel: say where: --config FILE or --url URL\n", stderr);
+    return kExitUsage;
+  }
+  const auto applied = apply_schema(where.url, where.schema);
+  if (!applied) {
+    std::fprintf(stderr, "semel: %s\n", applied.error().c_str());
+    return kExitFailed;
+  }
+  if (applied->from == applied->to) {
+    std::printf("schema %s: at version %d already\n", where.schema.c_str(), applied->to);
+  } else {
+    std::printf("schema %s: from version %d to %d\n", where.schema.c_str(), applied->from,
+                applied->to);
+  }
+  return kExitOk;
+}
+
+int print(Where where) {
+  if (!settle(where)) return kExitUsage;
+  std::fputs(print_schema(where.schema).c_str(), stdout);
+  return kExitOk;
+}
+
+void add_options(CLI::App& command, Where& where) {
+  command
+      .add_option("--config", where.config_file,
+                  "A configuration file with store: {kind: postgres}")
+      ->type_name("FILE");
+  command.add_option("--schema", where.schema, "The schema's name, without --config")
+      ->capture_default_str();
+}
+
+}  // namespace
+
+void add_schema(CLI::App& app, Run& run) {
+  CLI::App* group = app.add_subcommand("schema", "The tables and functions in PostgreSQL");
+  group->require_subcommand(1);
+  auto where = std::make_shared<Where>();
+  CLI::App* apply_it = group->add_subcommand(
+      "apply", "Bring the schema up to this program's version; safe from many nodes at once");
+  add_options(*apply_it, *where);
+  apply_it->add_option("--url", where->url, "postgresql://…, without --config")->type_name("URL");
+  apply_it->callback([&run, where] { run = [where] { return apply(*where); }; });
+  CLI::App* print_it = group->add_subcommand("print", "Print the schema as SQL");
+  add_options(*print_it, *where);
+  print_it->callback([&run, where] { run = [where] { return print(*where); }; });
+}
+
+}  // namespace semel::cli

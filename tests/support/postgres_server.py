@@ -1,0 +1,141 @@
+"""A private PostgreSQL server from Debian's package: a free port, a folder of its own, an
+unprivileged user, nothing left behind."""
+
+import os
+import pathlib
+import pwd
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+
+import psycopg2
+
+BINARIES = pathlib.Path("/usr/lib/postgresql/15/bin")
+START_SECONDS = 60
+
+# Durable where it matters to a test (kill -9 of the server is one), without more than that.
+SETTINGS = {
+    "listen_addresses": "127.0.0.1",
+    "unix_socket_directories": "",
+    "max_connections": "200",
+    "shared_buffers": "64MB",
+    "wal_level": "replica",
+    "log_min_messages": "warning",
+    "timezone": "UTC",
+}
+
+
+def unprivileged():
+    """Arguments for subprocess: PostgreSQL does not run as root."""
+    if os.geteuid() != 0:
+        return {}
+    user = pwd.getpwnam("postgres")
+    return {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []}
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+class PostgresServer:
+    """`start()` may be called again after `stop()` or `kill9()`: the data is kept until `discard()`."""
+
+    def __init__(self, **settings):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="semel-postgres-"))
+        if ids := unprivileged():
+            os.chown(self.folder, ids["user"], ids["group"])
+        self.data = self.folder / "data"
+        self.port = free_port()
+        self.settings = {**SETTINGS, **settings}
+        self.process = None
+
+    def init(self):
+        self.run("initdb", "-D", self.data, "-U", "semel", "-A", "trust", "-E", "UTF8", "--locale=C",
+                 "--no-sync")
+        return self
+
+    def run(self, program, *arguments):
+        subprocess.run([BINARIES / program, *map(str, arguments)], check=True, cwd=self.folder,
+                       stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, **unprivileged())
+
+    def start(self):
+        if not self.data.exists():
+            self.init()
+        options = [f"-c{name}={value}" for name, value in self.settings.items()]
+        with open(self.folder / "log", "ab") as log:
+            self.process = subprocess.Popen(
+                [BINARIES / "postgres", "-D", self.data, f"-p{self.port}", *options],
+                cwd=self.folder, stdin=subprocess.DEVNULL, stdout=log, stderr=log, **unprivileged())
+        deadline = time.monotonic() + START_SECONDS
+        while True:
+            try:
+                self.connect("postgres").close()
+                return self
+            except psycopg2.OperationalError:
+                assert self.process.poll() is None, self.log_tail()
+                assert time.monotonic() < deadline, self.log_tail()
+                time.sleep(0.02)  # the server says nowhere else that it takes connections
+
+    def url(self, database="semel", user="semel"):
+        return f"postgresql://{user}@127.0.0.1:{self.port}/{database}"
+
+    def connect(self, database="semel", user="semel", **options):
+        return psycopg2.connect(self.url(database, user), **options)
+
+    def execute(self, statement, *values, database="semel", user="semel"):
+        """Runs one statement by itself. The rows, if it gives any."""
+        connection = self.connect(database, user)
+        try:
+            connection.autocommit = True
+            with connection.cursor() as cursor:
+                cursor.execute(statement, values or None)
+                return cursor.fetchall() if cursor.description else None
+        finally:
+            connection.close()
+
+    def create_database(self, name):
+        self.execute(f'CREATE DATABASE "{name}"', database="postgres")
+        return self.url(name)
+
+    def log_tail(self):
+        log = self.folder / "log"
+        return "\n".join(log.read_text(errors="replace").splitlines()[-40:]) if log.exists() else ""
+
+    def _end(self, how):
+        if self.process is None:
+            return
+        self.process.send_signal(how)
+        self.process.wait()
+        self.process = None
+
+    def stop(self):
+        """Ends open connections and shuts down in order."""
+        self._end(signal.SIGINT)
+
+    def stop_immediately(self):
+        """As if it had crashed: the next start recovers."""
+        self._end(signal.SIGQUIT)
+
+    def kill9(self):
+        """Every process of it, at once."""
+        if self.process is None:
+            return
+        children = subprocess.run(["pgrep", "-P", str(self.process.pid)], capture_output=True,
+                                  text=True).stdout.split()
+        for pid in [self.process.pid, *map(int, children)]:
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+        self.process.wait()
+        self.process = None
+        (self.data / "postmaster.pid").unlink(missing_ok=True)
+
+    def discard(self):
+        self.stop_immediately()
+        shutil.rmtree(self.folder, ignore_errors=True)
