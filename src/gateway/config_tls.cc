@@ -6,8 +6,6 @@
 
 namespace semel::config_file {
 namespace {
-
-
 constexpr std::array kTlsKeys = std::to_array<Key<net::TlsServerFiles>>({
     {"cert",
      [](const Field& f, net::TlsServerFiles& out) { f.read(out.cert, 1, kFilePathLengthMax); }},
