@@ -324,7 +324,10 @@ Ask Exchange::ask() {
   ask.wants_handle = route_.in_progress == InProgress::accept;
   if (place_) ask.request = to_be_queued_;
   ask.trace = request_.message.field("traceparent").value_or("");
-  if (route_.limits.any()) ask.may_execute = [this](bool is_new) { return has_room(is_new); };
+  if (only_waits_) {
+    ask.may_execute = [](bool) { return false; };
+  } else if (route_.limits.any())
+    ask.may_execute = [this](bool is_new) { return has_room(is_new); };
   return ask;
 }
 

@@ -1,6 +1,7 @@
 // What a keyed request gets, once the engine has said what it is.
 #include <algorithm>
 
+#include "gateway/elsewhere.h"
 #include "gateway/exchange_impl.h"
 #include "gateway/limit_problem.h"
 #include "gateway/prober.h"
@@ -15,11 +16,15 @@ using asio::awaitable;
 namespace {
 
 constexpr std::size_t kWeakKeyBytes = 16;
-constexpr auto kLookAgainAfter = std::chrono::milliseconds(100);
 
 }  // namespace
 
 awaitable<void> Exchange::no_room() {
+  if (only_waits_) {
+    count(RequestResult::conflict);
+    co_await send_problem(request_, ended_without_answer(route_), &route_, echo(*key_));
+    co_return;
+  }
   request_.metrics(route_index_).limited(static_cast<std::size_t>(limited_.exceeded) - 1);
   count(RequestResult::refused);
   const auto wait = std::chrono::ceil<std::chrono::seconds>(limited_.retry_after);
@@ -129,8 +134,10 @@ awaitable<void> Exchange::busy(admission::Busy found) {
     }
     if (std::holds_alternative<waited::LookAgain>(waited)) {
       Admission again = co_await admit();
-      if (std::holds_alternative<admission::Busy>(again)) {
-        co_await gateway_.clock.sleep(kLookAgainAfter);
+      if (auto* elsewhere = std::get_if<admission::Busy>(&again)) {
+        co_await wait_elsewhere(gateway_, elsewhere->record.id, elsewhere->record.token, left);
+        only_waits_ = true;
+        again = co_await admit();
       }
       co_await answer(std::move(again));
       co_return;

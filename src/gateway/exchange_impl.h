@@ -72,6 +72,9 @@ class Exchange {
   std::optional<Background::Place> place_;  // there, if the request is to be queued
   std::string to_be_queued_;                // the request, if so
   bool probed_ = false;
+  // It has waited for an execution in another process. Whatever became of that, it does not execute
+  // now: thousands may have waited with it.
+  bool only_waits_ = false;
   std::optional<std::chrono::steady_clock::time_point> wait_until_;
 };
 

@@ -17,7 +17,7 @@ constexpr VirtualTime::Lane kWorld = 0;
 constexpr Duration kSettle = std::chrono::seconds(45);
 
 constexpr FaultRates kOutage{
-    .unavailable = 700, .lost_reply = 100, .lost_write = 100, .late_write = 50};
+    .unavailable = 700, .held = 0, .lost_reply = 100, .lost_write = 100, .late_write = 50};
 
 class World {
  public:
