@@ -21,7 +21,8 @@ constexpr FaultRates kOutage{
 
 class World {
  public:
-  World(std::uint64_t seed, Plant plant, bool traced) : lab_(seed, plant, traced) {
+  World(std::uint64_t seed, Plant plant, bool traced, testing::ModelStore& below)
+      : lab_(seed, plant, traced, below) {
     lab_.store.on_write([this](const std::optional<Record>& before, const Record* after) {
       lab_.history.wrote(before, after, lab_.time.now(), lab_.time.now() + clock_ahead_max_);
       const bool ran = before && before->state == State::in_progress;
@@ -223,7 +224,12 @@ class World {
 }  // namespace
 
 Report run_seed(std::uint64_t seed, Plant plant, bool traced) {
-  return World(seed, plant, traced).run();
+  testing::ModelStore store;
+  return World(seed, plant, traced, store).run();
+}
+
+Report run_seed_on(testing::ModelStore& store, std::uint64_t seed) {
+  return World(seed, Plant::none, false, store).run();
 }
 
 }  // namespace semel::sim
