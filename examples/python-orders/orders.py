@@ -41,7 +41,7 @@ def make_order(cursor, tenant, request):
         return made(400, {"error": "an order is {\"item\": …, \"quantity\": …}"})
     if not 0 < quantity < 1000:
         return made(422, {"error": "quantity must be between 1 and 999"})
-    cursor.execute("INSERT INTO orders (tenant, item, quantity) VALUES (%s, %s, %s) RETURNING id",
+    cursor.execute("INSERT INTO public.orders (tenant, item, quantity) VALUES (%s, %s, %s) RETURNING id",
                    (tenant, item, quantity))
     return made(201, {"order": cursor.fetchone()[0], "item": item, "quantity": quantity})
 

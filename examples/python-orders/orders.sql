@@ -1,5 +1,6 @@
 -- What the orders service needs, run once by the owner of the database after `semel schema apply`.
-CREATE TABLE orders (
+-- In `public` by name: for an owner called semel the first schema in the search_path is Semel's own.
+CREATE TABLE public.orders (
   id       bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   tenant   text NOT NULL,
   item     text NOT NULL,
@@ -7,5 +8,5 @@ CREATE TABLE orders (
 );
 
 CREATE ROLE shop LOGIN;
-GRANT SELECT, INSERT ON orders TO shop;
+GRANT SELECT, INSERT ON public.orders TO shop;
 SELECT semel.allow('shop', '*', 'orders');   -- of every tenant, but no other operation

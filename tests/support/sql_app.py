@@ -57,8 +57,8 @@ class App:
 
 
 def make_effects(database):
-    database.execute("CREATE TABLE effects (key text NOT NULL, at timestamptz DEFAULT clock_timestamp())")
-    database.execute("GRANT ALL ON effects TO PUBLIC")
+    database.execute("CREATE TABLE public.effects (key text NOT NULL, at timestamptz DEFAULT clock_timestamp())")
+    database.execute("GRANT ALL ON public.effects TO PUBLIC")
 
 
 def lease_runs_out(database):
