@@ -25,6 +25,7 @@ inline Connection connect(const std::string& url = server_url()) {
   if (PQstatus(connection.get()) != CONNECTION_OK) {
     throw std::runtime_error(PQerrorMessage(connection.get()));
   }
+  PQsetNoticeProcessor(connection.get(), [](void*, const char*) {}, nullptr);
   return connection;
 }
 
