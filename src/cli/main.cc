@@ -17,6 +17,7 @@ int main(int argc, char** argv) {
   add_keys(app, run);
   add_schema(app, run);
   add_consume(app, run);
+  add_complete(app, run);
   add_version(app, run);
   try {
     app.parse(argc, argv);
