@@ -4,7 +4,7 @@ import uuid
 
 from nats_server import Stream
 from rabbitmq_server import Queue
-from semel_harness import STORES, Gateway
+from semel_harness import Gateway
 
 
 class Consumer(Gateway):

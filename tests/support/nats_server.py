@@ -167,8 +167,6 @@ class Stream:
                 ({**({"Message-Id": i} if i is not None else {}), **(more[0] if more else {})}, body)
                 for i, body, *more in messages])
 
-    publish_many = publish
-
     def counts(self):
         """Messages that are not acknowledged yet, and dead letters."""
         with self.server.connect() as client:

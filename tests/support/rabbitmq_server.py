@@ -111,23 +111,17 @@ class Queue:
             channel.queue_declare(name, durable=True, arguments=arguments or None)
 
     def publish(self, messages):
-        """Each is (id or None, body) or (id, body, headers). Returns when the broker has them."""
+        """Each is (id or None, body) or (id, body, headers). Returns when the broker has them on its
+        disk."""
         with self.server.connect() as connection:
             channel = connection.channel()
-            channel.confirm_delivery()
+            channel.tx_select()
             for message_id, body, *more in messages:
                 properties = pika.BasicProperties(
                     message_id=message_id, delivery_mode=2, content_type="application/json",
                     headers=more[0] if more else None)
                 channel.basic_publish("", self.name, body, properties)
-
-    def publish_many(self, messages):
-        """The same without waiting for each."""
-        with self.server.connect() as connection:
-            channel = connection.channel()
-            for message_id, body in messages:
-                channel.basic_publish("", self.name, body,
-                                      pika.BasicProperties(message_id=message_id, delivery_mode=2))
+            channel.tx_commit()
 
     def counts(self):
         """Messages that wait in the queue, and in that of the dead letters."""
