@@ -134,7 +134,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             connection.rollback()
             with look.cursor() as cursor:
                 cursor.execute("INSERT INTO refusals VALUES (%s)", (error.pgcode,))
-        self.answer(200)
+        self.cut()
 
 
 if __name__ == "__main__":
