@@ -151,6 +151,9 @@ def test_behind_the_gateway_an_order_is_made_once_and_answered_the_same(shop, ga
     assert (again.status, again.body, again.replayed) == (201, first.body, True)
     assert ask(gateway.address[1], key, b'{"item": "tea", "quantity": 3}').status == 422
     assert count(shop) == 1
+    shown = gateway.record(key)
+    assert (shown["state"], shown["reason"]) == ("completed", "completed by shop")
+    assert [line["note"] for line in shown["history"]] == ["claimed", "completed by shop"]
 
 
 def test_behind_the_gateway_a_crowd_makes_one_order(shop, gateway, key):
