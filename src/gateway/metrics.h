@@ -96,6 +96,8 @@ class Metrics {
     double waiting = 0;
     double connections = 0;
   };
+  // For what has counters of its own beside the gateway's.
+  prometheus::Registry& registry() { return registry_; }
   // Prometheus text format.
   std::string render(const Snapshot& snapshot);
 

@@ -99,7 +99,8 @@ Consumer::Consumer(Worker& worker, std::size_t route, ConsumeConfig config,
       gateway_(worker.gateway()),
       route_(route),
       config_(std::move(config)),
-      source_(std::move(source)) {}
+      source_(std::move(source)),
+      metrics_(gateway_.metrics, config_.route.name) {}
 
 void Consumer::start() {
   source_->start({.delivered =
@@ -115,7 +116,7 @@ void Consumer::drain() {
   draining_ = true;
   source_->stop_fetching();
   wake_all();
-  for (const Item& item : ready_) source_->give_back(item.message->delivery);
+  for (const Item& item : ready_) give_back(item.message->delivery);
   ready_.clear();
 }
 
@@ -125,13 +126,18 @@ void Consumer::wake_all() {
 
 void Consumer::arrived(Message message) {
   if (draining_) {
-    source_->give_back(message.delivery);
+    give_back(message.delivery);
     return;
   }
   const std::size_t bytes = message.body.size();
   Item item{std::make_shared<const Message>(std::move(message)), "", Counted(gateway_.active),
-            Counted(gateway_.buffered_bytes, bytes)};
+            Counted(gateway_.buffered_bytes, bytes), metrics_.hold()};
   enqueue(std::move(item));
+}
+
+void Consumer::give_back(const DeliveryId& delivery) {
+  metrics_.count(MessageMetrics::End::returned);
+  source_->give_back(delivery);
 }
 
 void Consumer::enqueue(Item item) {
@@ -164,7 +170,7 @@ awaitable<void> Consumer::run(Item item) {
 
 awaitable<Consumer::Next> Consumer::step(Item& item) {
   const Message& message = *item.message;
-  if (!source_->is_current(message.delivery)) co_return Done{"redelivered by the broker"};
+  if (!source_->is_current(message.delivery)) co_return Again{Duration{0}};
   if (message.body.size() > config_.route.max_request_body) {
     co_return Dead{{.reason = "too-large",
                     .detail = "The message has more than " +
@@ -187,7 +193,7 @@ awaitable<Consumer::Next> Consumer::step(Item& item) {
   if (std::holds_alternative<admission::Replay>(admission) ||
       std::holds_alternative<admission::VersionChanged>(admission)) {
     metrics.count(RequestResult::replayed);
-    co_return Done{"done before"};
+    co_return Done{};
   }
   if (const auto* mismatch = std::get_if<admission::Mismatch>(&admission)) {
     metrics.count(RequestResult::mismatch);
@@ -270,7 +276,7 @@ awaitable<Consumer::Next> Consumer::execute(Item& item, Claim claim) {
 Consumer::Next Consumer::judge(Item& item, const Record& record) {
   switch (record.state) {
     case State::completed:
-      return Done{"done"};
+      return Done{};
     case State::unknown:
       if (config_.route.policy.unknown == UnknownPolicy::retry) {
         return retry_later(item, record, "outcome-unknown");
@@ -318,6 +324,7 @@ Duration Consumer::pause_after(std::uint32_t count) const {
 awaitable<void> Consumer::conclude(Item item, Next next) {
   const DeliveryId delivery = item.message->delivery;
   if (std::holds_alternative<Done>(next)) {
+    metrics_.count(MessageMetrics::End::acknowledged);
     source_->ack(delivery);
     co_return;
   }
@@ -330,7 +337,10 @@ awaitable<void> Consumer::conclude(Item item, Next next) {
                {"reason", why.reason},
                {"detail", why.detail},
                {"record", why.record.substr(0, 16)}});
-    if (co_await put_aside(item.message, std::move(why))) co_return;
+    if (co_await put_aside(item.message, std::move(why))) {
+      metrics_.count(MessageMetrics::End::dead_letter);
+      co_return;
+    }
     co_await pause(pause_after(++item.looks));
   } else if (const auto* other = std::get_if<AfterOther>(&next)) {
     const RecordId id = other->id;
@@ -342,9 +352,12 @@ awaitable<void> Consumer::conclude(Item item, Next next) {
   } else {
     co_await pause(std::get<Again>(next).after);
   }
-  if (!source_->is_current(delivery)) co_return;  // it comes again by itself
+  if (!source_->is_current(delivery)) {  // it comes again by itself
+    metrics_.count(MessageMetrics::End::lost);
+    co_return;
+  }
   if (draining_) {
-    source_->give_back(delivery);
+    give_back(delivery);
     co_return;
   }
   enqueue(std::move(item));

@@ -9,6 +9,7 @@
 #include <variant>
 
 #include "gateway/worker.h"
+#include "messages/message_metrics.h"
 #include "messages/source.h"
 #include "semel/engine.h"
 
@@ -37,15 +38,14 @@ class Consumer {
   struct Item {
     std::shared_ptr<const Message> message;
     std::string key;
-    Counted active;           // a request of the gateway, as far as draining is concerned
-    Counted bytes;            // of the gateway's buffered_bytes
+    Counted active;  // a request of the gateway, as far as draining is concerned
+    Counted bytes;   // of the gateway's buffered_bytes
+    MessageMetrics::Held held;
     std::uint32_t tries = 0;  // executions from here
     std::uint32_t looks = 0;  // in a row at a store that cannot be reached, at a broker, …
   };
   // What is to be done with a message next.
-  struct Done {
-    std::string_view how;  // for the log
-  };
+  struct Done {};
   struct Dead {
     DeadLetter why;
   };
@@ -59,6 +59,7 @@ class Consumer {
   using Next = std::variant<Done, Dead, Again, AfterOther>;
 
   void arrived(Message message);
+  void give_back(const DeliveryId& delivery);
   void enqueue(Item item);
   void pump();
   boost::asio::awaitable<void> run(Item item);
@@ -84,6 +85,7 @@ class Consumer {
   const std::size_t route_;
   const ConsumeConfig config_;
   const std::unique_ptr<Source> source_;
+  MessageMetrics metrics_;
   bool draining_ = false;
   std::deque<Item> ready_;
   std::size_t running_ = 0;

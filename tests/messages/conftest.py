@@ -32,8 +32,8 @@ def consumers():
     made = []
 
     def make(*entries, **top):
-        made.append(Consumer(*entries, **top).start())
-        return made[-1]
+        made.append(Consumer(*entries, **top))
+        return made[-1].start()
 
     yield make
     for consumer in made:

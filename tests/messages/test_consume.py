@@ -13,8 +13,9 @@ def body_of(number=1):
     return json.dumps({"amount": number}).encode()
 
 
-def until_empty(queue, dead=0):
-    eventually(lambda: queue.counts() == (0, dead), timeout=60 * TIME_SCALE, every=0.1)
+def until_empty(consumer, queue, dead=0):
+    eventually(lambda: consumer.is_idle(queue) and queue.counts()[1] == dead,
+               timeout=60 * TIME_SCALE, every=0.05)
 
 
 def test_a_message_runs_once_however_often_it_comes(broker, consumers, upstream):
@@ -22,12 +23,12 @@ def test_a_message_runs_once_however_often_it_comes(broker, consumers, upstream)
     keys = [new_key() for _ in range(20)]
     queue.publish([(key, body_of()) for key in keys] * 3)
     consumer = consumers(broker.entry(queue, upstream))
-    until_empty(queue)
+    until_empty(consumer, queue)
     assert [upstream.effects(key=key) for key in keys] == [1] * 20
     assert upstream.effects() == 20
     # What is done stays done: a redelivery is acknowledged without a call.
     queue.publish([(key, body_of()) for key in keys])
-    until_empty(queue)
+    until_empty(consumer, queue)
     assert upstream.effects() == 20
     assert sorted(consumer.records("completed")) == sorted(keys)
 
@@ -40,7 +41,7 @@ def test_what_the_handler_is_told(broker, consumers, upstream):
                "Semel-Token": "forged"}
     queue.publish([(key, body_of(7), headers)])
     consumer = consumers(broker.entry(queue, upstream))
-    until_empty(queue)
+    until_empty(consumer, queue)
     seen = upstream.last(key=key)
     assert (seen["method"], seen["target"], seen["bytes"]) == ("POST", "/handle", len(body_of(7)))
     assert field(seen, "Idempotency-Key") == f'"{key}"'
@@ -58,10 +59,10 @@ def test_poison_goes_to_the_dead_letters_with_the_reason(broker, consumers, upst
     good, reused = new_key(), new_key()
     queue.publish([(None, body_of(1)), ("", body_of(2)), ("caf\u00e9", body_of(3)),
                    (reused, body_of(4)), (good, b"x" * 2000)])
-    consumers(broker.entry(queue, upstream, max_message="1KiB"))
-    until_empty(queue, dead=4)
+    consumer = consumers(broker.entry(queue, upstream, max_message="1KiB"))
+    until_empty(consumer, queue, dead=4)
     queue.publish([(reused, body_of(5))])
-    until_empty(queue, dead=5)
+    until_empty(consumer, queue, dead=5)
     upstream.wait_effects(1)
     assert upstream.effects() == 1
     dead = queue.take_dead()
@@ -82,17 +83,17 @@ def test_poison_goes_to_the_dead_letters_with_the_reason(broker, consumers, upst
 def test_the_same_json_differently_written_is_the_same_message(broker, consumers, upstream):
     queue = broker.queue()
     key = new_key()
-    consumers(broker.entry(queue, upstream, fingerprint={"body": "json"}))
+    consumer = consumers(broker.entry(queue, upstream, fingerprint={"body": "json"}))
     queue.publish([(key, b'{"a": 1, "b": 2}'), (key, b'{"b":2.0,"a":1}')])
-    until_empty(queue)
+    until_empty(consumer, queue)
     assert upstream.effects() == 1
 
 
 def test_a_key_from_the_body(broker, consumers, upstream):
     queue = broker.queue()
-    consumers(broker.entry(queue, upstream, key={"from": "pointer", "pointer": "/event/id"}))
+    consumer = consumers(broker.entry(queue, upstream, key={"from": "pointer", "pointer": "/event/id"}))
     queue.publish([(None, b'{"event": {"id": "e-1"}}')] * 2 + [(None, b"no json")])
-    until_empty(queue, dead=1)
+    until_empty(consumer, queue, dead=1)
     assert upstream.effects(key="e-1") == 1 == upstream.effects()
 
 
@@ -102,7 +103,7 @@ def test_retry_outcomes_come_again_with_backoff_and_then_go_to_the_dead_letters(
     key = new_key()
     consumer = consumers(broker.entry(queue, upstream, max_attempts=4))
     queue.publish([(key, body_of(), {"X-Test": "status=503"})])
-    until_empty(queue, dead=1)
+    until_empty(consumer, queue, dead=1)
     attempts = [field(r, "Semel-Attempt") for r in upstream.requests(key=key)]
     assert attempts == ["1", "2", "3", "4"]
     reason, headers, body = broker.reasons(queue)[key]
@@ -123,7 +124,7 @@ def test_a_handler_that_is_down_costs_nothing_but_time(broker, consumers, upstre
     eventually(lambda: len(consumer.records("released")) == 10)
     assert queue.counts()[1] == 0
     consumer.restart(consume=[entry])  # where it is up
-    until_empty(queue)
+    until_empty(consumer, queue)
     assert [upstream.effects(key=key) for key in keys] == [1] * 10
 
 
@@ -132,23 +133,23 @@ def test_unknown_is_never_run_again_under_hold_and_is_listed(broker, consumers, 
     key = new_key()
     consumer = consumers(broker.entry(queue, upstream))
     queue.publish([(key, body_of(), {"X-Test": "close=before"})])
-    until_empty(queue, dead=1)
+    until_empty(consumer, queue, dead=1)
     assert broker.reasons(queue)[key][0] == "outcome-unknown"
     assert consumer.records("unknown") == [key]
     listed = consumer.keys("ls", "--where", "state=unknown")
     assert key.encode() in listed.stdout, listed
     dead = queue.counts()[1]
     queue.publish([(key, body_of())])
-    until_empty(queue, dead=dead + 1)
+    until_empty(consumer, queue, dead=dead + 1)
     assert upstream.effects(key=key) == 1
 
 
 def test_unknown_is_run_again_under_retry(broker, consumers, upstream):
     queue = broker.queue()
     key = new_key()
-    consumers(broker.entry(queue, upstream, unknown="retry", max_attempts=3))
+    consumer = consumers(broker.entry(queue, upstream, unknown="retry", max_attempts=3))
     queue.publish([(key, body_of(), {"X-Test": "close=before"})])
-    until_empty(queue, dead=1)
+    until_empty(consumer, queue, dead=1)
     assert [field(r, "Semel-Attempt") for r in upstream.requests(key=key)] == ["1", "2", "3"]
     assert broker.reasons(queue)[key][0] == "outcome-unknown"
 
@@ -162,7 +163,7 @@ def test_a_slow_handler_outlives_lease_and_ack_wait_and_runs_once(broker, consum
     upstream.wait_effects(1, key)
     let_pass(3.5)
     upstream.open_gate(gate)
-    until_empty(queue)
+    until_empty(consumer, queue)
     assert upstream.arrived(key) == 1
     assert consumer.record(key)["attempt"] == 1
     if broker.name == "nats":
@@ -172,7 +173,7 @@ def test_a_slow_handler_outlives_lease_and_ack_wait_and_runs_once(broker, consum
 def test_no_more_than_in_flight_run_and_prefetch_are_held(broker, consumers, upstream):
     queue = broker.queue()
     gate = new_key()
-    consumers(broker.entry(queue, upstream, in_flight=3, source={"prefetch": 5}))
+    consumer = consumers(broker.entry(queue, upstream, in_flight=3, source={"prefetch": 5}))
     queue.publish([(new_key(), body_of(), {"X-Test": f"gate={gate}"}) for _ in range(12)])
     upstream.wait_effects(3)
     let_pass(0.5)
@@ -180,7 +181,7 @@ def test_no_more_than_in_flight_run_and_prefetch_are_held(broker, consumers, ups
     if broker.name == "rabbitmq":
         assert queue.counts() == (7, 0)  # the broker has kept what was not fetched
     upstream.open_gate(gate)
-    until_empty(queue)
+    until_empty(consumer, queue)
     assert upstream.effects() == 12
 
 
@@ -199,7 +200,7 @@ def test_drain_finishes_what_runs_and_returns_the_rest(broker, consumers, upstre
     assert upstream.effects() == 2
     eventually(lambda: queue.counts() == (6, 0), timeout=40)
     consumer.start()
-    until_empty(queue)
+    until_empty(consumer, queue)
     assert [upstream.effects(key=key) for key in keys] == [1] * 8
 
 
@@ -209,13 +210,13 @@ def test_what_was_done_when_the_consumer_died_is_not_done_again(broker, consumer
     source = {"ack_wait": "2s"} if broker.name == "nats" else {}
     consumer = consumers(broker.entry(queue, upstream, source=source))
     queue.publish([(done, body_of())])
-    until_empty(queue)
+    until_empty(consumer, queue)
     queue.publish([(cut, body_of(), {"X-Test": f"gate={gate}"})])
     upstream.wait_effects(1, cut)
     consumer.kill9()
     upstream.open_gate(gate)
     consumer.start()
-    until_empty(queue, dead=1)
+    until_empty(consumer, queue, dead=1)
     assert upstream.effects(key=cut) == 1 == upstream.effects(key=done)
     assert broker.reasons(queue)[cut][0] == "outcome-unknown"
     assert consumer.records("unknown") == [cut]
@@ -227,7 +228,7 @@ def test_an_operator_releases_an_unknown_message_and_it_runs_when_it_is_sent_aga
     key = new_key()
     consumer = consumers(broker.entry(queue, upstream))
     queue.publish([(key, body_of(), {"X-Test": "close=before"})])
-    until_empty(queue, dead=1)
+    until_empty(consumer, queue, dead=1)
     released = consumer.keys("release", consumer.record(key)["id"], "--reason", "looked it up")
     assert released.returncode == 0, released
     queue.publish([(key, body_of())])
@@ -238,11 +239,11 @@ def test_an_operator_releases_an_unknown_message_and_it_runs_when_it_is_sent_aga
 def test_a_queue_of_its_own_does_not_mix_ids_with_another(broker, consumers, upstream):
     first, second = broker.queue(), broker.queue()
     key = new_key()
-    consumers(broker.entry(first, upstream), broker.entry(second, upstream))
+    consumer = consumers(broker.entry(first, upstream), broker.entry(second, upstream))
     first.publish([(key, body_of())])
     second.publish([(key, body_of())])
-    until_empty(first)
-    until_empty(second)
+    until_empty(consumer, first)
+    until_empty(consumer, second)
     assert upstream.effects(key=key) == 2
 
 

@@ -36,7 +36,7 @@ def test_each_effect_at_most_once_and_every_message_done_or_listed_as_unknown(
         else:
             broker.server.kill9()
             broker.server.start()
-    eventually(lambda: queue.counts()[0] == 0, timeout=300, every=0.2)
+    eventually(lambda: consumer.is_idle(queue), timeout=300, every=0.2)
 
     effects = collections.Counter(request["key"] for request in upstream.requests())
     assert max(effects.values()) == 1

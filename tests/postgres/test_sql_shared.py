@@ -1,8 +1,8 @@
 """The SQL functions on records that gateways read and write too: what they leave alone, what they note, whom
 they tell."""
 
-from postgres_fixtures import apply_schema
-from sql_app import raises
+from postgres_nodes import apply_schema
+from sql_app import lease_runs_out, raises
 
 
 def test_who_waits_in_another_process_is_told_when_it_commits_and_nobody_else(world, app):
@@ -24,6 +24,36 @@ def test_who_waits_in_another_process_is_told_when_it_commits_and_nobody_else(wo
         listener.connection.notifies.clear()
         assert told == ([] if key == "nobody waits" else [("semel", claim.record.hex())])
     assert world.one("SELECT count(*) FROM semel.records WHERE awaited") == 0
+
+
+def test_who_waits_for_a_claim_is_told_when_another_takes_it_over(world, app):
+    a, b, listener = app(), app(), app()
+    listener.run("LISTEN semel")
+    listener.commit()
+    claim = a.claim()
+    a.commit()
+    world.execute("UPDATE semel.records SET awaited = true")
+    lease_runs_out(world)
+    assert b.claim(unknown="retry").verdict == "execute"
+    b.commit()
+    listener.run("SELECT 1")
+    assert [notice.payload for notice in listener.connection.notifies] == [claim.record.hex()]
+
+
+def test_a_key_claimed_anew_leaves_nothing_of_its_old_answer_behind(world, app):
+    a = app()
+    claim = a.claim()
+    a.complete(claim.held, 200, [], b"old")
+    a.commit()
+    world.execute("""
+        INSERT INTO semel.answers SELECT * FROM semel.answers;
+        DELETE FROM semel.answers a WHERE a.tableoid <> 'semel.answers'::regclass;
+        INSERT INTO semel.chunks SELECT id, token, 0, 'old', 0 FROM semel.records;
+        UPDATE semel.records SET flags = 16, expires_at = 1, tombstone_until = 1""")
+    assert a.claim().attempt == 1
+    a.commit()
+    assert world.one("SELECT count(*) FROM semel.answers") == 0
+    assert world.one("SELECT count(*) FROM semel.chunks") == 0
 
 
 def test_what_a_gateway_wrote_is_left_alone_and_what_sql_did_is_noted(world, app):
@@ -91,11 +121,11 @@ def test_a_gateways_large_and_omitted_bodies_are_told_apart(world, app):
 def test_the_schema_may_have_another_name(postgres):
     url = postgres.create_database("elsewhere")
     apply_schema(url, "--schema", "once")
-    postgres.execute("DROP ROLE IF EXISTS shop", database="postgres")
-    postgres.execute("CREATE ROLE shop LOGIN", database="postgres")
-    postgres.execute("SELECT once.allow('shop', 'acme', 'orders')", database="elsewhere")
+    postgres.execute("DROP ROLE IF EXISTS elsewhere", database="postgres")
+    postgres.execute("CREATE ROLE elsewhere LOGIN", database="postgres")
+    postgres.execute("SELECT once.allow('elsewhere', 'acme', 'orders')", database="elsewhere")
     [(record, token)] = postgres.execute("SELECT record, token FROM once.claim('acme', 'orders', 'k')",
-                                         database="elsewhere", user="shop")
-    postgres.execute("SELECT once.complete(%s, %s, 200, '[]', 'made')", record, token, database="elsewhere", user="shop")
+                                         database="elsewhere", user="elsewhere")
+    postgres.execute("SELECT once.complete(%s, %s, 200, '[]', 'made')", record, token, database="elsewhere", user="elsewhere")
     assert postgres.execute("SELECT verdict, headers FROM once.claim('acme', 'orders', 'k')", database="elsewhere",
-                            user="shop") == [("replay", [])]
+                            user="elsewhere") == [("replay", [])]

@@ -1,5 +1,6 @@
 """`semel consume` as a process under test, over either broker."""
 
+import time
 import uuid
 
 from nats_server import Stream
@@ -13,6 +14,19 @@ class Consumer(Gateway):
     def __init__(self, *entries, store="embedded", **top):
         super().__init__(store=store, consume=list(entries), **top)
         del self.config["routes"], self.config["listen"]
+
+    def is_idle(self, queue):
+        """Nothing waits in the queue, and nothing is held here: brokers do not all say what a
+        consumer holds. Looked at twice, for what is just between the two."""
+        held = f"semel_messages_held{{operation={queue.name}}}"
+
+        def is_calm():
+            return queue.counts()[0] == 0 and self.metrics()[held] == 0
+
+        if not is_calm():
+            return False
+        time.sleep(0.1)
+        return is_calm()
 
     def records(self, state):
         """The keys of the records in this state, all pages of them."""

@@ -42,6 +42,13 @@ def free_port():
         return probe.getsockname()[1]
 
 
+def is_running(pid):
+    try:
+        return pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] not in "ZX"
+    except FileNotFoundError:
+        return False
+
+
 class PostgresServer:
     """`start()` may be called again after `stop()` or `kill9()`: the data is kept until `discard()`."""
 
@@ -80,6 +87,25 @@ class PostgresServer:
                 assert self.process.poll() is None, self.log_tail()
                 assert time.monotonic() < deadline, self.log_tail()
                 time.sleep(0.02)  # the server says nowhere else that it takes connections
+
+    def add_standby(self):
+        """Another server that follows this one; from now on a commit here waits for it."""
+        standby = PostgresServer(**self.settings)
+        self.run("pg_basebackup", "-D", standby.data, "-R", "-X", "stream", "-c", "fast", "-d",
+                 f"host=127.0.0.1 port={self.port} user=semel application_name=standby")
+        standby.start()
+        self.execute("ALTER SYSTEM SET synchronous_standby_names = 'standby'", database="postgres")
+        self.execute("SELECT pg_reload_conf()", database="postgres")
+        deadline = time.monotonic() + START_SECONDS
+        while self.execute("SELECT sync_state FROM pg_stat_replication",
+                           database="postgres") != [("sync",)]:
+            assert time.monotonic() < deadline, self.log_tail()
+            time.sleep(0.02)
+        return standby
+
+    def promote(self):
+        """This standby becomes the primary, and waits for nobody."""
+        self.execute("SELECT pg_promote()", database="postgres")
 
     def url(self, database="semel", user="semel"):
         return f"postgresql://{user}@127.0.0.1:{self.port}/{database}"
@@ -125,6 +151,7 @@ class PostgresServer:
         """Every process of it, at once."""
         if self.process is None:
             return
+        self.process.send_signal(signal.SIGSTOP)  # so that none is born while they are counted
         children = subprocess.run(["pgrep", "-P", str(self.process.pid)], capture_output=True,
                                   text=True).stdout.split()
         for pid in [self.process.pid, *map(int, children)]:
@@ -134,6 +161,9 @@ class PostgresServer:
                 pass
         self.process.wait()
         self.process = None
+        # The next server does not start while one of them still holds the memory they shared.
+        while any(is_running(pid) for pid in children):
+            time.sleep(0.01)
         (self.data / "postmaster.pid").unlink(missing_ok=True)
 
     def discard(self):
