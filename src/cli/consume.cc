@@ -85,6 +85,8 @@ int consume(const Options& options) {
   auto server =
       Server::start(without_routes(*std::move(config)), std::move(metrics), std::move(*store));
   if (!server) return fail(server.error());
+  // On a shared store: what a gateway has queued is for gateways, which have its route.
+  (*server)->gateway().engine.hand_queued_to(nullptr);
   auto admin = Admin::start(**server);
   if (!admin) return fail(admin.error() + "; --admin names another address for this process");
 
