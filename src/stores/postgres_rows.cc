@@ -1,6 +1,7 @@
 #include "stores/postgres_rows.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cstring>
 #include <limits>
 #include <utility>
@@ -148,10 +149,42 @@ std::vector<Header> split(std::string_view text) {
   return headers;
 }
 
-// A fingerprint that SQL left out stays left out.
-std::string_view fingerprint_column(const Record& record) {
-  if (record.fingerprint.digest == decltype(record.fingerprint.digest){}) return {};
-  return view(record.fingerprint.digest);
+void remember(Record& record, HistoryEntry entry) {
+  if (record.history.size() == kHistoryEntriesMax) record.history.erase(record.history.begin());
+  record.history.push_back(std::move(entry));
+}
+
+// What SQL did: a line each, "time state attempt what", the last one being how the record is now.
+// It is what transition() would have written.
+void apply_notes(std::string_view notes, Record& r) {
+  HistoryEntry entry;
+  while (!notes.empty()) {
+    const std::size_t end = std::min(notes.find('\n'), notes.size());
+    std::string_view line = notes.substr(0, end);
+    notes.remove_prefix(std::min(end + 1, notes.size()));
+    const auto number = [&line] {
+      std::int64_t value = 0;
+      const auto [rest, error] = std::from_chars(line.data(), line.data() + line.size(), value);
+      line.remove_prefix(static_cast<std::size_t>(rest - line.data()));
+      if (line.starts_with(' ')) line.remove_prefix(1);
+      return value;
+    };
+    entry.at = Time(Duration(number()));
+    entry.to = static_cast<State>(number());
+    entry.attempt = static_cast<std::uint32_t>(number());
+    entry.note = line;
+    remember(r, entry);
+  }
+  const bool is_claim = r.state == State::in_progress;
+  r.reason = is_claim ? std::string() : entry.note;
+  if (!is_claim && r.state != State::completed && r.state != State::released) return;
+  r.request.clear();
+  r.status_begun = 0;
+  r.sealed = {};
+  r.answer.status = 0;
+  r.answer.headers.clear();
+  r.answer.body.clear();
+  r.answer.spilled_bytes = 0;
 }
 
 void empty_columns(Record& r) {
@@ -297,7 +330,7 @@ std::vector<PgValue> swap_parameters(const std::vector<const PgSwap*>& swaps) {
   out.push_back(numbers(PgType::int2_array, [](R r) { return r.state; }));
   out.push_back(numbers(PgType::int4_array, [](R r) { return r.attempt; }));
   out.push_back(strings(PgType::bytea_array, [](R r) { return bytes_of(r.token); }));
-  out.push_back(strings(PgType::bytea_array, [](R r) { return fingerprint_column(r); }));
+  out.push_back(strings(PgType::bytea_array, [](R r) { return view(r.fingerprint.digest); }));
   out.push_back(times([](R r) { return r.lease_until; }));
   out.push_back(times([](R r) { return r.created_at; }));
   out.push_back(times([](R r) { return r.updated_at; }));
@@ -390,28 +423,16 @@ StoreResult<Record> to_record(const PgRows& rows, int row, int column, Time now)
   if (has(kOperation)) r.operation = text(kOperation);
   if (has(kKey)) r.key = text(kKey);
 
+  if (has(kNoted)) apply_notes(bytes(kNoted), r);
   if (has(kAnswerDay)) {
     if (has(kStatus)) {
       r.answer.status = static_cast<int>(number(kStatus));
-      if (!bytes(kHeaders).empty() || has(kNoted)) r.answer.headers = split(bytes(kHeaders));
+      if (!bytes(kHeaders).empty()) r.answer.headers = split(bytes(kHeaders));
       r.answer.body = text(kBody);
       r.answer.spilled_bytes = static_cast<std::uint64_t>(number(kSpilled));
       r.sealed = {.key_id = text(kSealedKey), .bytes = text(kSealed)};
     } else if (r.expires_at > now) {
       return std::unexpected(unreadable_record(id, "its answer is gone before its time"));
-    }
-  }
-  if (has(kNoted)) {
-    r.reason = text(kNoted);
-    if (r.history.size() == kHistoryEntriesMax) r.history.erase(r.history.begin());
-    r.history.push_back({r.updated_at, r.state, r.attempt, r.reason});
-    if (r.state == State::completed || r.state == State::released) {
-      r.request.clear();
-      r.status_begun = 0;
-    }
-    if (r.state == State::released) {
-      r.answer = {};
-      r.sealed = {};
     }
   }
   return r;

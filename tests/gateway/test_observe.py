@@ -82,7 +82,7 @@ def test_an_unknown_tenant_goes_through(start_gateway, upstream, key):
 
 def test_a_store_that_is_down_holds_nothing_up(start_gateway, upstream):
     gateway = start_gateway({"name": "pay", "path": "/pay", "mode": "observe"},
-                            inherit_signals=True)
+                            store="embedded", inherit_signals=True)
     break_store(gateway)
     for n in (1, 2):
         answer = post(gateway, new_key())
