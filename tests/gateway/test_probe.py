@@ -149,7 +149,7 @@ def test_it_settles_in_the_background_without_another_request(gateway, service, 
     """Asked again with backoff until it says."""
     service.says(404)
     lose_answer(gateway, key)
-    assert gateway.metrics()["semel_unknown_records"] == 1
+    eventually(lambda: gateway.metrics()["semel_unknown_records"] == 1)
     service.asked.get(timeout=TIMEOUT)
     service.says_final(201, b"done")
     eventually(lambda: gateway.metrics()["semel_unknown_records"] == 0)
