@@ -1,12 +1,12 @@
 #include "stores/postgres_rows.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cstring>
 #include <limits>
 #include <utility>
 
 #include "core/codec.h"
+#include "stores/postgres_notes.h"
 
 namespace semel {
 namespace {
@@ -147,44 +147,6 @@ std::vector<Header> split(std::string_view text) {
     text.remove_prefix(std::min(end + kLineEnd.size(), text.size()));
   }
   return headers;
-}
-
-void remember(Record& record, HistoryEntry entry) {
-  if (record.history.size() == kHistoryEntriesMax) record.history.erase(record.history.begin());
-  record.history.push_back(std::move(entry));
-}
-
-// What SQL did: a line each, "time state attempt what", the last one being how the record is now.
-// It is what transition() would have written.
-void apply_notes(std::string_view notes, Record& r) {
-  HistoryEntry entry;
-  while (!notes.empty()) {
-    const std::size_t end = std::min(notes.find('\n'), notes.size());
-    std::string_view line = notes.substr(0, end);
-    notes.remove_prefix(std::min(end + 1, notes.size()));
-    const auto number = [&line] {
-      std::int64_t value = 0;
-      const auto [rest, error] = std::from_chars(line.data(), line.data() + line.size(), value);
-      line.remove_prefix(static_cast<std::size_t>(rest - line.data()));
-      if (line.starts_with(' ')) line.remove_prefix(1);
-      return value;
-    };
-    entry.at = Time(Duration(number()));
-    entry.to = static_cast<State>(number());
-    entry.attempt = static_cast<std::uint32_t>(number());
-    entry.note = line;
-    remember(r, entry);
-  }
-  const bool is_claim = r.state == State::in_progress;
-  r.reason = is_claim ? std::string() : entry.note;
-  if (!is_claim && r.state != State::completed && r.state != State::released) return;
-  r.request.clear();
-  r.status_begun = 0;
-  r.sealed = {};
-  r.answer.status = 0;
-  r.answer.headers.clear();
-  r.answer.body.clear();
-  r.answer.spilled_bytes = 0;
 }
 
 void empty_columns(Record& r) {
@@ -423,7 +385,14 @@ StoreResult<Record> to_record(const PgRows& rows, int row, int column, Time now)
   if (has(kOperation)) r.operation = text(kOperation);
   if (has(kKey)) r.key = text(kKey);
 
-  if (has(kNoted)) apply_notes(bytes(kNoted), r);
+  if (has(kNoted)) {
+    // What the answer was belongs to an attempt before.
+    take_notes(r, bytes(kNoted));
+    if (r.state == State::in_progress || r.state == State::released || has(kAnswerDay)) {
+      r.answer = {.body_note = r.answer.body_note};
+      r.sealed = {};
+    }
+  }
   if (has(kAnswerDay)) {
     if (has(kStatus)) {
       r.answer.status = static_cast<int>(number(kStatus));
