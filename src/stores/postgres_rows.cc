@@ -389,7 +389,9 @@ StoreResult<Record> to_record(const PgRows& rows, int row, int column, Time now)
     // What the answer was belongs to an attempt before.
     take_notes(r, bytes(kNoted));
     if (r.state == State::in_progress || r.state == State::released || has(kAnswerDay)) {
-      r.answer = {.body_note = r.answer.body_note};
+      const BodyNote note = r.answer.body_note;
+      r.answer = {};
+      r.answer.body_note = note;
       r.sealed = {};
     }
   }
