@@ -277,7 +277,10 @@ void check_file(const Field& root, const FileDraft& draft, Report& report) {
     report.errors.push_back({report.file, 0, std::move(key), std::move(message)});
   };
   if (!draft.routes) missing("routes", "required; a list of routes");
-  if (std::ranges::any_of(config.routes, is_keyed) && root.node().find("tenant") == nullptr) {
+  const auto asks_tenant = [](const RouteConfig& route) {
+    return is_keyed(route) && !route.webhook;
+  };
+  if (std::ranges::any_of(config.routes, asks_tenant) && root.node().find("tenant") == nullptr) {
     missing("tenant",
             "required, since routes take keys; say whose a key is: {from: authorization} the "
             "holder of a static API key, {from: jwt, …} whom a signed token names, {from: header, "
