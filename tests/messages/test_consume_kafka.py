@@ -53,7 +53,9 @@ def kafka():
 
 def entry(kafka, topic, upstream, **more):
     return {"name": topic, "from": {"kind": "kafka", "brokers": kafka.brokers, "topic": topic,
-                                    "group": f"g-{topic}"},
+                                    "group": f"g-{topic}",
+                                    # So soon a member that was killed is out of its group.
+                                    "properties": {"session.timeout.ms": "3000"}},
             "to": f"{upstream.url}/handle", "headers": ["X-Test"],
             "key": {"from": "header", "name": "id"}, "unknown": "hold",
             "dead_letter": {"topic": f"{topic}.dead"},
