@@ -29,7 +29,7 @@ def test_each_effect_at_most_once_and_every_message_done_or_listed_as_unknown(
     kills = ["consumer"] * CONSUMER_KILLS + ["broker"]
     dice.shuffle(kills)
     for number, kill in enumerate(kills, 1):
-        upstream.wait("effects", number * MESSAGES // 8 + dice.randrange(MESSAGES // 16))
+        upstream.wait("effects", number * MESSAGES // 8 + dice.randrange(MESSAGES // 16), timeout=300)
         if kill == "consumer":
             consumer.kill9()
             consumer.start()
