@@ -111,20 +111,19 @@ boost::asio::awaitable<void> reload_on(boost::asio::signal_set& hangups, Server&
 int serve(const std::string& file) {
   auto config = load_config(file);
   if (!config) return kExitUsage;
-  if (config->routes.empty()) {
-    std::fprintf(stderr, "%s: routes: required; a list of routes\n", file.c_str());
-    return kExitUsage;
-  }
   start_logging(config->log);
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is an error of that write
   raise_descriptor_limit();
 
   auto metrics = std::make_unique<Metrics>();
-  auto store = open_store(config->store, [counter = metrics.get()](const GroupCommit& group) {
-    counter->store_committed(group.swaps,
-                             std::chrono::duration<double>(group.longest_wait).count());
-  });
+  auto store = open_store(
+      config->store,
+      [counter = metrics.get()](const GroupCommit& group) {
+        counter->store_committed(group.swaps,
+                                 std::chrono::duration<double>(group.longest_wait).count());
+      },
+      [](const std::string& what) { log_event(LogLevel::warn, "store", {{"why", what}}); });
   if (!store) {
     std::fprintf(stderr, "semel: %s\n", store.error().c_str());
     return kExitFailed;

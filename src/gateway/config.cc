@@ -9,7 +9,6 @@
 #include <tuple>
 #include <utility>
 
-#include "gateway/config_consume.h"
 #include "gateway/config_paths.h"
 #include "gateway/config_reader.h"
 #include "gateway/config_routes.h"
@@ -171,7 +170,6 @@ constexpr std::array kFileKeys = std::to_array<Key<FileDraft>>({
     {"log", [](const Field& f, FileDraft& d) { read_mapping(f, kLogKeys, d.config.log); }},
     {"defaults", [](const Field& f, FileDraft& d) { d.defaults = f; }},
     {"routes", [](const Field& f, FileDraft& d) { d.routes = f; }},
-    {"consume", [](const Field& f, FileDraft& d) { d.config.consume = read_consume(f); }},
 });
 
 bool is_keyed(const RouteConfig& route) {
@@ -262,7 +260,7 @@ void check_completes(const Field& root, const Config& config) {
   for (std::size_t i = 0; i < routes.size(); ++i) {
     if (!is_executors(config.routes[i])) continue;
     const Field completes = routes[i].at("completes");
-    if (config.store.kind != StoreKind::postgres) {
+    if (config.store.kind != StoreKind::postgres && config.store.kind != StoreKind::tiered) {
       completes.error(
           "executor needs store: {kind: postgres}, where the service completes the record in its "
           "own transaction");
@@ -277,9 +275,9 @@ void check_completes(const Field& root, const Config& config) {
 // what it has written.
 void check_live_keys(const Field& root, const Config& config) {
   const auto counts = [](const RouteConfig& r) { return r.limits.live_keys > 0; };
-  if (config.store.kind != StoreKind::postgres || std::ranges::none_of(config.routes, counts)) {
-    return;
-  }
+  const bool is_shared =
+      config.store.kind != StoreKind::embedded && config.store.kind != StoreKind::memory;
+  if (!is_shared || std::ranges::none_of(config.routes, counts)) return;
   const std::vector<Field> routes = root.at("routes").items(kRoutesMax);
   for (std::size_t i = 0; i < routes.size(); ++i) {
     if (!counts(config.routes[i])) continue;
@@ -295,8 +293,7 @@ void check_file(const Field& root, const FileDraft& draft, Report& report) {
   const auto missing = [&](std::string key, std::string message) {
     report.errors.push_back({report.file, 0, std::move(key), std::move(message)});
   };
-  const bool only_consumes = root.node().find("consume") != nullptr && !draft.routes;
-  if (!draft.routes && !only_consumes) missing("routes", "required; a list of routes");
+  if (!draft.routes) missing("routes", "required; a list of routes");
   const auto asks_tenant = [](const RouteConfig& route) {
     return is_keyed(route) && !route.webhook;
   };
@@ -310,7 +307,6 @@ void check_file(const Field& root, const FileDraft& draft, Report& report) {
   }
   check_tenant(root, config);
   check_completes(root, config);
-  if (root.node().find("consume") != nullptr) check_consume(root.at("consume"), config);
   check_live_keys(root, config);
   const HostPort& admin = config.admin.listen;
   if (admin.port != 0 && std::ranges::count(config.listen, admin) > 0) {

@@ -16,6 +16,7 @@ import threading
 import time
 import uuid
 
+import redis_server
 import shared_server
 from http_client import TIME_SCALE, TIMEOUT, Connection, request_bytes
 
@@ -29,6 +30,7 @@ STORES = {
     "memory": lambda folder: {"kind": "memory"},
     "embedded": lambda folder: {"kind": "embedded", "path": str(folder / "data")},
     "postgres": lambda folder: {"kind": "postgres", "url": shared_server.new_database()},
+    "redis": lambda folder: {"kind": "redis", "url": redis_server.new_database()},
 }
 # What a gateway gets that names none: the whole suite can be run on another kind.
 DEFAULT_STORE = os.environ.get("SEMEL_TEST_STORE", "embedded")
@@ -49,7 +51,6 @@ class Gateway:
     Starting again keeps the store."""
 
     live = []  # for the failure report
-    command = "serve"
 
     def __init__(self, routes=(), store=DEFAULT_STORE, inherit_signals=False, config_file=None,
                  environment=None, **top):
@@ -59,7 +60,7 @@ class Gateway:
                        "tenant": {"from": "none"},
                        "drain_timeout": "5s", "routes": routes, **top}
         self._database = self.config["store"]["url"] if store == "postgres" else None
-        if self.config["store"]["kind"] == "postgres" and "admin" not in top:
+        if self.config["store"]["kind"] not in ("embedded", "memory") and "admin" not in top:
             self._make_token()
         self.stderr_path = self.folder / "stderr"
         self.process = None
@@ -79,7 +80,7 @@ class Gateway:
             config_path.write_text(json.dumps(self.config, indent=1))
         begun = time.monotonic()
         self.process = subprocess.Popen(
-            [binary(), self.command, "--config", str(config_path)], cwd=self.folder,
+            [binary(), "serve", "--config", str(config_path)], cwd=self.folder,
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
             env=self._environment, restore_signals=not self._inherit_signals)
         Gateway.live.append(self)
@@ -123,8 +124,8 @@ class Gateway:
             if match := re.fullmatch(
                     r"listening (https?|admin) (?:127\.0\.0\.1|0\.0\.0\.0):(\d+)", line):
                 found.setdefault(match[1].rstrip("s"), []).append(("127.0.0.1", int(match[2])))
-        self.addresses = found.get("http", [None])  # consumers listen for the admin only
-        self.address, self.admin_address = self.addresses[0], found["admin"][0]
+        self.addresses = found["http"]
+        self.address, self.admin_address = found["http"][0], found["admin"][0]
 
     @property
     def running(self):
