@@ -111,6 +111,10 @@ boost::asio::awaitable<void> reload_on(boost::asio::signal_set& hangups, Server&
 int serve(const std::string& file) {
   auto config = load_config(file);
   if (!config) return kExitUsage;
+  if (config->routes.empty()) {
+    std::fprintf(stderr, "%s: routes: required; a list of routes\n", file.c_str());
+    return kExitUsage;
+  }
   start_logging(config->log);
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is an error of that write

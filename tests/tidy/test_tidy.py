@@ -17,7 +17,8 @@ MAY_INCLUDE = {
     "stores": {"engine", "net", "core"},
     "gateway": {"stores", "engine", "net", "core"},
     "admin": {"gateway", "stores", "engine", "net", "core"},
-    "cli": {"admin", "gateway", "pg", "stores", "engine", "net", "core"},
+    "messages": {"gateway", "stores", "engine", "net", "core"},
+    "cli": {"admin", "messages", "gateway", "pg", "stores", "engine", "net", "core"},
 }
 
 
