@@ -7,7 +7,7 @@ import signal
 
 import pytest
 
-from semel_harness import STORES, assert_problem, assert_replay, eventually
+from semel_harness import TRIED_STORES, assert_problem, assert_replay, eventually
 
 BODY = {"card": "4111"}
 SECRET = b"pan-4111-1111-1111-1111"
@@ -33,7 +33,7 @@ def readable(folder, text):
     return [p for p in folder.rglob("*") if p.is_file() and text in p.read_bytes()]
 
 
-@pytest.mark.parametrize("kind", list(STORES))
+@pytest.mark.parametrize("kind", TRIED_STORES)
 def test_a_sealed_answer_replays(start_gateway, upstream, key, keys_file, kind):
     gateway = start_gateway(*ROUTES, store=kind,
                             encryption={"keys_file": write_keys(keys_file, "k1")})

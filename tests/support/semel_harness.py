@@ -34,6 +34,8 @@ STORES = {
 }
 # What a gateway gets that names none: the whole suite can be run on another kind.
 DEFAULT_STORE = os.environ.get("SEMEL_TEST_STORE", "embedded")
+# What a test runs on that is run on every store: each of the others has a run of the whole suite.
+TRIED_STORES = ["memory", "embedded"] if DEFAULT_STORE == "embedded" else [DEFAULT_STORE]
 
 
 def binary():
