@@ -11,6 +11,7 @@
 
 #include "gateway/config_paths.h"
 #include "gateway/config_reader.h"
+#include "gateway/config_relay.h"
 #include "gateway/config_routes.h"
 #include "gateway/config_store.h"
 #include "gateway/config_tenant.h"
@@ -168,6 +169,7 @@ constexpr std::array kFileKeys = std::to_array<Key<FileDraft>>({
     {"drain_timeout",
      [](const Field& f, FileDraft& d) { f.read(d.config.drain_timeout, seconds(0)); }},
     {"log", [](const Field& f, FileDraft& d) { read_mapping(f, kLogKeys, d.config.log); }},
+    {"relay", [](const Field& f, FileDraft& d) { read_relay(f, d.config.relay.emplace()); }},
     {"defaults", [](const Field& f, FileDraft& d) { d.defaults = f; }},
     {"routes", [](const Field& f, FileDraft& d) { d.routes = f; }},
 });
@@ -258,7 +260,10 @@ void check_file(const Field& root, const FileDraft& draft, Report& report) {
   const auto missing = [&](std::string key, std::string message) {
     report.errors.push_back({report.file, 0, std::move(key), std::move(message)});
   };
-  if (!draft.routes) missing("routes", "required; a list of routes");
+  if (!draft.routes && !config.relay) missing("routes", "required; a list of routes");
+  if (config.relay && config.store.kind != StoreKind::postgres) {
+    root.at("relay").error("the outbox is in PostgreSQL; it needs store: {kind: postgres, url: …}");
+  }
   if (std::ranges::any_of(config.routes, is_keyed) && root.node().find("tenant") == nullptr) {
     missing("tenant",
             "required, since routes take keys; say whose a key is: {from: authorization} the "

@@ -16,7 +16,8 @@ MAY_INCLUDE = {
     "stores": {"engine", "net", "core"},
     "gateway": {"stores", "engine", "net", "core"},
     "admin": {"gateway", "stores", "engine", "net", "core"},
-    "cli": {"admin", "gateway", "stores", "engine", "net", "core"},
+    "relay": {"gateway", "stores", "engine", "net", "core"},
+    "cli": {"relay", "admin", "gateway", "stores", "engine", "net", "core"},
 }
 
 
