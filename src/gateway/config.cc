@@ -255,6 +255,24 @@ void read_routes(FileDraft& draft) {
   check_aliases(fields, draft.config.routes);
 }
 
+void check_completes(const Field& root, const Config& config) {
+  const auto is_executors = [](const RouteConfig& r) { return r.completes == Completes::executor; };
+  if (std::ranges::none_of(config.routes, is_executors)) return;
+  const std::vector<Field> routes = root.at("routes").items(kRoutesMax);
+  for (std::size_t i = 0; i < routes.size(); ++i) {
+    if (!is_executors(config.routes[i])) continue;
+    const Field completes = routes[i].at("completes");
+    if (config.store.kind != StoreKind::postgres) {
+      completes.error(
+          "executor needs store: {kind: postgres}, where the service completes the record in its "
+          "own transaction");
+    } else if (!config.store.keys_file.empty()) {
+      completes.warn(
+          "executor: what the service stores itself is not encrypted by encryption.keys_file");
+    }
+  }
+}
+
 void check_file(const Field& root, const FileDraft& draft, Report& report) {
   const Config& config = draft.config;
   const auto missing = [&](std::string key, std::string message) {
@@ -273,6 +291,7 @@ void check_file(const Field& root, const FileDraft& draft, Report& report) {
             "get each other's answers");
   }
   check_tenant(root, config);
+  check_completes(root, config);
   const HostPort& admin = config.admin.listen;
   if (admin.port != 0 && std::ranges::count(config.listen, admin) > 0) {
     root.at("admin").at("listen").error(

@@ -75,6 +75,11 @@ void check_route(const Field& route, const std::optional<Field>& defaults,
   if (!probes && is_given("probe")) {
     route.at("probe").warn("has no effect without unknown: probe");
   }
+  if (config.completes == Completes::executor && config.policy.unknown == UnknownPolicy::fail) {
+    route.at("unknown").error(
+        "fail would make a failure final that the executor may commit yet; with completes: "
+        "executor use retry, which is exact there, or hold");
+  }
   if (config.policy.max_execution < config.upstream_timeout) {
     route.at("max_execution")
         .warn(fmt::format("is {}, less than upstream_timeout, which is {}: the lease of a slow "

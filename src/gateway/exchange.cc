@@ -1,6 +1,5 @@
-// A keyed request on its way through: key, tenant, body, fingerprint, and then what the engine
-// says. Executing it is execution.cc's.
-#include "gateway/exchange.h"
+// A keyed request on its way in: key, tenant, body, fingerprint, up to what the engine is asked.
+#include "gateway/exchange_impl.h"
 
 #include <algorithm>
 #include <stdexcept>
@@ -9,16 +8,9 @@
 #include "core/content_digest.h"
 #include "gateway/body_pace.h"
 #include "gateway/caller.h"
-#include "gateway/execution.h"
-#include "gateway/limit_problem.h"
 #include "gateway/operation.h"
-#include "gateway/prefer.h"
-#include "gateway/prober.h"
 #include "gateway/queued_request.h"
-#include "gateway/reauthorize.h"
 #include "gateway/replay.h"
-#include "gateway/request_key.h"
-#include "gateway/status_resource.h"
 
 namespace semel {
 namespace asio = boost::asio;
@@ -26,77 +18,15 @@ using asio::awaitable;
 
 namespace {
 
-constexpr std::size_t kWeakKeyBytes = 16;
 // What is queued lies in memory so many times until it is durable: encoded, in the claim, in the
 // record, in the store's batch.
 constexpr std::size_t kQueuedCopies = 4;
-constexpr auto kLookAgainAfter = std::chrono::milliseconds(100);
 
 bool is_keyed_method(const RouteConfig& route, std::string_view method) {
   return std::ranges::find(route.methods, method) != route.methods.end();
 }
 
-class Exchange {
- public:
-  Exchange(ClientRequest& request, std::size_t route)
-      : request_(request),
-        gateway_(request.gateway()),
-        route_index_(route),
-        route_(request.route(route)),
-        held_bytes_(gateway_.buffered_bytes, 0) {}
-
-  awaitable<void> run();
-
- private:
-  awaitable<void> refuse(Problem problem);
-  // False: the request has been answered.
-  awaitable<bool> find_key_and_tenant();
-  // Decides what the body is going to be read as, before it comes.
-  awaitable<bool> prepare_body();
-  awaitable<bool> read_body();
-  awaitable<bool> keep_promised_digest();
-  awaitable<void> cannot_keep(std::string why);
-  awaitable<bool> find_key_after_body();
-  awaitable<bool> find_preference();
-  awaitable<bool> take_fingerprint();
-  awaitable<Fingerprint> fingerprint_under(Recipe recipe) const;
-  awaitable<FoundKey> find_key_in_body() const;
-  std::optional<std::string> joined_field(std::string_view name) const;
-  RequestView view() const;
-  Scope scope() const;
-  Ask ask();
-  awaitable<Admission> admit();
-  awaitable<Admission> admit_once();
-  bool has_room(bool is_new);
-  awaitable<void> no_room();
-
-  awaitable<void> answer(Admission admission);
-  awaitable<void> busy(admission::Busy busy);
-  awaitable<void> outcome_unknown_of(Record record);
-  awaitable<void> store_down(StoreUnavailable unavailable);
-  void name_resource(Problem& problem, const Record& record) const;
-  awaitable<void> run_claim(Claim claim);
-  awaitable<void> queued(admission::Queued queued);
-  void count(RequestResult result) { request_.metrics(route_index_).count(result); }
-
-  ClientRequest& request_;
-  Gateway& gateway_;
-  const std::size_t route_index_;
-  const RouteConfig& route_;
-  Counted held_bytes_;
-  std::optional<std::string> key_;
-  bool key_in_header_ = false;
-  std::string tenant_;
-  std::optional<RequestBody> body_;
-  Recipe recipe_;
-  Fingerprint fingerprint_;
-  TenantLimits::Verdict limited_;
-  Preferences preferences_;
-  std::optional<Background::Place> place_;  // there, if the request is to be queued
-  std::string to_be_queued_;                // the request, if so
-  bool probed_ = false;
-  std::optional<std::chrono::steady_clock::time_point> wait_until_;
-};
+}  // namespace
 
 awaitable<void> Exchange::run() {
   if (!co_await find_key_and_tenant()) co_return;
@@ -394,7 +324,10 @@ Ask Exchange::ask() {
   ask.wants_handle = route_.in_progress == InProgress::accept;
   if (place_) ask.request = to_be_queued_;
   ask.trace = request_.message.field("traceparent").value_or("");
-  if (route_.limits.any()) ask.may_execute = [this](bool is_new) { return has_room(is_new); };
+  if (only_waits_) {
+    ask.may_execute = [](bool) { return false; };
+  } else if (route_.limits.any())
+    ask.may_execute = [this](bool is_new) { return has_room(is_new); };
   return ask;
 }
 
@@ -422,160 +355,6 @@ bool Exchange::has_room(bool is_new) {
   }
   return true;
 }
-
-awaitable<void> Exchange::no_room() {
-  request_.metrics(route_index_).limited(static_cast<std::size_t>(limited_.exceeded) - 1);
-  count(RequestResult::refused);
-  const auto wait = std::chrono::ceil<std::chrono::seconds>(limited_.retry_after);
-  std::vector<Header> extra = echo(*key_);
-  extra.push_back({"Retry-After", std::to_string(std::max<std::int64_t>(1, wait.count()))});
-  const Problem problem = limit_problem(limited_.exceeded);
-  co_await send_problem(request_, problem, &route_, extra);
-}
-
-awaitable<void> Exchange::answer(Admission admission) {
-  if (auto* execute = std::get_if<admission::Execute>(&admission)) {
-    co_await run_claim(std::move(execute->claim));
-  } else if (auto* is_queued = std::get_if<admission::Queued>(&admission)) {
-    co_await queued(std::move(*is_queued));
-  } else if (auto* replay = std::get_if<admission::Replay>(&admission)) {
-    Viewing viewing{replay->record.id, tenant_};
-    if (!co_await may_see(request_, route_index_, std::move(viewing))) co_return;
-    count(RequestResult::replayed);
-    co_await send_replay(request_, route_, *key_, replay->record);
-  } else if (auto* found_busy = std::get_if<admission::Busy>(&admission)) {
-    co_await busy(std::move(*found_busy));
-  } else if (auto* mismatch = std::get_if<admission::Mismatch>(&admission)) {
-    count(RequestResult::mismatch);
-    Problem problem{.code = Code::key_reused,
-                    .status = route_.status_mismatch,
-                    .detail =
-                        "This key was used for a request that differs. Use a new key for a "
-                        "new operation, and the same request for a retry.",
-                    .new_key_safe = true,
-                    .differs = std::move(mismatch->differs)};
-    name_resource(problem, mismatch->record);
-    co_await send_problem(request_, problem, &route_, echo(*key_));
-  } else if (auto* unknown = std::get_if<admission::OutcomeUnknown>(&admission)) {
-    co_await outcome_unknown_of(std::move(unknown->record));
-  } else if (std::holds_alternative<admission::NoRoom>(admission)) {
-    co_await no_room();
-  } else if (auto* unavailable = std::get_if<StoreUnavailable>(&admission)) {
-    co_await store_down(std::move(*unavailable));
-  } else {
-    count(RequestResult::expired);
-    const auto* version = std::get_if<admission::VersionChanged>(&admission);
-    Problem problem{.code = Code::key_expired,
-                    .detail = version
-                                  ? "The operation was done; its answer was recorded in an older "
-                                    "form and can no longer be given."
-                                  : "The operation with this key was done too long ago for its "
-                                    "answer to be given again."};
-    if (version) name_resource(problem, version->record);
-    co_await send_problem(request_, problem, &route_, echo(*key_));
-  }
-}
-
-// Where the answer itself is not given, what it made can be named: the client may look at that. Not
-// where it is another's to say who may see the answer.
-void Exchange::name_resource(Problem& problem, const Record& record) const {
-  if (route_.reauthorize) return;
-  problem.resource_type = record.resource_type;
-  problem.resource_id = record.resource_id;
-}
-
-awaitable<void> Exchange::run_claim(Claim claim) {
-  if (claim.record.attempt == 1 && key_->size() < kWeakKeyBytes) {
-    request_.metrics(route_index_).weak_key();
-  }
-  count(RequestResult::executed);
-  const KeyedRequest keyed{request_.head(), *body_, key_in_header_, *key_};
-  Execution execution(request_.worker, request_.settings, route_index_, std::move(claim), keyed,
-                      &request_);
-  co_await execution.run_to_end();
-}
-
-// The record keeps the request: whatever becomes of this process, it will be executed.
-awaitable<void> Exchange::queued(admission::Queued queued) {
-  count(RequestResult::accepted);
-  gateway_.background.add({queued.record.id, queued.record.token}, std::move(*place_));
-  co_await send_accepted(request_, *key_, tenant_, queued.record, true);
-}
-
-awaitable<void> Exchange::outcome_unknown_of(Record record) {
-  if (route_.policy.unknown == UnknownPolicy::probe && !probed_) {
-    probed_ = true;  // once a request: its answer may be about an attempt of our own
-    if (co_await gateway_.prober->ask(request_.worker, request_.settings, route_index_,
-                                      std::move(record), *key_)) {
-      Admission again = co_await admit();
-      co_await answer(std::move(again));
-      co_return;
-    }
-  }
-  count(RequestResult::unknown);
-  co_await send_problem(request_, outcome_unknown(), &route_, echo(*key_));
-}
-
-// Somebody executes this very request. One deadline holds over all the looks it takes.
-awaitable<void> Exchange::busy(admission::Busy found) {
-  const auto now = request_.worker.deadlines().now();
-  if (!wait_until_) wait_until_ = now + route_.wait_timeout;
-  if (route_.in_progress == InProgress::wait && now < *wait_until_) {
-    request_.give_up_place();  // it only waits
-    const auto left = std::chrono::duration_cast<Duration>(*wait_until_ - now);
-    Waited waited = co_await gateway_.engine.wait(found.record.id, found.record.token, left);
-    if (auto* settled = std::get_if<std::shared_ptr<const Settled>>(&waited)) {
-      Viewing viewing{found.record.id, tenant_};
-      if (!co_await may_see(request_, route_index_, std::move(viewing))) co_return;
-      count(RequestResult::waited);
-      co_await send_settled(request_, route_, *key_, **settled);
-      co_return;
-    }
-    if (std::holds_alternative<waited::LookAgain>(waited)) {
-      Admission again = co_await admit();
-      if (std::holds_alternative<admission::Busy>(again)) {
-        co_await gateway_.clock.sleep(kLookAgainAfter);
-      }
-      co_await answer(std::move(again));
-      co_return;
-    }
-  }
-  // A record from before the route accepted has no handle.
-  if (route_.in_progress == InProgress::accept && found.record.handle != Token{}) {
-    count(RequestResult::accepted);
-    co_await send_accepted(request_, *key_, tenant_, found.record, preferences_.respond_async);
-    co_return;
-  }
-  count(RequestResult::conflict);
-  co_await send_problem(request_, in_progress_problem(route_), &route_, echo(*key_));
-}
-
-awaitable<void> Exchange::store_down(StoreUnavailable unavailable) {
-  log_event(LogLevel::warn, "store unavailable",
-            {{"route", route_.name}, {"why", unavailable.why}});
-  if (place_) {
-    // The write may land yet; executing it now, without a record, could be the second time.
-    co_await refuse({.code = Code::store_unavailable,
-                     .detail = "It is not known whether the request was taken on. Retry with the "
-                               "same key only."});
-    co_return;
-  }
-  // What was done under a record that is there but cannot be read must not be done again.
-  if (route_.store_down == StoreDown::pass && !unavailable.unreadable) {
-    const RecordId id = make_id(scope(), *key_);
-    const UnkeyedRequest unkeyed{request_, route_index_, *body_,
-                                 forward_key(route_, id, *key_, key_in_header_)};
-    co_await execute_unkeyed(unkeyed, {{"Idempotency-Degraded", "true"}});
-    co_return;
-  }
-  co_await refuse({.code = Code::store_unavailable,
-                   .detail = unavailable.unreadable
-                                 ? "What is kept about this key cannot be read at the moment. "
-                                   "Nothing was executed. Retry with the same key."
-                                 : "Nothing was executed. Retry with the same key."});
-}
-
-}  // namespace
 
 bool is_keyed(const ClientRequest& request, const RouteConfig& route) {
   if (!is_keyed_method(route, request.message.method())) return false;

@@ -40,6 +40,11 @@ Outcome outcome_of(const RouteConfig& route, const Claim& claim, const net::Resp
   return outcome;
 }
 
+bool counts_only_if_committed(const RouteConfig& route, const Outcome& outcome) {
+  return route.completes == Completes::executor && outcome.kind == OutcomeKind::final &&
+         outcome.answer.status < 400;
+}
+
 // Goes on listening for an answer whose client has been told 504. False: nothing to record came.
 awaitable<bool> record_late(Gateway& gateway, const RouteConfig& route, const Claim& claim,
                             std::unique_ptr<UpstreamCall> call) {
@@ -51,6 +56,7 @@ awaitable<bool> record_late(Gateway& gateway, const RouteConfig& route, const Cl
   const net::Response& response = call->response();
   Outcome outcome = outcome_of(route, claim, response, client_headers(response, true), {});
   outcome.reason += ", late";
+  if (counts_only_if_committed(route, outcome)) co_return false;  // it has, or it has not
   AnswerKeeper keeper(gateway.store, route, claim.record, outcome.kind == OutcomeKind::final,
                       response.body_length());
   const std::string begun = call->take_body();
@@ -102,6 +108,9 @@ std::string Execution::head() const {
   KeyForwarding key = forward_key(route_, record.id, key_, request_.key_in_header);
   key.add.push_back({"Semel-Record", record.id.hex()});
   key.add.push_back({"Semel-Attempt", std::to_string(record.attempt)});
+  if (route_.completes == Completes::executor) {
+    key.add.push_back({"Semel-Token", record.token.hex()});
+  }
   return upstream_head(request_.head, route_.key, call_->base_path(), {false, request_.body.size()},
                        key.drop, key.add);
 }
@@ -189,6 +198,10 @@ awaitable<void> Execution::answered() {
   answer.body = call_->take_body();
   Outcome outcome = outcome_of(route_, claim_, response, answer.headers, answer.body);
   call_->give_back();
+  if (counts_only_if_committed(route_, outcome)) {
+    co_await as_committed(outcome.answer.status);
+    co_return;
+  }
   Finished finished = co_await gateway_.engine.finish(claim_, std::move(outcome));
   if (!client_) co_return;
   if (const auto* recorded = std::get_if<finish::Recorded>(&finished)) {
@@ -197,6 +210,23 @@ awaitable<void> Execution::answered() {
   } else {
     co_await send_unrecorded(finished);
   }
+}
+
+// To say "unknown" is a write that the executor's own forestalls: what was committed comes back.
+awaitable<void> Execution::as_committed(int status) {
+  co_await failed(OutcomeKind::unknown, Code::outcome_unknown,
+                  "status " + std::to_string(status) + " without a committed record",
+                  "The service answered without having committed what it did. Retry with the same "
+                  "key only.");
+}
+
+awaitable<void> Execution::read_to_end() {
+  for (;;) {
+    const auto piece = co_await call_->next_piece();
+    if (!piece) co_return;
+    if (piece->empty()) break;
+  }
+  call_->give_back();
 }
 
 awaitable<void> Execution::timed_out() {
@@ -219,6 +249,11 @@ awaitable<void> Execution::stream() {
   const net::Response& response = call_->response();
   const std::vector<Header> headers = client_headers(response, true);
   Outcome outcome = outcome_of(route_, claim_, response, headers, {});
+  if (counts_only_if_committed(route_, outcome)) {
+    co_await read_to_end();
+    co_await as_committed(outcome.answer.status);
+    co_return;
+  }
   const bool begun = co_await gateway_.engine.begin_stream(claim_, response.status());
   const bool is_stored =
       outcome.kind == OutcomeKind::final ||
@@ -276,6 +311,12 @@ awaitable<void> Execution::failed(OutcomeKind kind, Code code, std::string reaso
 
 awaitable<void> Execution::send_unrecorded(const Finished& finished) {
   if (const auto* stale = std::get_if<finish::Stale>(&finished)) {
+    const bool is_own = stale->record && stale->record->state == State::completed &&
+                        stale->record->token == claim_.record.token;
+    if (is_own) {
+      co_await send_committed(*client_, route_, key_, *stale->record);
+      co_return;
+    }
     // Another delivery's answer: not this one's own execution.
     Viewing viewing{claim_.record.id, claim_.record.tenant};
     if (stale->record && !co_await may_see(*client_, route_index_, std::move(viewing))) co_return;

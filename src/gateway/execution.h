@@ -40,6 +40,11 @@ class Execution {
   boost::asio::awaitable<void> answered();
   // The executor provably did not get the request.
   boost::asio::awaitable<void> unreachable(std::string why);
+  // A success on a route whose executor writes the record itself. The client gets what was
+  // committed; if nothing was, the outcome is unknown.
+  boost::asio::awaitable<void> as_committed(int status);
+  // What the executor says beside the record is not needed.
+  boost::asio::awaitable<void> read_to_end();
   boost::asio::awaitable<void> timed_out();
   boost::asio::awaitable<void> stream();
   // Records an outcome for which we, not the executor, word the answer, and sends that.

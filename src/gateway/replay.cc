@@ -19,13 +19,10 @@ std::vector<Header> echo(std::string_view key, const Record& record) {
   return headers;
 }
 
-awaitable<void> send_replay(ClientRequest& request, const RouteConfig& route, std::string_view key,
-                            const Record& record) {
-  std::vector<Header> extra = echo(key, record);
-  extra.push_back({route.replayed_header, "true"});
-  const auto age = std::chrono::duration_cast<std::chrono::seconds>(request.gateway().clock.now() -
-                                                                    record.updated_at);
-  extra.push_back({"Age", std::to_string(std::max<std::int64_t>(0, age.count()))});
+namespace {
+
+awaitable<void> send_stored(ClientRequest& request, const RouteConfig& route, std::string_view key,
+                            const Record& record, std::vector<Header> extra) {
   if (record.answer.body_note == BodyNote::omitted) {
     extra.push_back({"Idempotency-Replay", "body-omitted"});
   }
@@ -42,6 +39,23 @@ awaitable<void> send_replay(ClientRequest& request, const RouteConfig& route, st
                       "The recorded answer cannot be read at the moment. Nothing was "
                       "executed. Retry with the same key."};
   co_await send_problem(request, problem, &route, echo(key));
+}
+
+}  // namespace
+
+awaitable<void> send_replay(ClientRequest& request, const RouteConfig& route, std::string_view key,
+                            const Record& record) {
+  std::vector<Header> extra = echo(key, record);
+  extra.push_back({route.replayed_header, "true"});
+  const auto age = std::chrono::duration_cast<std::chrono::seconds>(request.gateway().clock.now() -
+                                                                    record.updated_at);
+  extra.push_back({"Age", std::to_string(std::max<std::int64_t>(0, age.count()))});
+  co_await send_stored(request, route, key, record, std::move(extra));
+}
+
+awaitable<void> send_committed(ClientRequest& request, const RouteConfig& route,
+                               std::string_view key, const Record& record) {
+  co_await send_stored(request, route, key, record, echo(key, record));
 }
 
 awaitable<void> send_settled(ClientRequest& request, const RouteConfig& route, std::string_view key,
@@ -70,6 +84,14 @@ Problem in_progress_problem(const RouteConfig& route) {
           .detail =
               "The first request with this key is still being executed. Retry with the same "
               "key."};
+}
+
+Problem ended_without_answer(const RouteConfig& route) {
+  return {.code = Code::in_progress,
+          .status = route.status_in_progress,
+          .detail =
+              "The request that was being executed under this key has ended without an answer to "
+              "give. Retry with the same key."};
 }
 
 Problem outcome_unknown() {

@@ -18,6 +18,10 @@ std::vector<Header> echo(std::string_view key, const Record& record);
 boost::asio::awaitable<void> send_replay(ClientRequest& request, const RouteConfig& route,
                                          std::string_view key, const Record& record);
 
+// The record's answer to the request that was executed for it: completed by the executor.
+boost::asio::awaitable<void> send_committed(ClientRequest& request, const RouteConfig& route,
+                                            std::string_view key, const Record& record);
+
 // What one who waited for an execution gets: the stored answer, or, if nothing was stored, the
 // answer that the first client got.
 boost::asio::awaitable<void> send_settled(ClientRequest& request, const RouteConfig& route,
@@ -28,6 +32,8 @@ boost::asio::awaitable<void> send_record(ClientRequest& request, const RouteConf
                                          std::string_view key, const std::optional<Record>& record);
 
 Problem in_progress_problem(const RouteConfig& route);
+// For one who waited for an execution that ended without an answer to give.
+Problem ended_without_answer(const RouteConfig& route);
 Problem outcome_unknown();
 
 }  // namespace semel

@@ -47,6 +47,7 @@ Server::Server(Config config, Trust trust, std::unique_ptr<Metrics> metrics,
                std::unique_ptr<Store> store)
     : metrics_(std::move(metrics)),
       store_(std::move(store)),
+      clock_(machine_clock_, *store_),
       files_(std::make_unique<BlockingPool>("semel-files", 1)),
       settings_(std::make_shared<const Settings>(std::move(config), std::move(trust), *metrics_)),
       gateway_(std::make_unique<Gateway>(settings_->config.log.keys, *store_, *metrics_, clock_,

@@ -7,6 +7,7 @@
 #include <thread>
 #include <vector>
 
+#include "engine/store_clock.h"
 #include "engine/system.h"
 #include "gateway/gateway.h"
 #include "gateway/settings.h"
@@ -53,9 +54,10 @@ class Server {
   // Torn down explicitly, in ~Server: the threads of the store and of files_ first (they post to
   // the workers' loops), then the loops with whatever waits in them, then what that refers to.
   std::unique_ptr<Metrics> metrics_;
-  SystemClock clock_;
+  SystemClock machine_clock_;
   SystemTokens tokens_;
   std::unique_ptr<Store> store_;
+  StoreClock clock_;
   std::unique_ptr<BlockingPool> files_;
   SettingsPtr settings_;
   std::unique_ptr<Gateway> gateway_;

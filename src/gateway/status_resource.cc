@@ -8,6 +8,7 @@
 #include "core/base64.h"
 #include "gateway/caller.h"
 #include "gateway/config_values.h"
+#include "gateway/elsewhere.h"
 #include "gateway/handle.h"
 #include "gateway/operation.h"
 #include "gateway/reauthorize.h"
@@ -23,7 +24,6 @@ constexpr Duration kWaitMax = std::chrono::seconds(60);
 // A wait is looked after this often for a process that wants to end.
 constexpr Duration kWaitSlice = std::chrono::seconds(1);
 // What this process does not execute is looked at again after this.
-constexpr Duration kLookAgainAfter = std::chrono::milliseconds(250);
 constexpr std::string_view kRetryAfterSeconds = "1";
 
 bool is_pending(const Record& record) {
@@ -185,7 +185,7 @@ class StatusLook {
       if (std::holds_alternative<waited::LookAgain>(waited)) {
         const auto now = co_await gateway_.store.read(record.id);
         const bool still = now && *now && (*now)->version == record.version;
-        if (still) co_await gateway_.clock.sleep(std::min(time_left(), kLookAgainAfter));
+        if (still) co_await wait_elsewhere(gateway_, record.id, record.token, slice);
       }
       co_return;
     }

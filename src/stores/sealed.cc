@@ -164,8 +164,11 @@ asio::awaitable<SwapResult> SealedStore::swap(RecordId id, Version expected,
     close(*next);
   }
   SwapResult result = co_await inner_->swap(id, expected, std::move(next));
-  if (auto* conflict = std::get_if<swap::Conflict>(&result); conflict && conflict->current) {
-    auto opened = open(*conflict->current);
+  std::optional<Record>* current = nullptr;
+  if (auto* conflict = std::get_if<swap::Conflict>(&result)) current = &conflict->current;
+  if (auto* busy = std::get_if<swap::Busy>(&result)) current = &busy->current;
+  if (current && *current) {
+    auto opened = open(**current);
     if (!opened) co_return std::move(opened.error());
   }
   co_return result;

@@ -43,6 +43,10 @@ class SealedStore final : public Store {
   boost::asio::awaitable<StoreResult<std::optional<std::string>>> get_chunk(
       RecordId id, Token token, std::uint32_t index) override;
   boost::asio::awaitable<StoreResult<void>> drop_chunks(RecordId id, Token token) override;
+  boost::asio::awaitable<bool> ended(RecordId id, Token token, Duration timeout) override {
+    return inner_->ended(id, token, timeout);
+  }
+  std::optional<Time> now() const override { return inner_->now(); }
   StoreFeatures features() const override { return inner_->features(); }
   StoreStats stats() const override { return inner_->stats(); }
   std::optional<std::string> trouble() const override { return inner_->trouble(); }

@@ -149,14 +149,13 @@ def test_a_later_feature_at_the_top_is_not_in_this_version(config, line):
 
 
 @pytest.mark.parametrize("line", [
-    "completes: executor", "webhook: {provider: stripe, secrets: [s]}",
+    "webhook: {provider: stripe, secrets: [s]}",
 ])
 def test_a_later_feature_of_a_route_is_not_in_this_version(config, line):
     check_bad(config(GOOD + f"    {line}\n"), line.split(":")[0], "not in this version")
 
 
-@pytest.mark.parametrize("store", ["{kind: postgres, url: 'postgresql://db/semel'}",
-                                   "{kind: redis, url: 'redis://cache'}"])
+@pytest.mark.parametrize("store", ["{kind: redis, url: 'redis://cache'}"])
 def test_later_stores_are_not_in_this_version(config, store):
     check_bad(config(GOOD.replace("{kind: memory}", store)), "store.kind", "not in this version")
 

@@ -42,6 +42,7 @@ FaultyStore::Fault FaultyStore::draw_fault() {
   int roll = lab_.random.below(1000);
   const FaultRates& rates = lab_.rates;
   if ((roll -= rates.unavailable) < 0) return Fault::unavailable;
+  if ((roll -= rates.held) < 0) return Fault::held;
   if ((roll -= rates.lost_reply) < 0) return Fault::lost_reply;
   if ((roll -= rates.lost_write) < 0) return Fault::lost_write;
   if ((roll -= rates.late_write) < 0) return Fault::late_write;
@@ -61,6 +62,9 @@ awaitable<SwapResult> FaultyStore::swap(RecordId id, Version expected, std::opti
   if (fault == Fault::unavailable) {
     *reply = StoreUnavailable{"connection refused"};
     lab_.tally.count("swap unavailable");
+  } else if (fault == Fault::held) {
+    *reply = swap::Busy{lab_.store.read(id)};
+    lab_.tally.count("swap of a held record");
   } else if (fault != Fault::lost_write) {
     const Duration arrives = fault == Fault::late_write ? back + lab_.random.ms(1, 6000) : there;
     auto heard = fault == Fault::none ? reply : nullptr;
@@ -71,10 +75,11 @@ awaitable<SwapResult> FaultyStore::swap(RecordId id, Version expected, std::opti
                  });
   }
   co_await lab_.time.pause(node_, there + back);
+  const bool is_unknown = std::holds_alternative<swap::Unknown>(*reply);
+  if (is_unknown) lab_.tally.count("swap of unknown fate");
   if (fault != Fault::none) {
-    if (fault != Fault::unavailable) lab_.tally.count("swap of unknown fate");
     lab_.trace.line(lab_.time.now(), [&] {
-      return name_ + (fault == Fault::unavailable ? " swap unavailable" : " swap: fate unknown");
+      return name_ + (is_unknown ? " swap: fate unknown" : " swap refused: unavailable or held");
     });
   }
   co_return std::move(*reply);

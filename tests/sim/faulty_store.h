@@ -25,7 +25,7 @@ class FaultyStore final : public Store {
   std::optional<std::string> trouble() const override { return {}; }
 
  private:
-  enum class Fault { none, unavailable, lost_reply, lost_write, late_write };
+  enum class Fault { none, unavailable, lost_reply, lost_write, late_write, held };
   Fault draw_fault();
   Duration draw_delay();
 

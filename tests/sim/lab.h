@@ -33,12 +33,13 @@ struct Accepted {
 
 // What everything in one run shares: the world outside the nodes, and what was seen of it.
 struct Lab {
-  Lab(std::uint64_t seed, Plant planted, bool traced)
+  Lab(std::uint64_t seed, Plant planted, bool traced, testing::ModelStore& below)
       : random(seed),
         tokens(random.next()),
         scenario(Scenario::draw(random)),
         rates(scenario.rates),
         plant(planted),
+        store(below),
         upstream(random.next()),
         leases(scenario),
         trace(traced) {}
@@ -51,7 +52,7 @@ struct Lab {
   FaultRates rates;  // as they are at the moment
   const Plant plant;
 
-  testing::ModelStore store;
+  testing::ModelStore& store;
   History history;
   Upstream upstream;
   Leases leases;

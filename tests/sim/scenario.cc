@@ -27,6 +27,7 @@ KeyRules draw_key(Random& random) {
 
 FaultRates draw_rates(Random& random) {
   return {.unavailable = random.below(60),
+          .held = random.below(60),
           .lost_reply = random.below(120),
           .lost_write = random.below(60),
           .late_write = random.below(80),

@@ -10,6 +10,7 @@ namespace semel::sim {
 // How often, in a thousand swaps, what goes wrong.
 struct FaultRates {
   int unavailable = 0;  // nothing written, and said so
+  int held = 0;         // nothing written: somebody's open transaction holds the record
   int lost_reply = 0;   // written, fate unknown
   int lost_write = 0;   // not written, fate unknown
   int late_write = 0;   // fate unknown, written some time later

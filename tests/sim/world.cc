@@ -17,11 +17,12 @@ constexpr VirtualTime::Lane kWorld = 0;
 constexpr Duration kSettle = std::chrono::seconds(45);
 
 constexpr FaultRates kOutage{
-    .unavailable = 700, .lost_reply = 100, .lost_write = 100, .late_write = 50};
+    .unavailable = 700, .held = 0, .lost_reply = 100, .lost_write = 100, .late_write = 50};
 
 class World {
  public:
-  World(std::uint64_t seed, Plant plant, bool traced) : lab_(seed, plant, traced) {
+  World(std::uint64_t seed, Plant plant, bool traced, testing::ModelStore& below)
+      : lab_(seed, plant, traced, below) {
     lab_.store.on_write([this](const std::optional<Record>& before, const Record* after) {
       lab_.history.wrote(before, after, lab_.time.now(), lab_.time.now() + clock_ahead_max_);
       const bool ran = before && before->state == State::in_progress;
@@ -223,7 +224,12 @@ class World {
 }  // namespace
 
 Report run_seed(std::uint64_t seed, Plant plant, bool traced) {
-  return World(seed, plant, traced).run();
+  testing::ModelStore store;
+  return World(seed, plant, traced, store).run();
+}
+
+Report run_seed_on(testing::ModelStore& store, std::uint64_t seed) {
+  return World(seed, Plant::none, false, store).run();
 }
 
 }  // namespace semel::sim

@@ -7,6 +7,7 @@
 #include "sim/checks.h"
 #include "sim/planted.h"
 #include "sim/trace.h"
+#include "support/model_store.h"
 
 namespace semel::sim {
 
@@ -18,5 +19,8 @@ struct Report {
 
 // One run: everything that happens in it follows from the seed.
 Report run_seed(std::uint64_t seed, Plant plant = Plant::none, bool traced = false);
+
+// The same over another store, which is empty.
+Report run_seed_on(testing::ModelStore& store, std::uint64_t seed);
 
 }  // namespace semel::sim

@@ -3,10 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <boost/asio/awaitable.hpp>
-#include <boost/asio/co_spawn.hpp>
-#include <boost/asio/io_context.hpp>
 #include <cstdint>
-#include <exception>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -15,6 +12,7 @@
 #include <vector>
 
 #include "semel/store.h"
+#include "support/run.h"
 
 // What every store must do, whatever it is made of. To try a store of your own, compile the
 // store_suite*.cc files into a test and add
@@ -37,19 +35,6 @@ struct StoreUnderTest {
 };
 inline void PrintTo(const StoreUnderTest& store, std::ostream* out) {
   *out << store.name;
-}
-
-// Runs `work` to its end, on an executor of its own.
-template <typename T>
-T run(boost::asio::awaitable<T> work) {
-  boost::asio::io_context io;
-  std::optional<T> result;
-  boost::asio::co_spawn(io, std::move(work), [&](std::exception_ptr failed, T value) {
-    if (failed) std::rethrow_exception(failed);
-    result = std::move(value);
-  });
-  io.run();
-  return *std::move(result);
 }
 
 // Some id; the ids of growing numbers are in no order.

@@ -12,15 +12,18 @@
 namespace semel::testing {
 
 // What a store is, in the fewest words: a compare-and-swap map that is never wrong, never slow and
-// never down. Everything that goes wrong is put around it.
+// never down. Everything that goes wrong is put around it. Virtual, so that a real store can be
+// tried in its place.
 class ModelStore {
  public:
+  virtual ~ModelStore() = default;
+
   // Told of every write; `after` is null for a removal.
   using OnWrite = std::function<void(const std::optional<Record>& before, const Record* after)>;
 
   void on_write(OnWrite told) { told_ = std::move(told); }
 
-  SwapResult swap(const RecordId& id, Version expected, std::optional<Record> next) {
+  virtual SwapResult swap(const RecordId& id, Version expected, std::optional<Record> next) {
     std::optional<Record> before = read(id);
     if ((before ? before->version : 0) != expected) return swap::Conflict{std::move(before)};
     if (!next) {
@@ -34,13 +37,13 @@ class ModelStore {
     return swap::Applied{last_version_};
   }
 
-  std::optional<Record> read(const RecordId& id) const {
+  virtual std::optional<Record> read(const RecordId& id) const {
     const auto found = records_.find(id);
     if (found == records_.end()) return {};
     return found->second;
   }
 
-  std::vector<Record> sweep(Time now, std::size_t limit) const {
+  virtual std::vector<Record> sweep(Time now, std::size_t limit) const {
     std::vector<Record> due;
     for (const auto& [id, record] : records_) {
       if (due_at(record) <= now) due.push_back(record);
@@ -50,7 +53,7 @@ class ModelStore {
     return due;
   }
 
-  ScanPage scan(const std::optional<RecordId>& after, std::size_t limit) const {
+  virtual ScanPage scan(const std::optional<RecordId>& after, std::size_t limit) const {
     ScanPage page;
     auto at = after ? records_.upper_bound(*after) : records_.begin();
     for (; at != records_.end() && page.records.size() < limit; ++at) {
@@ -60,12 +63,14 @@ class ModelStore {
     return page;
   }
 
-  const std::map<RecordId, Record>& records() const { return records_; }
+  virtual std::map<RecordId, Record> records() const { return records_; }
+
+ protected:
+  OnWrite told_;
 
  private:
   std::map<RecordId, Record> records_;
   Version last_version_ = 0;
-  OnWrite told_;
 };
 
 }  // namespace semel::testing

@@ -16,6 +16,7 @@ class PlainStore final : public Store {
     unavailable,  // nothing written
     lost_reply,   // written, fate unknown
     lost_write,   // not written, fate unknown
+    held,         // not written: somebody holds the record in an open transaction
   };
 
   explicit PlainStore(VirtualTime& time) : time_(time) {}
@@ -50,6 +51,7 @@ class PlainStore final : public Store {
       faults_.pop_front();
     }
     if (fault == Fault::unavailable) co_return StoreUnavailable{"down"};
+    if (fault == Fault::held) co_return swap::Busy{model_.read(id)};
     if (fault == Fault::lost_write) co_return swap::Unknown{"no reply"};
     if (next && next->answer.body.size() > body_bytes_max_) {
       co_return swap::TooLarge{body_bytes_max_};

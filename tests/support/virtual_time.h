@@ -25,7 +25,8 @@ class VirtualTime {
  public:
   using Lane = std::uint32_t;
   using Fire = std::move_only_function<void()>;
-  static constexpr Time kStart{std::chrono::seconds(1'700'000'000)};
+  // In the future, so that a real store does not remove by its own clock what is expired by this.
+  static constexpr Time kStart{std::chrono::sys_days{std::chrono::year{2100} / 1 / 1}};
 
   explicit VirtualTime(boost::asio::io_context& io) : io_(io), work_(io.get_executor()) {}
 

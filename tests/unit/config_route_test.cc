@@ -283,11 +283,26 @@ TEST(ConfigRoute, BoundsWhatIsSpilled) {
 }
 
 TEST(ConfigRoute, RefusesWhatALaterVersionBrings) {
-  for (const char* members : {"completes: executor", "webhook: {provider: stripe}"}) {
+  for (const char* members : {"webhook: {provider: stripe}"}) {
     EXPECT_THAT(errors_of(with_route(members)),
                 ElementsAre(HasSubstr("not in this version of semel")))
         << members;
   }
+}
+
+TEST(ConfigRoute, ReadsWhoCompletes) {
+  const std::string store = "store: {kind: postgres, url: 'postgresql://db/semel'}\n";
+  const Config config = config_of(store + with_route("completes: executor"));
+  EXPECT_EQ(config.routes[0].completes, Completes::executor);
+  EXPECT_EQ(config_of(with_route("ttl: 1h")).routes[0].completes, Completes::gateway);
+  EXPECT_THAT(
+      errors_of(with_route("completes: executor")),
+      ElementsAre(HasSubstr("routes[0].completes: executor needs store: {kind: postgres}")));
+  EXPECT_THAT(errors_of(store + with_route("completes: executor, unknown: fail")),
+              ElementsAre(HasSubstr("routes[0].unknown: fail would make a failure final")));
+  EXPECT_THAT(
+      warnings_of("encryption: {keys_file: k}\n" + store + with_route("completes: executor")),
+      ElementsAre(HasSubstr("is not encrypted by encryption.keys_file")));
 }
 
 TEST(ConfigRoute, ReadsWhatDuplicatesInFlightGet) {

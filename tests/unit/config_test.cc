@@ -116,7 +116,8 @@ TEST(Config, SuggestsOnlyWhatIsNear) {
               ElementsAre(EndsWith("did you mean 'durability'?")));
   EXPECT_THAT(errors_of(with_top("Workers: 2")), ElementsAre(EndsWith("did you mean 'workers'?")));
   EXPECT_THAT(errors_of(with_top("store: {colour: red}")),
-              ElementsAre(EndsWith("unknown key; allowed are kind, path, durability")));
+              ElementsAre(EndsWith(
+                  "unknown key; allowed are kind, path, durability, url, schema, connections")));
   EXPECT_THAT(errors_of(with_top("colour: red")), ElementsAre(EndsWith(": colour: unknown key")));
 }
 
@@ -293,8 +294,8 @@ TEST(Config, ChecksTrustedProxies) {
 TEST(Config, TheMemoryStoreHasNoPath) {
   EXPECT_EQ(config_of(with_top("store: {kind: memory}")).store.kind, StoreKind::memory);
   EXPECT_THAT(warnings_of(with_top("store: {kind: memory, path: x, durability: crash}")),
-              ElementsAre(HasSubstr("store.durability: has no effect with kind: memory"),
-                          HasSubstr("store.path: has no effect with kind: memory")));
+              ElementsAre(HasSubstr("store.durability: has an effect with kind: embedded only"),
+                          HasSubstr("store.path: has an effect with kind: embedded only")));
 }
 
 TEST(Config, EncryptionNeedsAFileOfKeys) {
@@ -309,10 +310,33 @@ TEST(Config, EncryptionNeedsAFileOfKeys) {
               testing::Contains(HasSubstr("did you mean 'keys_file'")));
 }
 
+TEST(Config, ReadsAPostgresStore) {
+  const StoreConfig store =
+      config_of(with_top("store: {kind: postgres, url: 'postgresql://semel@db/semel', schema: "
+                         "other_1, connections: 8}"))
+          .store;
+  EXPECT_EQ(store.kind, StoreKind::postgres);
+  EXPECT_EQ(store.url, "postgresql://semel@db/semel");
+  EXPECT_EQ(store.schema, "other_1");
+  EXPECT_EQ(store.connections, 8u);
+  const auto errors = [](const std::string& members) {
+    return errors_of(with_top("store: {kind: postgres, " + members + "}"));
+  };
+  EXPECT_THAT(errors("connections: 4"), ElementsAre(HasSubstr("store.url: required")));
+  EXPECT_THAT(errors("url: 'mysql://db'"), ElementsAre(HasSubstr("must begin with postgresql://")));
+  const std::string url = "url: 'postgresql://db/semel', ";
+  EXPECT_THAT(errors(url + "connections: 0"), ElementsAre(HasSubstr("store.connections")));
+  for (const char* schema : {"Semel", "1a", "pg_semel", "a-b", "''"}) {
+    EXPECT_THAT(errors(url + "schema: " + schema), ElementsAre(HasSubstr("store.schema")))
+        << schema;
+  }
+  EXPECT_THAT(warnings_of(with_top("store: {kind: memory, url: 'postgresql://db/semel'}")),
+              ElementsAre(HasSubstr("store.url: has an effect with kind: postgres only")));
+}
+
 TEST(Config, RefusesWhatALaterVersionBrings) {
-  for (const char* top : {"api: {listen: a}", "store: {kind: postgres}", "store: {kind: redis}",
-                          "store: {kind: tiered}", "store: {kind: dynamodb}", "store: {url: a}",
-                          "store: {schema: a}", "store: {connections: 4}", "store: {replicas: 0}",
+  for (const char* top : {"api: {listen: a}", "store: {kind: redis}", "store: {kind: tiered}",
+                          "store: {kind: dynamodb}", "store: {replicas: 0}",
                           "store: {sentinel: {}}", "store: {cluster: []}", "store: {durable: {}}",
                           "store: {cache: {}}", "store: {cache_for: 5s}"}) {
     EXPECT_THAT(errors_of(with_top(top)), ElementsAre(HasSubstr("not in this version of semel")))

@@ -1,0 +1,81 @@
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+
+#include "gateway/exchange.h"
+#include "gateway/execution.h"
+#include "gateway/prefer.h"
+#include "gateway/request_key.h"
+
+namespace semel {
+
+// A keyed request on its way through. exchange.cc: key, tenant, body, fingerprint, up to what the
+// engine is asked; exchange_answer.cc: what the engine says. Executing it is execution.cc's.
+class Exchange {
+ public:
+  Exchange(ClientRequest& request, std::size_t route)
+      : request_(request),
+        gateway_(request.gateway()),
+        route_index_(route),
+        route_(request.route(route)),
+        held_bytes_(gateway_.buffered_bytes, 0) {}
+
+  boost::asio::awaitable<void> run();
+
+ private:
+  boost::asio::awaitable<void> refuse(Problem problem);
+  // False: the request has been answered.
+  boost::asio::awaitable<bool> find_key_and_tenant();
+  // Decides what the body is going to be read as, before it comes.
+  boost::asio::awaitable<bool> prepare_body();
+  boost::asio::awaitable<bool> read_body();
+  boost::asio::awaitable<bool> keep_promised_digest();
+  boost::asio::awaitable<void> cannot_keep(std::string why);
+  boost::asio::awaitable<bool> find_key_after_body();
+  boost::asio::awaitable<bool> find_preference();
+  boost::asio::awaitable<bool> take_fingerprint();
+  boost::asio::awaitable<Fingerprint> fingerprint_under(Recipe recipe) const;
+  boost::asio::awaitable<FoundKey> find_key_in_body() const;
+  std::optional<std::string> joined_field(std::string_view name) const;
+  RequestView view() const;
+  Scope scope() const;
+  Ask ask();
+  boost::asio::awaitable<Admission> admit();
+  boost::asio::awaitable<Admission> admit_once();
+  bool has_room(bool is_new);
+  boost::asio::awaitable<void> no_room();
+
+  boost::asio::awaitable<void> answer(Admission admission);
+  boost::asio::awaitable<void> busy(admission::Busy busy);
+  boost::asio::awaitable<void> outcome_unknown_of(Record record);
+  boost::asio::awaitable<void> store_down(StoreUnavailable unavailable);
+  void name_resource(Problem& problem, const Record& record) const;
+  boost::asio::awaitable<void> run_claim(Claim claim);
+  boost::asio::awaitable<void> queued(admission::Queued queued);
+  void count(RequestResult result) { request_.metrics(route_index_).count(result); }
+
+  ClientRequest& request_;
+  Gateway& gateway_;
+  const std::size_t route_index_;
+  const RouteConfig& route_;
+  Counted held_bytes_;
+  std::optional<std::string> key_;
+  bool key_in_header_ = false;
+  std::string tenant_;
+  std::optional<RequestBody> body_;
+  Recipe recipe_;
+  Fingerprint fingerprint_;
+  TenantLimits::Verdict limited_;
+  Preferences preferences_;
+  std::optional<Background::Place> place_;  // there, if the request is to be queued
+  std::string to_be_queued_;                // the request, if so
+  bool probed_ = false;
+  // It has waited for an execution in another process. Whatever became of that, it does not execute
+  // now: thousands may have waited with it.
+  bool only_waits_ = false;
+  std::optional<std::chrono::steady_clock::time_point> wait_until_;
+};
+
+}  // namespace semel
