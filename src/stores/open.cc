@@ -1,6 +1,7 @@
 #include "stores/open.h"
 
 #include "stores/memory.h"
+#include "stores/postgres.h"
 #include "stores/sealed.h"
 
 namespace semel {
@@ -19,7 +20,10 @@ std::expected<std::unique_ptr<Store>, std::string> open_plain(
       return EmbeddedStore::open(options);
     }
     case StoreKind::postgres:
-      return std::unexpected("kind: postgres is not in this version");
+      return PostgresStore::open({.url = config.url,
+                                  .schema = config.schema,
+                                  .connections = config.connections,
+                                  .committed = std::move(committed)});
   }
   return std::unexpected("no such kind of store");
 }

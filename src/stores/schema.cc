@@ -11,6 +11,7 @@ namespace semel {
 namespace {
 
 constexpr std::string_view kWritten = "semel";  // the schema's name in sql/
+constexpr std::string_view kAfterwards = "SELECT semel.close_to_public();\n";
 
 struct Close {
   void operator()(PGconn* connection) const { PQfinish(connection); }
@@ -92,7 +93,7 @@ std::string print_schema(std::string_view schema) {
   for (const Migration& migration : migrations()) {
     out += "\n-- " + std::string(migration.name) + "\n\n" + with_schema(migration.text, schema);
   }
-  return out;
+  return out += "\n" + with_schema(kAfterwards, schema);
 }
 
 std::expected<SchemaApplied, std::string> apply_schema(const std::string& url,
@@ -120,6 +121,10 @@ std::expected<SchemaApplied, std::string> apply_schema(const std::string& url,
                                      std::string(migration.name) + "')");
     if (!done) return std::unexpected(done.error());
     applied.to = migration.number;
+  }
+  if (applied.to > applied.from) {
+    const auto closed = run(connection.get(), with_schema(kAfterwards, schema));
+    if (!closed) return std::unexpected(closed.error());
   }
   const auto committed = run(connection.get(), "COMMIT");
   if (!committed) return std::unexpected(committed.error());

@@ -1,6 +1,7 @@
 // The stores that the suite is run against: one line each.
 #include "stores/embedded_harness.h"
 #include "stores/memory.h"
+#include "stores/postgres_harness.h"
 #include "stores/sealed_harness.h"
 #include "stores/store_suite.h"
 
@@ -26,8 +27,10 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(under_test<MemoryHarness>("memory"),
                     under_test<EmbeddedHarness>("embedded", true),
                     under_test<EmbeddedHarness>("embedded_crash", false),
+                    under_test<PostgresHarness>("postgres"),
                     under_test<SealedHarness>("sealed_memory", SealedHarness::Over::memory),
-                    under_test<SealedHarness>("sealed_embedded", SealedHarness::Over::embedded)),
+                    under_test<SealedHarness>("sealed_embedded", SealedHarness::Over::embedded),
+                    under_test<SealedHarness>("sealed_postgres", SealedHarness::Over::postgres)),
     [](const auto& test) { return test.param.name; });
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include "stores/embedded_harness.h"
 #include "stores/memory.h"
+#include "stores/postgres_harness.h"
 #include "stores/sealed.h"
 
 namespace semel {
@@ -18,14 +19,18 @@ inline SealingKeys keys_of(std::string_view text) {
 // A sealed store over another one.
 class SealedHarness final : public StoreHarness {
  public:
-  enum class Over { memory, embedded };
-  explicit SealedHarness(Over over) : over_(over) { reopen(); }
+  enum class Over { memory, embedded, postgres };
+  explicit SealedHarness(Over over) : over_(over) {
+    if (over == Over::postgres) empty_postgres();
+    reopen();
+  }
 
   Store& store() override { return *store_; }
   void reopen() override {
     store_.reset();
     std::unique_ptr<Store> inner = std::make_unique<MemoryStore>();
     if (over_ == Over::embedded) inner = open_or_throw({.path = directory_.path() / "store"});
+    if (over_ == Over::postgres) inner = open_postgres_or_throw({.url = postgres_url()});
     store_ = std::make_unique<SealedStore>(std::move(inner), keys_of(kFirstKey));
   }
 

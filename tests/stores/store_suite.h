@@ -64,6 +64,8 @@ class StoreSuite : public testing::TestWithParam<StoreUnderTest> {
   std::optional<Record> refused(const RecordId& id, Version expected, std::optional<Record> next);
   std::vector<RecordId> sweep(Time now, std::size_t limit = 100);
   std::vector<RecordId> scan(std::size_t page_size);
+  // A shared store may say so a moment later.
+  void expect_stats(std::uint64_t unknown_records, std::optional<Time> oldest_unknown);
 
  private:
   std::unique_ptr<StoreHarness> harness_;

@@ -132,6 +132,7 @@ TEST_P(StoreSuite, ChunksARestartKeepsWhatIsReferredToAndDropsTheRest) {
   const Chunks after{store()};
   EXPECT_EQ(after.get(kept, token_of(kept), 0), std::string(kChunkBytes, 'a'));
   EXPECT_EQ(after.get(kept, token_of(kept), 1), "end");
+  if (!store().features().exclusive) return;  // another process may be at work on them
   EXPECT_EQ(after.get(unrecorded, token_of(unrecorded), 0), std::nullopt);
   EXPECT_EQ(after.get(in_progress, token_of(in_progress), 0), std::nullopt);
 }

@@ -144,29 +144,24 @@ TEST_P(StoreSuite, ScanGivesEveryRecordOnceWhileOthersCome) {
 }
 
 TEST_P(StoreSuite, StatsCountUnknownRecordsAndKnowTheOldest) {
-  EXPECT_EQ(store().stats().unknown_records, 0);
-  EXPECT_EQ(store().stats().oldest_unknown, std::nullopt);
+  expect_stats(0, std::nullopt);
   std::vector<Version> versions;
   for (const int hour : {2, 1, 3}) {
     const RecordId id = id_of(versions.size());
     versions.push_back(apply(id, 0, unknown_of(id, kThen + std::chrono::hours(hour))));
   }
   apply(id_of(9), 0, claim_of(id_of(9)));
-  EXPECT_EQ(store().stats().unknown_records, 3);
-  EXPECT_EQ(store().stats().oldest_unknown, kThen + 1h);
+  expect_stats(3, kThen + 1h);
 
   apply(id_of(1), versions[1], completion_of(id_of(1), kThen + 24h));
-  EXPECT_EQ(store().stats().unknown_records, 2);
-  EXPECT_EQ(store().stats().oldest_unknown, kThen + 2h);
+  expect_stats(2, kThen + 2h);
 
   versions[0] = apply(id_of(0), versions[0], unknown_of(id_of(0), kThen + 4h));
-  EXPECT_EQ(store().stats().unknown_records, 2);
-  EXPECT_EQ(store().stats().oldest_unknown, kThen + 3h);
+  expect_stats(2, kThen + 3h);
 
   apply(id_of(0), versions[0], std::nullopt);
   apply(id_of(2), versions[2], std::nullopt);
-  EXPECT_EQ(store().stats().unknown_records, 0);
-  EXPECT_EQ(store().stats().oldest_unknown, std::nullopt);
+  expect_stats(0, std::nullopt);
 }
 
 }  // namespace semel

@@ -1,0 +1,352 @@
+-- What the store `postgres` calls: many records a call, and no call ever waits for another's
+-- transaction. Each call is a transaction of its own, READ COMMITTED, and each statement in it sees
+-- what was committed when it began. The session is set up in src/stores/postgres_session.cc: sequential
+-- scans, hash and merge joins are off, so that every plan goes through the indexes whatever the
+-- statistics say, and plans are generic.
+
+-- The nodes that use these records, by a name each process makes up. Writing here is the first thing
+-- a new connection does: after a crash of the server rows may be visible that its synchronous
+-- standby does not have, and this commit waits until it has them.
+CREATE TABLE semel.nodes (
+  node    text PRIMARY KEY,
+  seen_at bigint NOT NULL
+);
+
+CREATE FUNCTION semel.hello(name text) RETURNS bigint LANGUAGE plpgsql AS $$
+BEGIN
+  DELETE FROM semel.nodes WHERE node IN (
+    SELECT n.node FROM semel.nodes n WHERE n.seen_at < semel.now_ms() - 86400000
+    FOR UPDATE SKIP LOCKED);
+  INSERT INTO semel.nodes VALUES (name, semel.now_ms())
+  ON CONFLICT (node) DO UPDATE SET seen_at = excluded.seen_at;
+  RETURN semel.now_ms();
+END $$;
+
+-- A record with its answer; src/stores/postgres_rows.cc reads it by position.
+CREATE TYPE semel.whole_record AS (
+  id bytea, version bigint, state smallint, attempt integer, token bytea, fingerprint bytea,
+  lease_until bigint, created_at bigint, updated_at bigint, expires_at bigint,
+  tombstone_until bigint, hold_until bigint, ttl bigint, tombstone bigint, hold_for bigint,
+  flags smallint, result smallint, response_version text, answer_day integer, tenant text,
+  operation text, key text, noted text, rest bytea,
+  status integer, headers bytea, body bytea, spilled bigint, sealed_key text, sealed bytea);
+
+-- Records with their answers. STABLE: all of it is one snapshot, so that a record is never seen with
+-- the absence of an answer that was replaced meanwhile. A record whose answer is gone (its day was
+-- dropped) has answer_day and no status. An answer lies in the parent where the table of its day was
+-- made later.
+CREATE FUNCTION semel.read_batch(ids bytea[]) RETURNS SETOF semel.whole_record
+LANGUAGE plpgsql STABLE AS $$
+DECLARE
+  days integer[];
+  day integer;
+  place regclass;
+BEGIN
+  SELECT array_agg(DISTINCT r.answer_day) FILTER (WHERE r.answer_day IS NOT NULL) INTO days
+  FROM semel.records r WHERE r.id = ANY (ids);
+  RETURN QUERY
+    SELECT r.id, r.version, r.state, r.attempt, r.token, r.fingerprint, r.lease_until,
+           r.created_at, r.updated_at, r.expires_at, r.tombstone_until, r.hold_until, r.ttl,
+           r.tombstone, r.hold_for, r.flags, r.result, r.response_version, r.answer_day, r.tenant,
+           r.operation, r.key, r.noted, r.rest,
+           NULL::integer, NULL::bytea, NULL::bytea, NULL::bigint, NULL::text, NULL::bytea
+    FROM semel.records r WHERE r.id = ANY (ids) AND r.answer_day IS NULL;
+  FOREACH day IN ARRAY coalesce(days, '{}') LOOP
+    place := semel.answers_of(day);
+    RETURN QUERY EXECUTE format(
+      'SELECT r.id, r.version, r.state, r.attempt, r.token, r.fingerprint, r.lease_until,
+              r.created_at, r.updated_at, r.expires_at, r.tombstone_until, r.hold_until, r.ttl,
+              r.tombstone, r.hold_for, r.flags, r.result, r.response_version, r.answer_day, r.tenant,
+              r.operation, r.key, r.noted, r.rest,
+              a.status, a.headers, a.body, a.spilled, a.sealed_key, a.sealed
+       FROM semel.records r LEFT JOIN LATERAL (
+         SELECT * FROM ONLY %s d WHERE d.id = r.id AND d.version = r.answer_version
+         UNION ALL
+         SELECT * FROM ONLY semel.answers p WHERE p.id = r.id AND p.version = r.answer_version
+         LIMIT 1) a ON true
+       WHERE r.id = ANY ($1) AND r.answer_day = $2', place)
+    USING ids, day;
+  END LOOP;
+END $$;
+
+-- Swaps many records at once. An item is a removal where its state is 0; an id is in it once. First
+-- comes one row with the time by this server's clock, the ordinals of the items that were applied
+-- and their new versions; then, for each of the others, the record as it is now, where there is one:
+--   at another version than expected: a conflict
+--   at the expected version, or absent where absence was expected: busy, somebody holds it in an
+--   open transaction.
+-- Answers come in arrays of their own (a_…), by the ordinal of their item.
+--
+-- Rows are only taken with SKIP LOCKED. A row is only inserted under its advisory lock, which is not
+-- waited for either.
+CREATE FUNCTION semel.swap_batch(
+  ids bytea[], expecteds bigint[], states smallint[], attempts integer[], tokens bytea[],
+  fingerprints bytea[], leases bigint[], createds bigint[], updateds bigint[], expiries bigint[],
+  tombstones_until bigint[], holds_until bigint[], ttls bigint[], tombstones bigint[],
+  holds_for bigint[], dues bigint[], flagss smallint[], results smallint[],
+  response_versions text[], days integer[], tenants text[], operations text[], keys text[],
+  rests bytea[],
+  a_ordinals integer[], a_days integer[], a_statuses integer[], a_headers bytea[], a_bodies bytea[],
+  a_spilleds bigint[], a_sealed_keys text[], a_sealeds bytea[],
+  updates boolean, removals boolean, inserts boolean)
+RETURNS TABLE (at bigint, applied integer[], versions bigint[], found semel.whole_record)
+LANGUAGE plpgsql VOLATILE AS $$
+#variable_conflict use_column
+DECLARE
+  done integer[] := '{}';
+  given bigint[] := '{}';
+  more integer[];
+  more_given bigint[];
+  -- Of the records that were replaced or removed: what went with them.
+  answered_ids bytea[];
+  answered_versions bigint[];
+  spilled_ids bytea[];
+  spilled_tokens bytea[];
+  ended bytea[];
+  gone_answered_ids bytea[];
+  gone_answered_versions bigint[];
+  gone_spilled_ids bytea[];
+  gone_spilled_tokens bytea[];
+  gone_ended bytea[];
+  a_day integer;
+  missed bytea[];
+BEGIN
+  IF updates THEN
+    WITH n AS MATERIALIZED (
+      SELECT x.*, nextval('semel.versions') AS fresh, o.state AS was_state, o.token AS was_token, o.flags AS was_flags,
+             o.awaited AS was_awaited, o.due_at AS was_due, o.answer_day AS was_day,
+             o.answer_version AS was_answer
+      FROM unnest(ids, expecteds, states, attempts, tokens, fingerprints, leases, createds, updateds,
+                  expiries, tombstones_until, holds_until, ttls, tombstones, holds_for, dues, flagss,
+                  results, response_versions, days, tenants, operations, keys, rests)
+           WITH ORDINALITY AS x (id, expected, state, attempt, token, fingerprint, lease_until,
+                  created_at, updated_at, expires_at, tombstone_until, hold_until, ttl, tombstone,
+                  hold_for, due_at, flags, result, response_version, answer_day, tenant, operation,
+                  key, rest, ordinal)
+      JOIN semel.records o ON o.id = x.id AND o.version = x.expected
+      WHERE x.expected <> 0 AND x.state <> 0
+      FOR UPDATE OF o SKIP LOCKED),
+    u AS (
+      UPDATE semel.records r SET
+        version = n.fresh, state = n.state, attempt = n.attempt, token = n.token,
+        fingerprint = n.fingerprint, lease_until = n.lease_until, created_at = n.created_at,
+        updated_at = n.updated_at, expires_at = n.expires_at, tombstone_until = n.tombstone_until,
+        hold_until = n.hold_until, ttl = n.ttl, tombstone = n.tombstone, hold_for = n.hold_for,
+        -- A renewed lease leaves the index alone; the sweeper looks at lease_until as well.
+        due_at = CASE WHEN n.state = 2 AND n.was_state = 2 AND n.token = n.was_token
+                       AND n.due_at >= n.was_due THEN n.was_due ELSE n.due_at END,
+        flags = n.flags, result = n.result, response_version = n.response_version,
+        answer_day = n.answer_day,
+        answer_version = CASE WHEN n.answer_day IS NULL THEN NULL ELSE n.fresh END,
+        awaited = n.was_awaited AND n.state IN (1, 2) AND n.token = n.was_token,
+        tenant = n.tenant, operation = n.operation, key = n.key, noted = NULL, rest = n.rest
+      FROM n WHERE r.id = n.id
+      RETURNING n.ordinal, r.version, r.id, n.was_token, n.was_day, n.was_answer,
+                n.was_awaited AND NOT r.awaited AS has_ended,
+                n.was_flags & 16 <> 0 AND NOT (n.flags & 16 <> 0 AND n.token = n.was_token)
+                  AS has_left_chunks)
+    SELECT coalesce(array_agg(u.ordinal::integer), '{}'), coalesce(array_agg(u.version), '{}'),
+           array_agg(u.id) FILTER (WHERE u.was_day IS NOT NULL),
+           array_agg(u.was_answer) FILTER (WHERE u.was_day IS NOT NULL),
+           array_agg(u.id) FILTER (WHERE u.has_left_chunks),
+           array_agg(u.was_token) FILTER (WHERE u.has_left_chunks),
+           array_agg(u.id) FILTER (WHERE u.has_ended)
+    INTO done, given, answered_ids, answered_versions, spilled_ids, spilled_tokens, ended FROM u;
+  END IF;
+
+  IF removals THEN
+    WITH n AS MATERIALIZED (
+      SELECT x.id, x.ordinal
+      FROM unnest(ids, expecteds, states) WITH ORDINALITY AS x (id, expected, state, ordinal)
+      JOIN semel.records o ON o.id = x.id AND o.version = x.expected
+      WHERE x.expected <> 0 AND x.state = 0
+      FOR UPDATE OF o SKIP LOCKED),
+    d AS (
+      DELETE FROM semel.records r USING n WHERE r.id = n.id
+      RETURNING n.ordinal, r.id, r.token, r.flags, r.awaited, r.answer_day, r.answer_version)
+    SELECT array_agg(d.ordinal::integer), array_agg(0::bigint),
+           array_agg(d.id) FILTER (WHERE d.answer_day IS NOT NULL),
+           array_agg(d.answer_version) FILTER (WHERE d.answer_day IS NOT NULL),
+           array_agg(d.id) FILTER (WHERE d.flags & 16 <> 0),
+           array_agg(d.token) FILTER (WHERE d.flags & 16 <> 0),
+           array_agg(d.id) FILTER (WHERE d.awaited)
+    INTO more, more_given, gone_answered_ids, gone_answered_versions, gone_spilled_ids,
+         gone_spilled_tokens, gone_ended FROM d;
+    done := done || more;
+    given := given || more_given;
+    answered_ids := answered_ids || gone_answered_ids;
+    answered_versions := answered_versions || gone_answered_versions;
+    spilled_ids := spilled_ids || gone_spilled_ids;
+    spilled_tokens := spilled_tokens || gone_spilled_tokens;
+    ended := ended || gone_ended;
+  END IF;
+
+  IF inserts THEN
+    -- What is visible is not inserted over: somebody may be removing it, and would be waited for.
+    WITH x AS MATERIALIZED (
+      SELECT x.*, nextval('semel.versions') AS fresh FROM
+           unnest(ids, expecteds, states, attempts, tokens, fingerprints, leases, createds, updateds,
+                  expiries, tombstones_until, holds_until, ttls, tombstones, holds_for, dues, flagss,
+                  results, response_versions, days, tenants, operations, keys, rests)
+           WITH ORDINALITY AS x (id, expected, state, attempt, token, fingerprint, lease_until,
+                  created_at, updated_at, expires_at, tombstone_until, hold_until, ttl, tombstone,
+                  hold_for, due_at, flags, result, response_version, answer_day, tenant, operation,
+                  key, rest, ordinal)
+      WHERE x.expected = 0 AND x.state <> 0
+        AND NOT EXISTS (SELECT FROM semel.records o WHERE o.id = x.id)),
+    i AS (
+      INSERT INTO semel.records AS r (
+        id, version, state, attempt, token, fingerprint, lease_until, created_at, updated_at,
+        expires_at, tombstone_until, hold_until, ttl, tombstone, hold_for, due_at, flags, result,
+        response_version, answer_day, answer_version, tenant, operation, key, rest)
+      SELECT x.id, x.fresh, x.state, x.attempt, x.token, x.fingerprint,
+        x.lease_until, x.created_at, x.updated_at, x.expires_at, x.tombstone_until, x.hold_until,
+        x.ttl, x.tombstone, x.hold_for, x.due_at, x.flags, x.result, x.response_version,
+        x.answer_day,
+        CASE WHEN x.answer_day IS NULL THEN NULL ELSE x.fresh END,
+        x.tenant, x.operation, x.key, x.rest
+      FROM x WHERE pg_try_advisory_xact_lock(semel.id_lock(x.id))
+      ON CONFLICT (id) DO NOTHING
+      RETURNING r.id, r.version)
+    SELECT array_agg(array_position(ids, i.id)), array_agg(i.version) INTO more, more_given FROM i;
+    done := done || more;
+    given := given || more_given;
+  END IF;
+
+  FOR a_day IN SELECT DISTINCT d FROM unnest(a_ordinals, a_days) AS x (o, d) WHERE x.o = ANY (done)
+  LOOP
+    EXECUTE format(
+      'INSERT INTO %s SELECT $1, ($2)[x.o], ($4)[array_position($3, x.o)], x.status, x.headers,
+              x.body, x.spilled, x.sealed_key, x.sealed
+       FROM unnest($5, $6, $7, $8, $9, $10, $11, $12)
+            AS x (o, d, status, headers, body, spilled, sealed_key, sealed)
+       WHERE x.d = $1 AND x.o = ANY ($3)', semel.answers_of(a_day))
+    USING a_day, ids, done, given, a_ordinals, a_days, a_statuses, a_headers, a_bodies, a_spilleds,
+          a_sealed_keys, a_sealeds;
+  END LOOP;
+  -- Days are dropped whole; only the parent is not.
+  IF answered_ids IS NOT NULL THEN
+    DELETE FROM ONLY semel.answers a USING unnest(answered_ids, answered_versions) AS x (id, version)
+    WHERE a.id = x.id AND a.version = x.version;
+  END IF;
+  IF spilled_ids IS NOT NULL THEN
+    DELETE FROM semel.chunks c USING unnest(spilled_ids, spilled_tokens) AS x (id, token)
+    WHERE c.id = x.id AND c.token = x.token;
+  END IF;
+  IF ended IS NOT NULL THEN
+    PERFORM pg_notify('semel', string_agg(encode(x.id, 'hex'), ','))
+    FROM unnest(ended) WITH ORDINALITY AS x (id, n) GROUP BY x.n / 100;
+  END IF;
+
+  at := semel.now_ms();
+  applied := done;
+  versions := given;
+  RETURN NEXT;
+  IF cardinality(done) < cardinality(ids) THEN
+    SELECT array_agg(x.id) INTO missed
+    FROM unnest(ids) WITH ORDINALITY AS x (id, ordinal) WHERE x.ordinal <> ALL (done);
+    RETURN QUERY SELECT NULL::bigint, NULL::integer[], NULL::bigint[], b
+                 FROM semel.read_batch(missed) b;
+  END IF;
+END $$;
+
+-- Removes what is past its time by this server's clock, with what belongs to it. Any number of
+-- nodes share the work.
+CREATE FUNCTION semel.remove_expired(records_max integer) RETURNS integer LANGUAGE plpgsql AS $$
+DECLARE
+  today bigint := semel.now_ms();
+  ids bytea[];
+  tokens bytea[];
+  removed integer;
+BEGIN
+  WITH due AS MATERIALIZED (
+    SELECT r.id FROM semel.records r
+    WHERE r.due_at <= today AND r.due_at < 9223372036854775807 AND r.state IN (3, 4, 6)
+      AND r.tombstone_until <= today AND (r.state = 6 OR r.expires_at <= today)
+    ORDER BY r.due_at LIMIT records_max
+    FOR UPDATE SKIP LOCKED),
+  gone AS (
+    DELETE FROM semel.records r USING due WHERE r.id = due.id
+    RETURNING r.id, r.token, r.flags, r.answer_day, r.answer_version),
+  answers AS (
+    DELETE FROM ONLY semel.answers a USING gone
+    WHERE gone.answer_day IS NOT NULL AND a.id = gone.id AND a.version = gone.answer_version)
+  SELECT count(*), array_agg(gone.id) FILTER (WHERE gone.flags & 16 <> 0),
+         array_agg(gone.token) FILTER (WHERE gone.flags & 16 <> 0)
+  INTO removed, ids, tokens FROM gone;
+  IF ids IS NOT NULL THEN
+    DELETE FROM semel.chunks c USING unnest(ids, tokens) AS x (id, token)
+    WHERE c.id = x.id AND c.token = x.token;
+  END IF;
+  RETURN removed;
+END $$;
+
+-- Records by the order of `ids`, as many as fit: what comes after `bytes_max` is left out.
+CREATE FUNCTION semel.read_page(ids bytea[], bytes_max bigint)
+RETURNS SETOF semel.whole_record LANGUAGE plpgsql STABLE AS $$
+DECLARE
+  read_at_once CONSTANT integer := 16;
+  first integer := 1;
+  bytes bigint := 0;
+  one semel.whole_record;
+BEGIN
+  WHILE first <= coalesce(cardinality(ids), 0) AND bytes < bytes_max LOOP
+    FOR one IN SELECT * FROM semel.read_batch(ids[first:first + read_at_once - 1]) LOOP
+      bytes := bytes + coalesce(octet_length(one.rest), 0) + coalesce(octet_length(one.body), 0);
+      RETURN NEXT one;
+    END LOOP;
+    first := first + read_at_once;
+  END LOOP;
+END $$;
+
+-- What the sweeper is to look at. A lease may have been renewed since due_at was written.
+CREATE FUNCTION semel.due_ids(until bigint, records_max integer) RETURNS bytea[]
+LANGUAGE sql STABLE AS $$
+  SELECT array_agg(d.id) FROM (
+    SELECT r.id FROM semel.records r
+    WHERE r.due_at <= until AND r.due_at < 9223372036854775807
+      AND (r.state > 2 OR r.lease_until <= until)
+    ORDER BY r.due_at LIMIT records_max) d $$;
+
+CREATE FUNCTION semel.ids_after(last bytea, records_max integer) RETURNS bytea[]
+LANGUAGE sql STABLE AS $$
+  SELECT array_agg(p.id) FROM (
+    SELECT r.id FROM semel.records r WHERE r.id > last ORDER BY r.id LIMIT records_max) p $$;
+
+-- Marks claims whose end another process waits for. Only what is no longer so, or is held in an open
+-- transaction, comes back: `held` says which.
+CREATE FUNCTION semel.await_batch(ids bytea[], tokens bytea[])
+RETURNS TABLE (id bytea, token bytea, held boolean) LANGUAGE plpgsql VOLATILE AS $$
+#variable_conflict use_column
+BEGIN
+  WITH n AS MATERIALIZED (
+    SELECT o.id FROM unnest(ids, tokens) AS x (id, token)
+    JOIN semel.records o ON o.id = x.id AND o.token = x.token
+    WHERE o.state IN (1, 2) AND NOT o.awaited
+    FOR UPDATE OF o SKIP LOCKED)
+  UPDATE semel.records r SET awaited = true FROM n WHERE r.id = n.id;
+  RETURN QUERY
+    SELECT x.id, x.token, o.id IS NOT NULL
+    FROM unnest(ids, tokens) AS x (id, token)
+    LEFT JOIN semel.records o ON o.id = x.id AND o.token = x.token AND o.state IN (1, 2)
+    WHERE o.awaited IS NOT TRUE;
+END $$;
+
+-- Drops chunks that were put more than a day ago and that no record refers to: one step through what
+-- was put since `since`. Where to go on; null: it is through.
+CREATE FUNCTION semel.drop_orphans(since bigint, chunks_max integer) RETURNS bigint
+LANGUAGE plpgsql AS $$
+DECLARE
+  looked bigint;
+BEGIN
+  WITH old AS MATERIALIZED (
+    SELECT c.id, c.token, c.index, c.put_at FROM semel.chunks c
+    WHERE c.put_at > since AND c.put_at < semel.now_ms() - 86400000
+    ORDER BY c.put_at LIMIT chunks_max),
+  gone AS (
+    DELETE FROM semel.chunks c USING old
+    WHERE c.id = old.id AND c.token = old.token AND c.index = old.index
+      AND NOT EXISTS (SELECT FROM semel.records r WHERE r.id = old.id AND r.token = old.token))
+  SELECT max(old.put_at) INTO looked FROM old HAVING count(*) = chunks_max;
+  RETURN looked;
+END $$;

@@ -1,0 +1,101 @@
+#include "net/pg_link.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+namespace semel {
+namespace {
+
+constexpr std::array<std::pair<const char*, const char*>, 7> kWhereTheUrlDoesNotSay = {{
+    {"connect_timeout", "3"},
+    {"keepalives_idle", "10"},
+    {"keepalives_interval", "3"},
+    {"keepalives_count", "3"},
+    {"tcp_user_timeout", "10000"},
+    {"application_name", "semel"},
+    {"client_encoding", "UTF8"},
+}};
+
+struct Free {
+  void operator()(PQconninfoOption* options) const { PQconninfoFree(options); }
+  void operator()(char* text) const { PQfreemem(text); }
+};
+using Options = std::unique_ptr<PQconninfoOption, Free>;
+
+std::string without_line_end(std::string text) {
+  while (!text.empty() && text.back() == '\n') text.pop_back();
+  return text;
+}
+
+std::expected<Options, std::string> parse(const std::string& url) {
+  char* error = nullptr;
+  Options options(PQconninfoParse(url.c_str(), &error));
+  const std::unique_ptr<char, Free> why(error);
+  if (!options) return std::unexpected(without_line_end(why ? why.get() : "out of memory"));
+  return options;
+}
+
+}  // namespace
+
+PgError pg_error(PGconn* connection, const PGresult* result) {
+  PgError error;
+  const char* sqlstate = result ? PQresultErrorField(result, PG_DIAG_SQLSTATE) : nullptr;
+  const char* message = result ? PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY) : nullptr;
+  if (sqlstate) error.sqlstate = sqlstate;
+  error.why = message ? message : without_line_end(PQerrorMessage(connection));
+  return error;
+}
+
+std::optional<std::string> PgLink::trouble_of_url(const std::string& url) {
+  const auto options = parse(url);
+  if (options) return std::nullopt;
+  return options.error();
+}
+
+std::expected<PgLink, std::string> PgLink::connect(const std::string& url) {
+  const auto options = parse(url);
+  if (!options) return std::unexpected(options.error());
+  std::vector<const char*> keywords;
+  std::vector<const char*> values;
+  for (const PQconninfoOption* option = options->get(); option->keyword; ++option) {
+    if (!option->val) continue;
+    keywords.push_back(option->keyword);
+    values.push_back(option->val);
+  }
+  for (const auto& [keyword, value] : kWhereTheUrlDoesNotSay) {
+    const auto is_it = [&](const char* said) { return std::strcmp(said, keyword) == 0; };
+    if (std::ranges::any_of(keywords, is_it)) continue;
+    keywords.push_back(keyword);
+    values.push_back(value);
+  }
+  keywords.push_back(nullptr);
+  values.push_back(nullptr);
+  PgLink link(PQconnectdbParams(keywords.data(), values.data(), 0));
+  if (PQstatus(link.get()) != CONNECTION_OK) {
+    return std::unexpected(without_line_end(PQerrorMessage(link.get())));
+  }
+  return link;
+}
+
+std::expected<PgRows, PgError> PgLink::run(const std::string& statement) {
+  constexpr int kBinary = 1;
+  PGresult* result =
+      PQexecParams(get(), statement.c_str(), 0, nullptr, nullptr, nullptr, nullptr, kBinary);
+  PgRows rows(result);
+  const auto status = PQresultStatus(result);
+  if (status == PGRES_TUPLES_OK || status == PGRES_COMMAND_OK) return rows;
+  return std::unexpected(pg_error(get(), result));
+}
+
+std::expected<void, PgError> PgLink::prepare(const std::string& name,
+                                             const std::string& statement) {
+  PGresult* result = PQprepare(get(), name.c_str(), statement.c_str(), 0, nullptr);
+  const PgRows cleared(result);
+  if (PQresultStatus(result) == PGRES_COMMAND_OK) return {};
+  return std::unexpected(pg_error(get(), result));
+}
+
+}  // namespace semel

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <libpq-fe.h>
+
+#include <expected>
+#include <memory>
+#include <string>
+
+#include "net/pg_values.h"
+
+namespace semel {
+
+struct PgError {
+  std::string why;
+  std::string sqlstate;  // empty: it is not the server that says so
+  // The connection ended before the server had said what became of the statement.
+  bool lost = false;
+};
+
+// A connection to PostgreSQL whose calls block: for connecting and setting up, off the threads that
+// serve. Hand it to a PgConnection to go on without blocking. One thread at a time.
+class PgLink {
+ public:
+  PgLink() = default;  // of nothing; only to be assigned to
+  // What the URL leaves open is set: a short connect timeout, TCP keepalives, a name. The error is
+  // a sentence for the operator.
+  static std::expected<PgLink, std::string> connect(const std::string& url);
+  // nullopt: libpq can read the URL.
+  static std::optional<std::string> trouble_of_url(const std::string& url);
+
+  std::expected<PgRows, PgError> run(const std::string& statement);
+  std::expected<void, PgError> prepare(const std::string& name, const std::string& statement);
+  // As the server said when the connection was made.
+  int backend_pid() const { return PQbackendPID(connection_.get()); }
+  PGconn* get() const { return connection_.get(); }
+
+ private:
+  struct Finish {
+    void operator()(PGconn* connection) const { PQfinish(connection); }
+  };
+  explicit PgLink(PGconn* connection) : connection_(connection) {}
+
+  std::unique_ptr<PGconn, Finish> connection_;
+};
+
+// The error of a failed result; null: of the connection.
+PgError pg_error(PGconn* connection, const PGresult* result);
+
+}  // namespace semel

@@ -1,0 +1,137 @@
+#include "net/pg_values.h"
+
+namespace semel {
+namespace {
+
+void append_number(std::int64_t value, int bytes, std::string& out) {
+  for (int shift = 8 * (bytes - 1); shift >= 0; shift -= 8) {
+    out.push_back(static_cast<char>(static_cast<std::uint64_t>(value) >> shift));
+  }
+}
+
+std::int64_t to_number(std::string_view bytes) {
+  if (bytes.empty()) return 0;
+  std::uint64_t value = bytes[0] & 0x80 ? ~std::uint64_t{0} : 0;
+  for (const char byte : bytes) value = value << 8 | static_cast<std::uint8_t>(byte);
+  return static_cast<std::int64_t>(value);
+}
+
+PgValue number_of(PgType type, std::int64_t value, int bytes) {
+  std::string out;
+  append_number(value, bytes, out);
+  return {type, std::move(out)};
+}
+
+PgType element_of(PgType array) {
+  switch (array) {
+    case PgType::bytea_array:
+      return PgType::bytea;
+    case PgType::int2_array:
+      return PgType::int2;
+    case PgType::int4_array:
+      return PgType::int4;
+    case PgType::int8_array:
+      return PgType::int8;
+    default:
+      return PgType::text;
+  }
+}
+
+int width_of(PgType element) {
+  switch (element) {
+    case PgType::int2:
+      return 2;
+    case PgType::int4:
+      return 4;
+    case PgType::int8:
+      return 8;
+    default:
+      return 0;
+  }
+}
+
+// ndim, has_nulls, element type, size, lower bound.
+constexpr std::size_t kArrayHeadBytes = 20;
+constexpr std::size_t kHasNullsAt = 4;
+constexpr std::size_t kLengthBytes = 4;
+
+}  // namespace
+
+PgValue pg_boolean(bool value) {
+  return number_of(PgType::boolean, value ? 1 : 0, 1);
+}
+PgValue pg_int4(std::int32_t value) {
+  return number_of(PgType::int4, value, 4);
+}
+PgValue pg_int8(std::int64_t value) {
+  return number_of(PgType::int8, value, 8);
+}
+PgValue pg_bytea(std::string_view bytes) {
+  return {PgType::bytea, std::string(bytes)};
+}
+PgValue pg_text(std::string_view text) {
+  return {PgType::text, std::string(text)};
+}
+
+PgArray::PgArray(PgType array, std::size_t elements) : array_(array) {
+  const PgType element = element_of(array);
+  number_bytes_ = width_of(element);
+  // An array without elements has no dimension.
+  append_number(elements == 0 ? 0 : 1, 4, out_);
+  append_number(0, 4, out_);
+  append_number(static_cast<std::int64_t>(element), 4, out_);
+  if (elements == 0) return;
+  append_number(static_cast<std::int64_t>(elements), 4, out_);
+  append_number(1, 4, out_);
+}
+
+void PgArray::add(std::string_view bytes) {
+  append_number(static_cast<std::int64_t>(bytes.size()), 4, out_);
+  out_ += bytes;
+}
+
+void PgArray::add_number(std::int64_t value) {
+  append_number(number_bytes_, 4, out_);
+  append_number(value, number_bytes_, out_);
+}
+
+void PgArray::add_null() {
+  append_number(-1, 4, out_);
+  out_[kHasNullsAt + 3] = 1;
+}
+
+PgValue PgArray::take() && {
+  return {array_, std::move(out_)};
+}
+
+std::string_view PgRows::bytes(int row, int column) const {
+  return {PQgetvalue(result_.get(), row, column),
+          static_cast<std::size_t>(PQgetlength(result_.get(), row, column))};
+}
+
+std::int64_t PgRows::number(int row, int column) const {
+  return to_number(bytes(row, column));
+}
+
+std::vector<std::string_view> PgRows::all_bytes(int row, int column) const {
+  std::vector<std::string_view> out;
+  std::string_view rest = bytes(row, column);
+  if (rest.size() < kArrayHeadBytes) return out;
+  rest.remove_prefix(kArrayHeadBytes);
+  while (rest.size() >= kLengthBytes) {
+    const std::int64_t length = to_number(rest.substr(0, kLengthBytes));
+    rest.remove_prefix(kLengthBytes);
+    if (length < 0 || static_cast<std::size_t>(length) > rest.size()) return {};
+    out.push_back(rest.substr(0, static_cast<std::size_t>(length)));
+    rest.remove_prefix(static_cast<std::size_t>(length));
+  }
+  return out;
+}
+
+std::vector<std::int64_t> PgRows::numbers(int row, int column) const {
+  std::vector<std::int64_t> out;
+  for (const std::string_view element : all_bytes(row, column)) out.push_back(to_number(element));
+  return out;
+}
+
+}  // namespace semel

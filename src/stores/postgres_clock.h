@@ -1,0 +1,59 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <limits>
+#include <optional>
+
+#include "semel/time.h"
+
+namespace semel {
+
+// The database's clock, as its replies tell it: the time of a reply, and the steady time that
+// passed since it was received. So it is behind by a reply's way at most, and never ahead. Of the
+// last seconds the reply with the shortest way counts; older ones are forgotten, so that a clock
+// that was set back is followed.
+class PostgresClock {
+ public:
+  using Steady = std::chrono::steady_clock;
+
+  // One thread. `server_ms` was read by the server before the reply was received at `now`.
+  void saw(std::int64_t server_ms, Steady::time_point now) {
+    // The server rounds to the nearest millisecond, and steady time is cut below.
+    const std::int64_t offset = server_ms - 1 - whole_ms(now);
+    if (now - begun_ >= kWindow) {
+      before_ = now - begun_ >= 2 * kWindow ? kUnknown : current_;
+      current_ = kUnknown;
+      begun_ = now;
+    }
+    current_ = std::max(current_, offset);
+    offset_.store(std::max(current_, before_), std::memory_order_relaxed);
+  }
+  void forget() {
+    current_ = before_ = kUnknown;
+    offset_.store(kUnknown, std::memory_order_relaxed);
+  }
+
+  // Any thread. nullopt: no reply has told it yet.
+  std::optional<Time> at(Steady::time_point now) const {
+    const std::int64_t offset = offset_.load(std::memory_order_relaxed);
+    if (offset == kUnknown) return std::nullopt;
+    return Time(Duration(offset + whole_ms(now)));
+  }
+
+ private:
+  static constexpr auto kWindow = std::chrono::seconds(5);
+  static constexpr std::int64_t kUnknown = std::numeric_limits<std::int64_t>::min();
+
+  static std::int64_t whole_ms(Steady::time_point at) {
+    return std::chrono::floor<Duration>(at.time_since_epoch()).count();
+  }
+
+  std::atomic<std::int64_t> offset_ = kUnknown;
+  std::int64_t current_ = kUnknown;
+  std::int64_t before_ = kUnknown;
+  Steady::time_point begun_{};
+};
+
+}  // namespace semel

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstddef>
+#include <expected>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "net/pg_values.h"
+#include "semel/record.h"
+#include "semel/store.h"
+
+// Records as rows of semel.records and semel.answers (docs/formats.md). What SQL decides by is in
+// columns; the rest is the record's encoding without them.
+namespace semel {
+
+// One item of semel.swap_batch(): a swap, ready to be sent.
+struct PgSwap {
+  RecordId id;
+  Version expected = 0;
+  std::optional<Record> next;  // without what lies in `rest`; nullopt: a removal
+  std::string rest;
+  bool has_answer = false;  // it goes into semel.answers
+  bool has_people = false;  // tenant, operation and key are valid text
+  std::size_t bytes() const;
+};
+PgSwap to_swap(const RecordId& id, Version expected, std::optional<Record> next);
+
+// The parameters of semel.swap_batch().
+std::vector<PgValue> swap_parameters(const std::vector<const PgSwap*>& swaps);
+
+PgValue ids_parameter(const std::vector<RecordId>& ids);
+
+// Reads a semel.whole_record, whose columns begin at `column`. `now` is the server's time: an
+// answer whose day was dropped is only missed by a record that has not expired.
+StoreResult<Record> to_record(const PgRows& rows, int row, int column, Time now);
+
+// What semel.read_page() counts of it.
+std::int64_t content_bytes(const PgRows& rows, int row, int column);
+
+RecordId to_id(std::string_view bytes);
+Token to_token(std::string_view bytes);
+std::string_view bytes_of(const RecordId& id);
+std::string_view bytes_of(const Token& token);
+
+}  // namespace semel

@@ -1,0 +1,127 @@
+#include "stores/postgres_session.h"
+
+#include <utility>
+#include <vector>
+
+#include "stores/migrations.h"
+
+namespace semel {
+namespace {
+
+// Statements of the store are few and known; their plans must not depend on what the planner
+// believes about a young table. What was committed must be durable whatever the role's defaults
+// say, and nothing waits long for a lock (nothing should wait at all).
+constexpr const char* kSettings = R"(SELECT
+  set_config('synchronous_commit',
+             CASE current_setting('synchronous_commit') WHEN 'remote_apply' THEN 'remote_apply'
+                  ELSE 'on' END, false),
+  set_config('default_transaction_isolation', 'read committed', false),
+  set_config('lock_timeout', '1s', false),
+  set_config('client_min_messages', 'warning', false),
+  set_config('search_path', 'pg_catalog', false),
+  set_config('enable_seqscan', 'off', false),
+  set_config('enable_hashjoin', 'off', false),
+  set_config('enable_mergejoin', 'off', false),
+  set_config('plan_cache_mode', 'force_generic_plan', false),
+  set_config('jit', 'off', false))";
+
+struct Statement {
+  const char* name;
+  std::string text;
+};
+
+std::string numbered(int count) {
+  std::string out;
+  for (int i = 1; i <= count; ++i) out += (i > 1 ? ", $" : "$") + std::to_string(i);
+  return out;
+}
+
+std::vector<Statement> statements(const std::string& schema) {
+  using namespace pg_statement;
+  const std::string s = schema + ".";
+  constexpr int kSwapParameters = 35;
+  return {
+      {kHello, "SELECT " + s + "hello($1)"},
+      {kSwap, "SELECT b.at, b.applied, b.versions, (b.found).* FROM " + s + "swap_batch(" +
+                  numbered(kSwapParameters) + ") b"},
+      {kRead, "SELECT " + s + "now_ms(), b.* FROM " + s + "read_batch($1) b"},
+      {kSweep,
+       "SELECT " + s + "now_ms(), p.* FROM " + s + "read_page(" + s + "due_ids($1, $2), $3) p"},
+      {kScan,
+       "SELECT " + s + "now_ms(), p.* FROM " + s + "read_page(" + s + "ids_after($1, $2), $3) p"},
+      {kRemoveExpired, "SELECT " + s + "remove_expired($1)"},
+      {kPutChunk, "INSERT INTO " + s + "chunks VALUES ($1, $2, $3, $4, " + s +
+                      "now_ms()) ON CONFLICT (id, token, index) DO UPDATE SET bytes = "
+                      "excluded.bytes, put_at = excluded.put_at"},
+      {kGetChunk, "SELECT bytes FROM " + s + "chunks WHERE id = $1 AND token = $2 AND index = $3"},
+      {kDropChunks, "DELETE FROM " + s + "chunks WHERE id = $1 AND token = $2"},
+      {kAwait, "SELECT id, token, held FROM " + s + "await_batch($1, $2)"},
+      {kStats,
+       "SELECT " + s + "now_ms(), count(*), min(updated_at) FROM " + s + "records WHERE state = 5"},
+      {kKeepDays, "SELECT " + s + "keep_days()"},
+      {kDropOrphans, "SELECT " + s + "drop_orphans($1, $2)"},
+  };
+}
+
+PgSessionError unfit(std::string why) {
+  return {.why = std::move(why), .unfit = true};
+}
+
+// nullopt: it fits this program.
+std::optional<PgSessionError> look_at_schema(PgLink& link, const std::string& schema) {
+  const int known = migrations().back().number;
+  const auto rows = link.run("SELECT coalesce(max(number), 0) FROM " + schema + ".migrations");
+  if (!rows) {
+    const std::string& state = rows.error().sqlstate;
+    const bool is_missing = state == "42P01" || state == "3F000";
+    if (is_missing) {
+      return unfit("the database has no schema " + schema + ": run semel schema apply");
+    }
+    return PgSessionError{.why = rows.error().why, .unfit = state == "42501"};
+  }
+  const std::int64_t found = rows->number(0, 0);
+  const std::string at = "the schema " + schema + " is at version " + std::to_string(found);
+  if (found < known) {
+    return unfit(at + ", and this program needs version " + std::to_string(known) +
+                 ": run semel schema apply");
+  }
+  if (found > known) {
+    return unfit(at + ", and this program knows versions up to " + std::to_string(known) +
+                 ": use a newer semel");
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::expected<PgLink, PgSessionError> open_pg_session(const std::string& url,
+                                                      const std::string& schema,
+                                                      PgPurpose purpose) {
+  auto link = PgLink::connect(url);
+  if (!link) return std::unexpected(PgSessionError{.why = link.error()});
+  const auto failed = [](const PgError& error) {
+    return std::unexpected(PgSessionError{.why = error.why});
+  };
+  const auto pid = link->run("SELECT pg_backend_pid()");
+  if (!pid) return failed(pid.error());
+  if (pid->number(0, 0) != link->backend_pid()) {
+    return std::unexpected(
+        unfit("there is a pooler (PgBouncer or the like) between Semel and PostgreSQL: sessions "
+              "with prepared statements and notifications do not survive it; connect to the "
+              "server itself, a process needs few connections"));
+  }
+  if (auto misfit = look_at_schema(*link, schema)) return std::unexpected(*std::move(misfit));
+  if (const auto set = link->run(kSettings); !set) return failed(set.error());
+  for (const Statement& statement : statements(schema)) {
+    const auto prepared = link->prepare(statement.name, statement.text);
+    if (!prepared) return failed(prepared.error());
+  }
+  if (purpose == PgPurpose::listening) {
+    if (const auto listening = link->run("LISTEN semel"); !listening) {
+      return failed(listening.error());
+    }
+  }
+  return *std::move(link);
+}
+
+}  // namespace semel

@@ -1,0 +1,46 @@
+#include "stores/reply_post.h"
+
+#include <algorithm>
+#include <boost/asio/post.hpp>
+#include <iterator>
+#include <utility>
+
+namespace semel {
+
+void ReplyPost::add(boost::asio::any_io_executor executor, std::move_only_function<void()> resume) {
+  waiting_.push_back({std::move(executor), std::move(resume)});
+}
+
+void ReplyPost::send() {
+  if (!waiting_.empty()) deliver(std::exchange(waiting_, {}));
+}
+
+void ReplyPost::deliver(All all) {
+  std::vector<All> by_executor;
+  for (One& one : all) {
+    auto same = std::ranges::find_if(
+        by_executor, [&](const All& other) { return other.front().executor == one.executor; });
+    if (same == by_executor.end()) same = by_executor.emplace(same);
+    same->push_back(std::move(one));
+  }
+  for (All& replies : by_executor) {
+    const boost::asio::any_io_executor executor = replies.front().executor;
+    boost::asio::post(executor,
+                      [those = std::move(replies)]() mutable { resume_all(std::move(those)); });
+  }
+}
+
+void ReplyPost::resume_all(All all) {
+  for (auto at = all.begin(); at != all.end(); ++at) {
+    try {
+      at->resume();
+    } catch (...) {
+      // The exception is one caller's; the others still get their replies.
+      All rest(std::make_move_iterator(at + 1), std::make_move_iterator(all.end()));
+      if (!rest.empty()) deliver(std::move(rest));
+      throw;
+    }
+  }
+}
+
+}  // namespace semel

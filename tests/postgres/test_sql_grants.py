@@ -1,0 +1,193 @@
+"""Who may call what: nothing for PUBLIC, and a role uses only the tenants and operations granted to it."""
+
+import psycopg2
+import pytest
+
+ORDERS = ("SELECT record, token FROM semel.claim('acme', 'orders', %s)",)
+COMPLETE = "SELECT semel.complete(%s, %s, 200)"
+RELEASE = "SELECT semel.release(%s, %s)"
+GUARD = "SELECT semel.guard(%s, %s)"
+NOWHERE = (bytes(32), b"t" * 16)
+
+
+@pytest.fixture(scope="module")
+def roles(postgres):
+    for name in ("app", "other", "nobody", "team", "fresh", '"Odd Name"'):
+        postgres.execute(f"CREATE ROLE {name} LOGIN", database="postgres")
+    postgres.execute("CREATE ROLE quiet NOINHERIT LOGIN IN ROLE team", database="postgres")
+
+
+@pytest.fixture
+def granted(roles, database):
+    database.execute("SELECT semel.allow('app', 'acme', 'orders')")
+    database.execute("SELECT semel.allow('other', 'globex', '*')")
+    return database
+
+
+def refused(database, user, statement, *values):
+    """The SQLSTATE and the message with which it is refused."""
+    with pytest.raises(psycopg2.Error) as raised:
+        database.execute(statement, *values, user=user)
+    return raised.value.pgcode, raised.value.diag.message_primary
+
+
+def claimed(database, user="app", key="k"):
+    record, token = database.one("SELECT record, token FROM semel.claim('acme', 'orders', %s)", key, user=user)
+    return bytes(record), bytes(token)
+
+
+def test_public_has_nothing_at_all(granted):
+    grantees = granted.execute("""
+        SELECT kind, name, privilege_type FROM (
+          SELECT 'schema' AS kind, nspname::text AS name, nspacl AS acl, acldefault('n', nspowner) AS usual
+          FROM pg_namespace WHERE nspname = 'semel'
+          UNION ALL
+          SELECT 'relation', c.oid::regclass::text, relacl,
+                 acldefault(CASE relkind WHEN 'S' THEN 's'::"char" ELSE 'r'::"char" END, relowner)
+          FROM pg_class c WHERE relnamespace = 'semel'::regnamespace AND relkind IN ('r', 'S', 'v', 'm', 'p')
+          UNION ALL
+          SELECT 'function', oid::regprocedure::text, proacl, acldefault('f', proowner)
+          FROM pg_proc WHERE pronamespace = 'semel'::regnamespace) AS things,
+        LATERAL aclexplode(coalesce(acl, usual)) AS granted
+        WHERE granted.grantee = 0""")
+    assert grantees == []
+
+
+def test_a_role_without_grants_can_call_nothing(granted):
+    for statement, values in ((ORDERS[0], ("k",)), (COMPLETE, NOWHERE), (RELEASE, NOWHERE), (GUARD, NOWHERE),
+                              ("SELECT semel.derive_key(%s, 'x')", (bytes(32),)),
+                              ("SELECT * FROM semel.records", ())):
+        assert refused(granted, "nobody", statement, *values)[0] == "42501"
+
+
+def test_a_granted_role_reaches_no_table_and_no_inner_function(granted):
+    for statement in ("SELECT * FROM semel.records", "SELECT * FROM semel.answers", "SELECT * FROM semel.grants",
+                      "SELECT * FROM semel.guards", "SELECT nextval('semel.versions')",
+                      "SELECT semel.put_answer('', 1, 1, 200, '', '', 0, '', '')",
+                      "SELECT semel.allow('app', '*', '*')",
+                      "SELECT semel.claim_record('globex', 'o', 'k', '', '30 s', '1 h', '0', 'hold', '1', null, 'default')",
+                      "INSERT INTO semel.grants VALUES ('app', '*', '*')"):
+        assert refused(granted, "app", statement)[0] == "42501", statement
+
+
+def test_a_role_claims_only_what_is_granted_to_it(granted):
+    claimed(granted)
+    assert granted.one("SELECT verdict FROM semel.claim('globex', 'anything', 'k')", user="other") == "execute"
+    for user, tenant, operation in (("app", "globex", "orders"), ("app", "acme", "refunds"),
+                                    ("app", "acme", "order"), ("app", "acme", "orders2"), ("app", "acme", "*"),
+                                    ("app", "*", "orders"), ("app", "acme", "\t*"), ("other", "acme", "orders")):
+        assert refused(granted, user, "SELECT verdict FROM semel.claim(%s, %s, 'k')", tenant,
+                       operation)[0] == "SM002"
+    assert granted.one("SELECT count(*) FROM semel.records") == 2
+
+
+def test_an_operation_covers_its_paths(granted):
+    """`scope: path` makes the operation "name TAB path"."""
+    assert granted.one("SELECT verdict FROM semel.claim('acme', E'orders\t/orders/7', 'k')", user="app") == "execute"
+    assert refused(granted, "app", "SELECT verdict FROM semel.claim('acme', E'refunds\torders', 'k')")[0] == "SM002"
+
+
+def test_a_foreign_record_can_be_neither_completed_released_nor_guarded(granted):
+    record, token = claimed(granted)
+    for statement in (COMPLETE, RELEASE, GUARD):
+        assert refused(granted, "other", statement, record, token)[0] == "SM002"
+    assert granted.one("SELECT state FROM semel.records") == 2
+    granted.execute(COMPLETE, record, token, user="app")
+    assert granted.one("SELECT state FROM semel.records") == 3
+
+
+def test_a_foreign_record_looks_like_none(granted):
+    record, token = claimed(granted)
+    for statement in (COMPLETE, RELEASE, GUARD):
+        code, message = refused(granted, "other", statement, record, token)
+        nowhere, as_much = refused(granted, "other", statement, *NOWHERE)
+        assert code == nowhere == "SM002"
+        assert message.replace(record.hex(), "") == as_much.replace(NOWHERE[0].hex(), "")
+
+
+def test_a_foreign_record_that_is_locked_is_refused_at_once(granted):
+    """Else the wait would tell that it is there."""
+    record, token = claimed(granted)
+    holder = granted.connect()
+    try:
+        holder.cursor().execute("SELECT FROM semel.records FOR UPDATE")
+        with granted.connect("other") as asking, asking.cursor() as cursor:
+            cursor.execute("SET statement_timeout = '500ms'")
+            with pytest.raises(psycopg2.Error) as raised:
+                cursor.execute(COMPLETE, (record, token))
+            assert raised.value.pgcode == "SM002"
+    finally:
+        holder.close()
+
+
+def test_a_role_uses_the_grants_of_the_roles_it_is_in(roles, database):
+    database.execute("SELECT semel.allow('team', 'acme', 'orders')")
+    connection = database.connect("quiet")
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute("SET ROLE team")  # NOINHERIT: for EXECUTE it has to become the role
+            cursor.execute("SELECT verdict FROM semel.claim('acme', 'orders', 'k')")
+            assert cursor.fetchone() == ("execute",)
+    finally:
+        connection.close()
+
+
+def test_a_grant_taken_back_is_gone_and_with_the_last_one_the_functions(granted):
+    granted.execute("SELECT semel.allow('app', 'acme', 'refunds')")
+    granted.execute("SELECT semel.disallow('app', 'acme', 'orders')")
+    assert refused(granted, "app", ORDERS[0], "k")[0] == "SM002"
+    assert granted.one("SELECT verdict FROM semel.claim('acme', 'refunds', 'k')", user="app") == "execute"
+    granted.execute("SELECT semel.disallow('app', 'acme', 'refunds')")
+    assert refused(granted, "app", ORDERS[0], "k")[0] == "42501"
+    assert granted.one("SELECT has_schema_privilege('app', 'semel', 'USAGE')") is False
+
+
+def test_granting_twice_is_once_and_odd_names_are_names(granted):
+    granted.execute("SELECT semel.allow('app', 'acme', 'orders')")
+    granted.execute("""SELECT semel.allow('Odd Name', 'it''s', '"orders"')""")
+    assert granted.one("SELECT count(*) FROM semel.grants") == 3
+    assert granted.one("""SELECT verdict FROM semel.claim('it''s', '"orders"', 'k')""", user="Odd%20Name") == "execute"
+
+
+@pytest.mark.parametrize("arguments", ["'missing', 'acme', 'orders'", "'public', 'acme', 'orders'",
+                                       "'app', '', 'orders'", "'app', 'acme', ''", "'app', null, 'orders'"])
+def test_a_grant_that_means_nothing_is_refused(granted, arguments):
+    before = granted.one("SELECT count(*) FROM semel.grants")
+    with pytest.raises(psycopg2.Error):
+        granted.execute(f"SELECT semel.allow({arguments})")
+    assert granted.one("SELECT count(*) FROM semel.grants") == before
+
+
+def test_a_new_role_of_an_old_name_inherits_no_grant(roles, granted):
+    granted.execute("SELECT semel.allow('fresh', '*', '*')")
+    granted.execute("DROP OWNED BY fresh")
+    granted.execute("DROP ROLE fresh")
+    granted.execute("CREATE ROLE fresh LOGIN")
+    granted.execute("SELECT semel.allow('fresh', 'globex', 'orders')")
+    assert refused(granted, "fresh", ORDERS[0], "k")[0] == "SM002"
+    assert granted.one("SELECT verdict FROM semel.claim('globex', 'orders', 'k')", user="fresh") == "execute"
+
+
+def test_an_application_cannot_slip_its_own_objects_under_the_functions(granted):
+    """Functions and tables of the caller's own temporary schema and search_path are not used."""
+    record, token = claimed(granted)
+    connection = granted.connect("other")
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute("CREATE TEMP TABLE grants (role regrole, tenant text, operation text)")
+            cursor.execute("INSERT INTO grants VALUES ('other', '*', '*')")
+            cursor.execute("CREATE TEMP TABLE records AS SELECT %s::bytea AS id, 'globex' AS tenant", (record,))
+            cursor.execute("CREATE FUNCTION pg_temp.may_use(text, text) RETURNS boolean LANGUAGE sql AS 'SELECT true'")
+            cursor.execute("SET search_path = pg_temp, semel, public")
+            with pytest.raises(psycopg2.Error) as raised:
+                cursor.execute(COMPLETE, (record, token))
+            assert raised.value.pgcode == "SM002"
+    finally:
+        connection.close()
+
+
+def test_every_function_for_applications_has_a_fixed_search_path(granted):
+    """…and so has every other one that runs with its owner's rights."""
+    assert granted.execute("""
+        SELECT oid::regprocedure::text FROM pg_proc WHERE pronamespace = 'semel'::regnamespace AND prosecdef
+        AND NOT coalesce('search_path=semel, pg_temp' = ANY (proconfig), false)""") == []

@@ -1,0 +1,68 @@
+#pragma once
+
+#include <cstdlib>
+#include <memory>
+#include <stdexcept>
+#include <string>
+
+#include "net/pg_link.h"
+#include "stores/postgres.h"
+#include "stores/schema.h"
+#include "stores/store_suite.h"
+
+namespace semel {
+
+// The server that tests/support/with_postgres.py has started.
+inline std::string postgres_url() {
+  const char* url = std::getenv("SEMEL_TEST_POSTGRES");
+  if (!url) throw std::runtime_error("run it through tests/support/with_postgres.py");
+  return url;
+}
+
+// Runs one statement on a connection of the test's own.
+inline PgRows in_postgres(const std::string& statement) {
+  auto link = PgLink::connect(postgres_url());
+  if (!link) throw std::runtime_error(link.error());
+  auto rows = link->run(statement);
+  if (!rows) throw std::runtime_error(statement + ": " + rows.error().why);
+  return *std::move(rows);
+}
+
+inline std::unique_ptr<PostgresStore> open_postgres_or_throw(PostgresOptions options) {
+  auto store = PostgresStore::open(std::move(options));
+  if (!store) throw std::runtime_error(store.error());
+  return *std::move(store);
+}
+
+// Empties the one schema that all tests use.
+inline void empty_postgres() {
+  static const bool applied = [] {
+    const auto done = apply_schema(postgres_url(), "semel");
+    if (!done) throw std::runtime_error(done.error());
+    return true;
+  }();
+  (void)applied;
+  for (const char* table : {"records", "answers", "chunks", "nodes"}) {
+    in_postgres("DELETE FROM semel." + std::string(table));
+  }
+}
+
+// A PostgreSQL store with nothing in it.
+class PostgresHarness final : public StoreHarness {
+ public:
+  PostgresHarness() {
+    empty_postgres();
+    reopen();
+  }
+
+  Store& store() override { return *store_; }
+  void reopen() override {
+    store_.reset();
+    store_ = open_postgres_or_throw({.url = postgres_url()});
+  }
+
+ private:
+  std::unique_ptr<PostgresStore> store_;
+};
+
+}  // namespace semel
