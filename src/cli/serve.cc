@@ -59,6 +59,11 @@ struct ReadAgain {
 ReadAgain read_again(const std::string& file) {
   ReadAgain read{read_config(file), std::nullopt};
   if (!read.outcome.config) return read;
+  if (read.outcome.config->routes.empty()) {
+    read.outcome.config.reset();
+    read.outcome.errors.push_back({file, 0, "routes", "required; a list of routes"});
+    return read;
+  }
   auto trust = Trust::load(*read.outcome.config);
   if (trust) {
     read.trust = *std::move(trust);
@@ -111,6 +116,10 @@ boost::asio::awaitable<void> reload_on(boost::asio::signal_set& hangups, Server&
 int serve(const std::string& file) {
   auto config = load_config(file);
   if (!config) return kExitUsage;
+  if (config->routes.empty()) {
+    std::fprintf(stderr, "semel: %s has no routes\n", file.c_str());
+    return kExitUsage;
+  }
   start_logging(config->log);
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is an error of that write
