@@ -29,7 +29,7 @@ $$ SELECT p.oid::regprocedure FROM pg_catalog.pg_proc p
    WHERE p.pronamespace = (SELECT relnamespace FROM pg_catalog.pg_class
                            WHERE oid = 'semel.records'::regclass)
      AND p.prosecdef
-     AND p.proname IN ('claim', 'complete', 'release', 'guard', 'derive_key', 'enqueue', 'phase') $$;
+     AND p.proname IN ('claim', 'complete', 'release', 'guard', 'derive_key', 'enqueue') $$;
 
 -- For the schema's owner. Grants take effect when the transaction commits.
 CREATE FUNCTION semel.allow(role name, tenant text, operation text) RETURNS void LANGUAGE plpgsql AS $$
@@ -467,8 +467,14 @@ BEGIN
         fingerprint = print, lease_until = semel.after(at, lease), due_at = semel.after(at, lease),
         updated_at = at, expires_at = never, tombstone_until = never, hold_until = never,
         ttl = new_ttl, tombstone = new_tombstone, hold_for = never, result = 0,
-        response_version = version_of_response, answer_day = NULL, answer_version = NULL
+        response_version = version_of_response, answer_day = NULL, answer_version = NULL, awaited = false
       WHERE r.id = record RETURNING r.attempt INTO attempt;
+      -- Answers of a day are dropped with it; what lies elsewhere goes with the record that had it.
+      IF was.answer_day IS NOT NULL THEN
+        DELETE FROM ONLY semel.answers a WHERE a.id = was.id AND a.version = was.answer_version;
+        DELETE FROM semel.chunks c WHERE was.flags & 16 <> 0 AND c.id = was.id AND c.token = was.token;
+      END IF;
+      PERFORM semel.tell(was);  -- the claim that was waited for is over
     END IF;
     verdict := 'execute';
     RETURN;

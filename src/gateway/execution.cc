@@ -299,11 +299,10 @@ awaitable<void> Execution::failed(OutcomeKind kind, Code code, std::string reaso
   Problem problem{
       .code = code, .detail = std::move(detail), .new_key_safe = kind == OutcomeKind::retry};
   Outcome outcome{kind, to_answer(problem, route_.errors), std::move(reason)};
-  const Answer answer = outcome.answer;
   Finished finished = co_await gateway_.engine.finish(claim_, std::move(outcome), listening);
   if (!client_) co_return;
   if (std::holds_alternative<finish::Recorded>(finished)) {
-    co_await send_answer(*client_, answer, echo(key_));
+    co_await send_problem(*client_, problem, &route_, echo(key_));
   } else {
     co_await send_unrecorded(finished);
   }

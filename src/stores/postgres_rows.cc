@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/codec.h"
+#include "stores/postgres_notes.h"
 
 namespace semel {
 namespace {
@@ -402,13 +403,7 @@ StoreResult<Record> to_record(const PgRows& rows, int row, int column, Time now)
     }
   }
   if (has(kNoted)) {
-    r.reason = text(kNoted);
-    if (r.history.size() == kHistoryEntriesMax) r.history.erase(r.history.begin());
-    r.history.push_back({r.updated_at, r.state, r.attempt, r.reason});
-    if (r.state == State::completed || r.state == State::released) {
-      r.request.clear();
-      r.status_begun = 0;
-    }
+    take_notes(r, bytes(kNoted));
     if (r.state == State::released) {
       r.answer = {};
       r.sealed = {};

@@ -50,7 +50,7 @@ Record claim_of(const RecordId& id);
 Record completion_of(const RecordId& id, Time expires_at);
 Record unknown_of(const RecordId& id, Time since);
 
-class StoreSuite : public testing::TestWithParam<StoreUnderTest> {
+class StoreSuite : public ::testing::TestWithParam<StoreUnderTest> {
  protected:
   StoreSuite() : harness_(GetParam().make()) {}
 

@@ -7,6 +7,7 @@ import subprocess
 import pytest
 
 from postgres_server import PostgresServer
+from sql_app import App, make_effects
 
 _numbers = itertools.count(1)
 
@@ -34,6 +35,11 @@ class Database:
         return row[0] if len(row) == 1 else row
 
 
+def apply_schema(url, *options):
+    subprocess.run([os.environ["SEMEL_BINARY"], "schema", "apply", "--url", url, *options], check=True,
+                   stdout=subprocess.DEVNULL)
+
+
 @pytest.fixture(scope="session")
 def postgres():
     server = PostgresServer()
@@ -46,9 +52,7 @@ def postgres():
 @pytest.fixture(scope="session")
 def new_database(postgres):
     """Makes databases. The schema is applied once; they are copies."""
-    url = postgres.create_database("with_schema")
-    subprocess.run([os.environ["SEMEL_BINARY"], "schema", "apply", "--url", url], check=True,
-                   stdout=subprocess.DEVNULL)
+    apply_schema(postgres.create_database("with_schema"))
 
     def make():
         name = f"test_{next(_numbers)}"
@@ -60,3 +64,31 @@ def new_database(postgres):
 @pytest.fixture
 def database(new_database):
     return new_database()
+
+
+@pytest.fixture(scope="module")
+def world_of_the_file(new_database):
+    made = new_database()
+    make_effects(made)
+    return made
+
+
+@pytest.fixture
+def world(world_of_the_file):
+    """A database with the schema and a table of effects; nothing is in it."""
+    world_of_the_file.execute("DELETE FROM semel.records; DELETE FROM semel.answers; DELETE FROM semel.chunks; "
+                              "DELETE FROM effects")
+    return world_of_the_file
+
+
+@pytest.fixture
+def app(world):
+    """Opens sessions of an application that live as long as the test."""
+    opened = []
+
+    def start():
+        opened.append(App(world))
+        return opened[-1]
+    yield start
+    for each in opened:
+        each.close()

@@ -81,6 +81,25 @@ class PostgresServer:
                 assert time.monotonic() < deadline, self.log_tail()
                 time.sleep(0.02)  # the server says nowhere else that it takes connections
 
+    def add_standby(self):
+        """Another server that follows this one; from now on a commit here waits for it."""
+        standby = PostgresServer(**self.settings)
+        self.run("pg_basebackup", "-D", standby.data, "-R", "-X", "stream", "-c", "fast", "-d",
+                 f"host=127.0.0.1 port={self.port} user=semel application_name=standby")
+        standby.start()
+        self.execute("ALTER SYSTEM SET synchronous_standby_names = 'standby'", database="postgres")
+        self.execute("SELECT pg_reload_conf()", database="postgres")
+        deadline = time.monotonic() + START_SECONDS
+        while self.execute("SELECT sync_state FROM pg_stat_replication",
+                           database="postgres") != [("sync",)]:
+            assert time.monotonic() < deadline, self.log_tail()
+            time.sleep(0.02)
+        return standby
+
+    def promote(self):
+        """This standby becomes the primary, and waits for nobody."""
+        self.execute("SELECT pg_promote()", database="postgres")
+
     def url(self, database="semel", user="semel"):
         return f"postgresql://{user}@127.0.0.1:{self.port}/{database}"
 

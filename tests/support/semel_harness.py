@@ -49,7 +49,8 @@ class Gateway:
                  environment=None, **top):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="semel-test-"))
         self.config = {"listen": "127.0.0.1:0", "admin": {"listen": "127.0.0.1:0"}, "workers": 2,
-                       "store": STORES[store](self.folder), "tenant": {"from": "none"},
+                       "store": store if isinstance(store, dict) else STORES[store](self.folder),
+                       "tenant": {"from": "none"},
                        "drain_timeout": "5s", "routes": routes, **top}
         self.stderr_path = self.folder / "stderr"
         self.process = None

@@ -1,0 +1,8 @@
+include(CMakeFindDependencyMacro)
+find_dependency(OpenSSL 3)
+find_dependency(ZLIB)
+find_dependency(simdjson)
+find_dependency(Boost 1.81 COMPONENTS json)
+find_dependency(fmt)
+find_dependency(PostgreSQL)
+include(${CMAKE_CURRENT_LIST_DIR}/targets.cmake)

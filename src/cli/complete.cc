@@ -1,0 +1,212 @@
+#include <fmt/format.h>
+#include <signal.h>
+
+#include <boost/beast/http.hpp>
+#include <cstdio>
+#include <memory>
+#include <set>
+
+#include "cli/commands.h"
+#include "cli/http_ask.h"
+#include "cli/load_config.h"
+#include "gateway/config_values.h"
+#include "semel/completer.h"
+
+// Resumes what was left behind by handing its claim to the application, as the gateway would: with
+// Semel-Record and Semel-Token. If the application does not finish it, the operation stays as it is
+// and is tried again; nothing is decided here.
+namespace semel::cli {
+namespace {
+
+namespace http = boost::beast::http;
+
+struct CompleteOptions {
+  std::string config_file;
+  std::string url;
+  std::string schema = "semel";
+  std::vector<std::string> operations;
+  std::string to;
+  std::string content_type = "application/json";
+  std::string timeout = "30s";
+  std::string every = "1s";
+  int max_attempts = 20;
+  bool once = false;
+};
+
+struct Settled {
+  Url to;
+  Duration timeout;
+  Duration every;
+  pg::CompleterOptions completer;
+};
+
+using Connection = std::unique_ptr<PGconn, decltype(&PQfinish)>;
+
+bool complain(const std::string& what) {
+  std::fprintf(stderr, "semel: %s\n", what.c_str());
+  return false;
+}
+
+bool settle_duration(const char* option, const std::string& text, Duration& into) {
+  const auto parsed = config_file::parse_duration(text);
+  if (!parsed) return complain(fmt::format("{}: '{}' {}", option, text, parsed.error()));
+  if (*parsed <= Duration(0)) return complain(fmt::format("{} must be longer than 0", option));
+  into = *parsed;
+  return true;
+}
+
+bool settle(CompleteOptions& options, Settled& settled) {
+  if (!options.config_file.empty()) {
+    const auto config = load_config(options.config_file);
+    if (!config) return false;
+    if (config->store.kind != StoreKind::postgres) {
+      return complain(options.config_file + " has no store of kind: postgres");
+    }
+    options.url = config->store.url;
+    options.schema = config->store.schema;
+  }
+  if (options.url.empty()) return complain("say where: --config FILE or --url URL");
+  const auto to = config_file::parse_url(options.to);
+  if (!to) return complain(fmt::format("--to: '{}' {}", options.to, to.error()));
+  if (to->tls) return complain("--to: only http:// is spoken here, to an application close by");
+  if (!settle_duration("--timeout", options.timeout, settled.timeout) ||
+      !settle_duration("--every", options.every, settled.every)) {
+    return false;
+  }
+  settled.to = *to;
+  settled.completer.schema = options.schema;
+  settled.completer.max_attempts = options.max_attempts;
+  // The claim outlives the wait for the answer, so that nobody else is sent there meanwhile.
+  settled.completer.lease = settled.timeout + std::chrono::seconds(5);
+  return true;
+}
+
+std::string shown(const pg::Abandoned& one) {
+  return fmt::format("{} {} {}", config_file::shown(one.name), config_file::shown(one.key),
+                     one.claim.record.hex().substr(0, 16));
+}
+
+// Says what became of it in one line. False: it is not finished.
+bool resume(PGconn* connection, const CompleteOptions& options, const Settled& settled,
+            const pg::Abandoned& one) {
+  HttpRequest request(http::verb::post, settled.to.target, 11);
+  request.set(http::field::content_type, options.content_type);
+  request.set("Idempotency-Key", one.key);
+  request.set("Semel-Record", one.claim.record.hex());
+  request.set("Semel-Token", one.claim.token.hex());
+  request.set("Semel-Attempt", std::to_string(one.claim.attempt));
+  request.body() = one.arguments;
+  const auto answer = http_ask(settled.to.address.host, settled.to.address.port, std::move(request),
+                               settled.timeout);
+  if (!pg::is_unfinished(connection, one.claim)) {
+    std::printf("completed %s from '%s'\n", shown(one).c_str(), one.recovery_point.c_str());
+    return true;
+  }
+  // Without an answer the application may still be at it: its lease decides.
+  const std::string why =
+      answer ? fmt::format("answered {}", answer->result_int()) : "no answer: " + answer.error();
+  if (answer && answer->result_int() >= 300) pg::give_back(connection, one.claim, why);
+  std::printf("not finished %s from '%s': %s\n", shown(one).c_str(), one.recovery_point.c_str(),
+              why.c_str());
+  return false;
+}
+
+// Everything that is due, once. The number that is not finished.
+int round(PGconn* connection, const CompleteOptions& options, const Settled& settled,
+          std::set<RecordId>& told) {
+  int unfinished = 0;
+  for (int i = 0; i < settled.completer.at_most; ++i) {
+    const auto one = pg::take_abandoned(connection, options.operations, settled.completer);
+    if (!one) break;
+    if (!resume(connection, options, settled, *one)) ++unfinished;
+  }
+  for (const auto& one : pg::stuck(connection, options.operations, settled.completer)) {
+    ++unfinished;
+    if (!told.insert(one.record).second) continue;
+    std::printf("stuck %s %s %s at '%s' after %d attempts: %s\n",
+                config_file::shown(one.name).c_str(), config_file::shown(one.key).c_str(),
+                one.record.hex().substr(0, 16).c_str(), one.recovery_point.c_str(), one.attempts,
+                config_file::shown(one.why).c_str());
+  }
+  std::fflush(stdout);
+  return unfinished;
+}
+
+Connection connect(const std::string& url) {
+  Connection connection(PQconnectdb(url.c_str()), PQfinish);
+  if (PQstatus(connection.get()) != CONNECTION_OK) {
+    throw pg::Error("", PQerrorMessage(connection.get()));
+  }
+  return connection;
+}
+
+// True: a signal asks to end.
+bool wait_for_signal(const sigset_t& signals, Duration at_most) {
+  const timespec wait{at_most.count() / 1000, (at_most.count() % 1000) * 1'000'000};
+  return sigtimedwait(&signals, nullptr, &wait) > 0;
+}
+
+int complete(CompleteOptions options) {
+  Settled settled;
+  if (!settle(options, settled)) return kExitUsage;
+  std::set<RecordId> told;
+  if (options.once) {
+    const Connection connection = connect(options.url);
+    return round(connection.get(), options, settled, told) == 0 ? kExitOk : kExitFailed;
+  }
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGTERM);
+  sigaddset(&signals, SIGINT);
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  Connection connection(nullptr, PQfinish);
+  do {
+    try {
+      if (!connection) connection = connect(options.url);
+      round(connection.get(), options, settled, told);
+    } catch (const pg::Error& error) {  // the database is away: it is asked again
+      std::fprintf(stderr, "semel: %s\n", error.what());
+      connection.reset();
+    }
+  } while (!wait_for_signal(signals, settled.every));
+  return kExitOk;
+}
+
+}  // namespace
+
+void add_complete(CLI::App& app, Run& run) {
+  CLI::App* command =
+      app.add_subcommand("complete",
+                         "Have operations in phases resumed that nobody works on any more:\n"
+                         "posts their arguments to the application, with their key and claim");
+  auto options = std::make_shared<CompleteOptions>();
+  command
+      ->add_option("--config", options->config_file,
+                   "A configuration file with store: {kind: postgres}")
+      ->type_name("FILE");
+  command->add_option("--url", options->url, "postgresql://…, without --config")->type_name("URL");
+  command->add_option("--schema", options->schema, "The schema's name, without --config")
+      ->capture_default_str();
+  command
+      ->add_option("--operation", options->operations, "The name of the operation; may be repeated")
+      ->required()
+      ->type_name("NAME");
+  command->add_option("--to", options->to, "Where the application takes it: http://host:port/path")
+      ->required()
+      ->type_name("URL");
+  command->add_option("--content-type", options->content_type, "Of the arguments")
+      ->capture_default_str();
+  command->add_option("--timeout", options->timeout, "How long to wait for an answer")
+      ->capture_default_str();
+  command->add_option("--every", options->every, "How often to look")->capture_default_str();
+  command
+      ->add_option("--max-attempts", options->max_attempts,
+                   "After as many an operation is stuck: listed, and left to retries and people")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 1000000));
+  command->add_flag("--once", options->once,
+                    "Look once; exit code 1 if something is not finished. Else until SIGTERM");
+  command->callback([&run, options] { run = [options] { return complete(*options); }; });
+}
+
+}  // namespace semel::cli

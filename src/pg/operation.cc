@@ -1,0 +1,113 @@
+#include <algorithm>
+#include <boost/json.hpp>
+#include <utility>
+
+#include "pg/running.h"
+#include "pg/statement.h"
+#include "pg/verdict.h"
+#include "semel/phases.h"
+
+namespace semel::pg {
+namespace {
+
+// The columns of begin_operation and adopt_operation: verdict, record, token, attempt,
+// recovery_point, state, arguments, and those of the answer.
+constexpr const char* kBegunColumns = "SELECT * FROM ";
+constexpr int kRecordColumn = 1;
+constexpr int kStatusColumn = 7;
+
+detail::Running begun(PGconn* connection, const Operation& operation, const Rows& rows,
+                      const std::string& schema) {
+  const auto text = [&](int column) { return std::string(rows.at(0, column)); };
+  return {connection,
+          operation,
+          Handed{id_from(rows.bytes(0, kRecordColumn)), token_from(rows.bytes(0, 2)),
+                 static_cast<std::uint32_t>(std::stoul(text(3))), schema},
+          rows.bytes(0, 6),
+          text(4),
+          boost::json::parse(text(5)).as_object()};
+}
+
+Result go_on(PGconn* connection, const Operation& operation, const Rows& rows,
+             const std::string& schema) {
+  const std::string verdict(rows.at(0, 0));
+  if (verdict != kExecute) return without_execution(verdict, rows, kRecordColumn, kStatusColumn);
+  detail::Running running = begun(connection, operation, rows, schema);
+  Answer answer = running.run();
+  return Executed{std::move(answer), running.claim.record};
+}
+
+}  // namespace
+
+Operation::Operation(std::string name) : name_(std::move(name)) {
+  if (name_.empty()) throw std::invalid_argument("an operation needs a name");
+}
+
+Operation& Operation::add(std::string name, std::variant<Phase, ForeignCall> work) {
+  if (name.empty()) throw std::invalid_argument("a step of " + name_ + " has no name");
+  if (std::ranges::find(steps_, name, &Named::name) != steps_.end()) {
+    throw std::invalid_argument("two steps of " + name_ + " are called " + name);
+  }
+  steps_.push_back({std::move(name), std::move(work)});
+  return *this;
+}
+
+Operation& Operation::phase(std::string name, Phase work) {
+  return add(std::move(name), std::move(work));
+}
+
+Operation& Operation::call(std::string name, ForeignCall work) {
+  return add(std::move(name), std::move(work));
+}
+
+Operation& Operation::finish(Finish work) {
+  finish_ = std::move(work);
+  return *this;
+}
+
+Operation& Operation::isolation(Isolation isolation) {
+  isolation_ = isolation;
+  return *this;
+}
+
+Operation& Operation::lease(Duration lease) {
+  lease_ = lease;
+  return *this;
+}
+
+void Operation::require_finish() const {
+  if (!finish_) throw std::invalid_argument("the operation " + name_ + " has no finish");
+}
+
+Result run(PGconn* connection, const Operation& operation, const Claim& claim,
+           std::string_view arguments) {
+  operation.require_finish();
+  require_no_transaction(connection);
+  const Rows rows = query(
+      connection,
+      kBegunColumns + function_in(connection, claim.schema, "begin_operation") +
+          "(name => $1, tenant => $2, operation => $3, key => $4, arguments => $5, "
+          "fingerprint => $6, lease => $7, ttl => $8, tombstone => $9, "
+          "response_version => $10, namespace => $11)",
+      {operation.name(), claim.tenant, claim.operation.empty() ? operation.name() : claim.operation,
+       claim.key, bytea(arguments),
+       bytea(claim.fingerprint.empty() ? digest_of(arguments) : claim.fingerprint),
+       interval_value(operation.lease()), interval_value(claim.ttl),
+       interval_value(claim.tombstone), claim.response_version, claim.name_space});
+  return go_on(connection, operation, rows, claim.schema);
+}
+
+Result run(PGconn* connection, const Operation& operation, const Handed& claim,
+           std::string_view arguments) {
+  operation.require_finish();
+  require_no_transaction(connection);
+  const Rows rows =
+      query(connection,
+            kBegunColumns + function_in(connection, claim.schema, "adopt_operation") +
+                "(name => $1, record => $2, token => $3, arguments => $4, lease => $5)",
+            {operation.name(), id_value(claim.record), token_value(claim.token), bytea(arguments),
+             interval_value(operation.lease())});
+  return go_on(connection, operation, rows, claim.schema);
+}
+
+}  // namespace semel::pg

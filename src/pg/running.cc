@@ -1,0 +1,153 @@
+#include "pg/running.h"
+
+#include <algorithm>
+#include <boost/json.hpp>
+
+#include "pg/statement.h"
+#include "semel/derive.h"
+
+// A phase checks that the claim is still its own when it begins and, under the record's lock, when
+// it ends. If it did not, a runner that was overtaken would commit an effect that another has made
+// too.
+namespace semel::pg {
+namespace detail {
+
+namespace json = boost::json;
+
+Rows Running::ask(const char* function, const char* arguments_as, std::vector<Value> values) const {
+  values.insert(values.begin(), {id_value(claim.record), token_value(claim.token)});
+  return query(connection,
+               "SELECT " + function_in(connection, claim.schema, function) +
+                   "(record => $1, token => $2" + arguments_as + ")",
+               values);
+}
+
+void Running::renew() const {
+  ask("renew_operation", ", lease => $3", {interval_value(operation.lease_)});
+}
+
+Answer Running::run() {
+  std::size_t step = 0;
+  try {
+    for (step = first_step(); step < operation.steps_.size(); ++step) run_step(step);
+    return run_finish();
+  } catch (const Stale&) {
+    throw;  // it is not ours to give back
+  } catch (const std::exception& error) {
+    give_back(error.what(), nothing_done(step));
+    throw;
+  } catch (...) {
+    give_back("a step threw something that is no std::exception", nothing_done(step));
+    throw;
+  }
+}
+
+// The step after the recovery point.
+std::size_t Running::first_step() const {
+  if (recovery_point.empty()) return 0;
+  const auto at = std::ranges::find(operation.steps_, recovery_point, &Operation::Named::name);
+  if (at != operation.steps_.end()) return 1 + (at - operation.steps_.begin());
+  throw Error(
+      "", "the operation " + operation.name_ + " has no step " + recovery_point + " to go on from");
+}
+
+// The first phase was rolled back, and no call was made before it.
+bool Running::nothing_done(std::size_t failed_step) const {
+  if (!recovery_point.empty() || failed_step != 0) return false;
+  return operation.steps_.empty() ||
+         std::holds_alternative<Operation::Phase>(operation.steps_.front().work);
+}
+
+void Running::run_step(std::size_t index) {
+  const Operation::Named& step = operation.steps_[index];
+  if (const auto* phase = std::get_if<Operation::Phase>(&step.work)) {
+    in_transaction(*phase, [&](const State& next) {
+      ask("move_operation", ", recovery_point => $3, state => $4, lease => $5",
+          {step.name, json::serialize(next), interval_value(operation.lease_)});
+    });
+    recovery_point = step.name;
+  } else {
+    renew();  // nobody calls under a claim that was lost long ago
+    Call call(*this, step.name);
+    std::get<Operation::ForeignCall>(step.work)(call, state);
+  }
+}
+
+Answer Running::run_finish() {
+  Answer answer;
+  in_transaction(
+      [&](Transaction& transaction, State& last) { answer = operation.finish_(transaction, last); },
+      [&](const State&) {
+        ask("finish_operation", ", status => $3, headers => $4, body => $5",
+            {std::to_string(answer.status), headers_value(answer), bytea(answer.body)});
+      });
+  return answer;
+}
+
+void Running::in_transaction(const Operation::Phase& work,
+                             const std::function<void(const State&)>& last) {
+  const char* begin = operation.isolation_ == Isolation::serializable
+                          ? "BEGIN ISOLATION LEVEL SERIALIZABLE"
+                          : "BEGIN ISOLATION LEVEL READ COMMITTED";
+  for (int tries = 1;; ++tries) {
+    State next = state;  // what a phase that is rolled back wrote is forgotten with it
+    try {
+      query(connection, begin);
+      ask("enter_phase", "", {});
+      Transaction transaction(*this);
+      work(transaction, next);
+      last(next);
+      commit(connection);
+      state = std::move(next);
+      return;
+    } catch (const Error& error) {
+      roll_back(connection);
+      if (!error.is_passing() || tries == kTransactionTriesMax) throw;
+    } catch (...) {
+      roll_back(connection);
+      throw;
+    }
+    rest_before_try(connection, tries + 1);
+  }
+}
+
+// What cannot be given back now is resumed when its lease has run out.
+void Running::give_back(const char* why, bool nothing_was_done) const noexcept {
+  try {
+    ask("suspend_operation", ", why => $3, nothing_done => $4",
+        {why, nothing_was_done ? "true" : "false"});
+  } catch (const std::exception&) {
+  }
+}
+
+}  // namespace detail
+
+const RecordId& Step::record() const {
+  return running_->claim.record;
+}
+
+std::uint32_t Step::attempt() const {
+  return running_->claim.attempt;
+}
+
+std::string_view Step::arguments() const {
+  return running_->arguments;
+}
+
+std::string Step::derive(std::string_view label) const {
+  return semel::derive(running_->claim.record, label);
+}
+
+PGconn* Transaction::connection() const {
+  return running_->connection;
+}
+
+Rows Transaction::query(const std::string& statement, const std::vector<Value>& values) const {
+  return pg::query(running_->connection, statement, values);
+}
+
+void Call::renew() const {
+  running_->renew();
+}
+
+}  // namespace semel::pg

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <string>
+
+#include "semel/phases.h"
+
+namespace semel::pg::detail {
+
+// One run of an operation under a claim that is held, from its recovery point to its answer.
+struct Running {
+  PGconn* connection;
+  const Operation& operation;
+  Handed claim;
+  std::string arguments;
+  std::string recovery_point;  // the last phase that is committed; "": none
+  State state;
+
+  // Throws what a step throws, after giving the operation back; Stale where the claim is lost.
+  Answer run();
+
+  void renew() const;
+
+ private:
+  std::size_t first_step() const;
+  bool nothing_done(std::size_t failed_step) const;
+  void run_step(std::size_t index);
+  Answer run_finish();
+  // `last` is what ends the phase: it moves the recovery point, or completes the record.
+  void in_transaction(const Operation::Phase& work, const std::function<void(const State&)>& last);
+  void give_back(const char* why, bool nothing_was_done) const noexcept;
+  Rows ask(const char* function, const char* arguments_as, std::vector<Value> values) const;
+};
+
+}  // namespace semel::pg::detail

@@ -1,0 +1,157 @@
+#include "pg/statement.h"
+
+#include <algorithm>
+#include <boost/json.hpp>
+
+#include "core/sha256.h"
+
+namespace semel::pg {
+namespace {
+
+namespace json = boost::json;
+
+constexpr const char* kStaleState = "SM001";
+
+[[noreturn]] void fail(PGconn* connection, const PGresult* result) {
+  const char* state = result ? PQresultErrorField(result, PG_DIAG_SQLSTATE) : nullptr;
+  std::string what = result ? PQresultErrorMessage(result) : "";
+  if (what.empty()) what = PQerrorMessage(connection);
+  while (!what.empty() && what.back() == '\n') what.pop_back();
+  if (state && std::string_view(state) == kStaleState) throw Stale(state, what);
+  throw Error(state ? state : "", what);
+}
+
+template <class Bytes>
+Bytes fixed_from(const std::string& bytes) {
+  Bytes out;
+  if (bytes.size() != out.bytes.size()) throw Error("", "a value has an unexpected length");
+  std::ranges::copy(bytes, out.bytes.begin());
+  return out;
+}
+
+template <class Bytes>
+std::string fixed_value(const Bytes& fixed) {
+  return bytea({reinterpret_cast<const char*>(fixed.bytes.data()), fixed.bytes.size()});
+}
+
+}  // namespace
+
+std::string_view Rows::at(int row, int column) const {
+  return {PQgetvalue(result_.get(), row, column),
+          static_cast<std::size_t>(PQgetlength(result_.get(), row, column))};
+}
+
+std::string Rows::bytes(int row, int column) const {
+  std::size_t size = 0;
+  const auto* text = reinterpret_cast<const unsigned char*>(PQgetvalue(result_.get(), row, column));
+  const std::unique_ptr<unsigned char, decltype(&PQfreemem)> raw(PQunescapeBytea(text, &size),
+                                                                 PQfreemem);
+  if (!raw) throw std::bad_alloc();
+  return {reinterpret_cast<const char*>(raw.get()), size};
+}
+
+Rows query(PGconn* connection, const std::string& statement, const std::vector<Value>& values) {
+  std::vector<const char*> pointers;
+  for (const Value& value : values) pointers.push_back(value ? value->c_str() : nullptr);
+  Rows rows(PQexecParams(connection, statement.c_str(), static_cast<int>(values.size()), nullptr,
+                         pointers.data(), nullptr, nullptr, 0));
+  const PGresult* result = rows.result();
+  const auto status = PQresultStatus(result);
+  if (status != PGRES_COMMAND_OK && status != PGRES_TUPLES_OK) fail(connection, result);
+  return rows;
+}
+
+std::string bytea(std::string_view bytes) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  std::string out = "\\x";
+  out.reserve(2 + 2 * bytes.size());
+  for (const char c : bytes) {
+    const auto byte = static_cast<unsigned char>(c);
+    out += kDigits[byte >> 4];
+    out += kDigits[byte & 15];
+  }
+  return out;
+}
+
+std::string digest_of(std::string_view bytes) {
+  Sha256 hash;
+  const Sha256Digest digest = hash.update(bytes).finish();
+  return {reinterpret_cast<const char*>(digest.data()), digest.size()};
+}
+
+std::string function_in(PGconn* connection, const std::string& schema, std::string_view function) {
+  const std::unique_ptr<char, decltype(&PQfreemem)> quoted(
+      PQescapeIdentifier(connection, schema.data(), schema.size()), PQfreemem);
+  if (!quoted) fail(connection, nullptr);
+  return std::string(quoted.get()) + "." + std::string(function);
+}
+
+std::string id_value(const RecordId& id) {
+  return fixed_value(id);
+}
+
+std::string token_value(const Token& token) {
+  return fixed_value(token);
+}
+
+std::string interval_value(Duration duration) {
+  return std::to_string(duration.count()) + " milliseconds";
+}
+
+std::string headers_value(const Answer& answer) {
+  json::array headers;
+  for (const Header& header : answer.headers) {
+    headers.push_back(json::array{header.name, header.value});
+  }
+  return json::serialize(headers);
+}
+
+RecordId id_from(const std::string& bytes) {
+  return fixed_from<RecordId>(bytes);
+}
+
+Token token_from(const std::string& bytes) {
+  return fixed_from<Token>(bytes);
+}
+
+Answer answer_from(const Rows& rows, int status_column) {
+  Answer answer;
+  answer.status = std::stoi(std::string(rows.at(0, status_column)));
+  for (const json::value& header : json::parse(rows.at(0, status_column + 1)).as_array()) {
+    const json::array& pair = header.as_array();
+    answer.headers.push_back({std::string(pair.at(0).as_string()),  //
+                              std::string(pair.at(1).as_string())});
+  }
+  answer.body = rows.bytes(0, status_column + 2);
+  return answer;
+}
+
+void require_transaction(PGconn* connection) {
+  if (PQtransactionStatus(connection) == PQTRANS_INTRANS) return;
+  throw Error("", "the connection is in no transaction: send BEGIN before");
+}
+
+void require_no_transaction(PGconn* connection) {
+  if (PQtransactionStatus(connection) == PQTRANS_IDLE) return;
+  throw Error("",
+              "the connection is in a transaction, busy or closed: phases are transactions "
+              "of their own");
+}
+
+void commit(PGconn* connection) {
+  const Rows ended = query(connection, "COMMIT");
+  if (std::string_view(PQcmdStatus(ended.result())) != "COMMIT") {
+    throw Error("25P02", "the transaction had failed before, and was rolled back");
+  }
+}
+
+void roll_back(PGconn* connection) noexcept {
+  if (PQtransactionStatus(connection) == PQTRANS_IDLE) return;
+  PQclear(PQexec(connection, "ROLLBACK"));
+}
+
+void rest_before_try(PGconn* connection, int next_try) {
+  query(connection, "SELECT pg_sleep(random() * 0.01 * $1::integer)", {std::to_string(next_try)});
+}
+
+}  // namespace semel::pg

@@ -1,0 +1,80 @@
+"""A primary whose commits wait for a synchronous standby. Whatever happens to the primary, what was
+acknowledged is on the standby, and what is not there was never acted on."""
+
+import pytest
+
+from postgres_nodes import apply_schema, start_node
+from postgres_server import PostgresServer
+from retrying_client import Fleet, assert_once_and_remembered, effects_by_key
+from semel_harness import Background, eventually
+
+SEED = 20260303
+ROUTE = {"name": "charges", "path": "/charges", "unknown": "hold", "lease": "1s"}
+
+
+@pytest.fixture
+def pair():
+    """A primary with the schema, and its synchronous standby."""
+    primary = PostgresServer().start()
+    standby = None
+    try:
+        apply_schema(primary.create_database("semel"))
+        standby = primary.add_standby()
+        yield primary, standby
+    finally:
+        for server in (primary, standby):
+            if server:
+                server.discard()
+
+
+def either(primary, standby):
+    """A URL by which whichever of them is the primary is found."""
+    return (f"postgresql://semel@127.0.0.1:{primary.port},127.0.0.1:{standby.port}/semel"
+            "?target_session_attrs=read-write")
+
+
+def test_a_standby_promoted_under_load_has_everything_that_was_acknowledged(
+        pair, start_gateway, upstream):
+    primary, standby = pair
+    url = either(primary, standby)
+    nodes = [start_node(start_gateway, url, ROUTE) for _ in range(2)]
+    with Fleet(50, nodes, SEED) as fleet:
+        upstream.wait_effects(500)
+        primary.kill9()
+        standby.promote()
+        upstream.wait_effects(upstream.effects() + 500)
+    print(f"{len(fleet.acknowledged)} acknowledged, {len(fleet.held)} held")
+    assert len(fleet.acknowledged) > 500
+    eventually(lambda: standby.execute("SELECT count(*) FROM semel.records WHERE state = 2") == [(0,)], timeout=30)
+    assert_once_and_remembered(fleet, nodes[0], upstream)
+
+
+def test_a_claim_whose_commit_still_waits_for_the_standby_is_not_acted_on(
+        pair, start_gateway, upstream, key):
+    """Trap 28. The connection is cut while the commit waits: the row is there to be read, and yet
+    nothing is proved by it. The standby does not have it."""
+    primary, standby = pair
+    gateway = start_node(start_gateway, either(primary, standby), ROUTE)
+    assert gateway.post("/charges", key="before").status == 200
+
+    standby.stop()
+    first = Background(gateway.post, "/charges", key=key)
+
+    def waits():
+        return primary.execute("SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep' "
+                               "AND application_name = 'semel'")[0][0]
+    eventually(lambda: waits() > 0)
+    primary.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+                    "WHERE wait_event = 'SyncRep'")
+    eventually(lambda: primary.execute("SELECT count(*) FROM semel.records WHERE key = %s", key) == [(1,)])
+    answer = first.result()
+    assert answer.status == 503 and answer.json()["code"] == "store-unavailable"
+    retry = gateway.post("/charges", key=key)
+    assert retry.status in (409, 503), retry
+    assert key not in effects_by_key(upstream)
+
+    primary.kill9()
+    standby.start()
+    standby.promote()
+    answer = eventually(lambda: (a := gateway.post("/charges", key=key)).status == 200 and a)
+    assert effects_by_key(upstream)[key] == [answer.effect]

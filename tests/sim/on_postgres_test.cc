@@ -1,0 +1,26 @@
+// The same schedules of faults, with PostgreSQL where the model was: it must be as good a
+// compare-and-swap map as the model is.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "sim/on_store.h"
+#include "sim/world.h"
+#include "stores/postgres_harness.h"
+
+namespace semel::sim {
+namespace {
+
+constexpr std::uint64_t kSeeds = 20;
+
+TEST(SimulationOnPostgres, KeepsEveryPromiseUnderFaults) {
+  for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
+    PostgresHarness postgres;
+    OnStore store(postgres.store());
+    const Report report = run_seed_on(store, seed);
+    ASSERT_TRUE(report.violations.empty()) << "seed " << seed << "\n"
+                                           << fmt::format("{}", fmt::join(report.violations, "\n"));
+  }
+}
+
+}  // namespace
+}  // namespace semel::sim
