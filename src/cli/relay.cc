@@ -60,8 +60,10 @@ int relay_outbox(Asked asked) {
     return kExitFailed;
   }
   if (!*drained) {
-    std::fputs("semel: deliveries were still running after drain_timeout; they will be repeated\n",
-               stderr);
+    std::fputs(
+        "semel: drain_timeout passed before everything was written down; some deliveries will "
+        "be repeated\n",
+        stderr);
     std::_Exit(kExitFailed);
   }
   return kExitOk;

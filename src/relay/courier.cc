@@ -165,8 +165,8 @@ Courier::Result Courier::write_down() {
   if (!lost) return std::unexpected(lost.error());
   bool ended = false;
   for (const Report& report : unwritten_) {
-    const bool goes_on = report.verdict == Verdict::delivered || report.verdict == Verdict::dead;
-    if (goes_on) continue;
+    const bool gives_back = report.verdict != Verdict::delivered && report.verdict != Verdict::dead;
+    if (!gives_back) continue;
     const auto lane = held_.find(report.lease);
     if (lane == held_.end()) continue;
     ended = true;
@@ -204,9 +204,9 @@ void Courier::lose(const std::vector<std::int64_t>& leases) {
   for (const std::int64_t lease : leases) {
     const auto lane = held_.find(lease);
     if (lane == held_.end() || lane->second->lost.exchange(true)) continue;
-    log_event(
-        LogLevel::warn, "a lease was lost to another relay",
-        {{"destination", lane->second->destination}, {"lane", std::to_string(lane->second->lane)}});
+    log_event(LogLevel::warn, "a lease was lost to another relay",
+              {{"destination", loggable(lane->second->destination)},
+               {"lane", std::to_string(lane->second->lane)}});
   }
 }
 
@@ -258,7 +258,7 @@ Courier::Result Courier::warn_of_strangers() {
     if (config_.allow_urls && is_url(name)) continue;
     if (strangers_.size() >= kStrangersMax || !strangers_.insert(name).second) continue;
     log_event(LogLevel::warn, "messages wait for a destination that is not configured",
-              {{"destination", name}});
+              {{"destination", loggable(name)}});
   }
   return {};
 }

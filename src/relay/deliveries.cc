@@ -15,7 +15,25 @@ namespace semel::relay {
 namespace asio = boost::asio;
 
 namespace {
+
 constexpr std::size_t kUrlsKept = 256;
+
+void note(const Lane& lane, const Message& message, const Report& report) {
+  if (report.verdict == Verdict::delivered) return;
+  const bool again = report.verdict == Verdict::retry;
+  log_event(again ? LogLevel::warn : LogLevel::error, again ? "delivery failed" : "dead letter",
+            {{"destination", loggable(lane.destination)},
+             {"id", std::to_string(message.id)},
+             {"attempt", std::to_string(message.attempts + 1)},
+             {"why", report.why},
+             {"again_in_ms", again ? std::to_string(report.delay.count()) : std::string()}});
+}
+
+}  // namespace
+
+std::string_view loggable(std::string_view destination) {
+  const bool is_url = destination.starts_with("http://") || destination.starts_with("https://");
+  return is_url ? destination.substr(0, destination.find('?')) : destination;
 }
 
 Deliveries::Deliveries(asio::io_context& context, const RelayConfig& config, const Clock& clock,
@@ -67,10 +85,9 @@ std::shared_ptr<Destination> Deliveries::find(const std::string& name) {
   return by_url_[name] = *std::move(made);
 }
 
-std::pair<Report, bool> Deliveries::judge(const Lane& lane, const Message& message,
-                                          const Outcome& outcome) {
+Report Deliveries::judge(const Lane& lane, const Message& message, const Outcome& outcome) {
   Report report{lane.lane, lane.lease, message.id, Verdict::delivered};
-  if (std::holds_alternative<Delivered>(outcome)) return {std::move(report), true};
+  if (std::holds_alternative<Delivered>(outcome)) return report;
   const int failures = message.attempts + 1;
   if (const auto* retry = std::get_if<Retry>(&outcome)) {
     report.why = retry->why;
@@ -78,14 +95,14 @@ std::pair<Report, bool> Deliveries::judge(const Lane& lane, const Message& messa
       report.verdict = Verdict::retry;
       report.delay = backoff(config_.backoff_min, config_.backoff_max, failures, random_number());
       if (retry->after) report.delay = std::max(report.delay, *retry->after);
-      return {std::move(report), false};
+      return report;
     }
   } else {
     report.why = std::get<Refused>(outcome).why;
   }
-  const bool goes_on = config_.on_dead == OnDead::skip || !lane.ordered;
-  report.verdict = goes_on ? Verdict::dead : Verdict::blocked;
-  return {std::move(report), goes_on};
+  const bool blocks = config_.on_dead == OnDead::block && lane.ordered;
+  report.verdict = blocks ? Verdict::blocked : Verdict::dead;
+  return report;
 }
 
 asio::awaitable<void> Deliveries::run(std::shared_ptr<Lane> lane) {
@@ -99,20 +116,14 @@ asio::awaitable<void> Deliveries::run(std::shared_ptr<Lane> lane) {
     } catch (const std::exception& error) {
       outcome = Retry{error.what()};
     }
-    auto [report, goes_on] = judge(*lane, message, outcome);
-    if (report.verdict != Verdict::delivered) {
-      log_event(
-          report.verdict == Verdict::retry ? LogLevel::warn : LogLevel::error,
-          report.verdict == Verdict::retry ? "delivery failed" : "dead letter",
-          {{"destination", lane->destination},
-           {"id", std::to_string(message.id)},
-           {"attempt", std::to_string(message.attempts + 1)},
-           {"why", report.why},
-           {"again_in_ms", report.verdict == Verdict::retry ? std::to_string(report.delay.count())
-                                                            : std::string()}});
-    }
+    Report report = judge(*lane, message, outcome);
+    const Verdict verdict = report.verdict;
+    note(*lane, message, report);
     report_(std::move(report));
-    if (!goes_on) co_return;
+    if (verdict == Verdict::retry || verdict == Verdict::blocked) co_return;
+    // What follows a dead letter is sent only once that is written down: if this process died
+    // before, the next one would try it again, and it would be taken after what follows it.
+    if (verdict == Verdict::dead) break;
   }
   report_(Report{lane->lane, lane->lease, 0, Verdict::end});
 }

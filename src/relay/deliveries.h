@@ -19,6 +19,9 @@ namespace semel::relay {
 enum class Verdict;
 struct Report;
 
+// The name of a destination for the log: of a URL, without the query, which may be a secret.
+std::string_view loggable(std::string_view destination);
+
 // A lane as it is being delivered. Shared by the thread that delivers and the one that speaks to
 // the database; the atomics are how they tell each other.
 struct Lane {
@@ -34,9 +37,9 @@ struct Lane {
 
 // Delivers lanes: the messages of each one after another, the lanes side by side.
 //
-// Message n + 1 of a lane is sent only when n was taken or is a dead letter. So whatever happens to
-// leases, what a destination sees for the first time is in order; only what it has seen before,
-// under the same key, may come late.
+// Message n + 1 of a lane is sent only when n was taken or is written down as a dead letter. So
+// whatever happens to leases, what a destination sees for the first time is in order; only what it
+// has seen before, under the same key, may come late.
 class Deliveries {
  public:
   // `report` gets what became of each message, in order; the last report of a lane gives it back
@@ -57,8 +60,7 @@ class Deliveries {
  private:
   boost::asio::awaitable<void> run(std::shared_ptr<Lane> lane);
   std::shared_ptr<Destination> find(const std::string& name);
-  // The report on a message, and whether the lane goes on behind it.
-  std::pair<Report, bool> judge(const Lane& lane, const Message& message, const Outcome& outcome);
+  Report judge(const Lane& lane, const Message& message, const Outcome& outcome);
 
   boost::asio::io_context& context_;
   const RelayConfig& config_;

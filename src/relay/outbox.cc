@@ -29,7 +29,7 @@ std::optional<RecordId> record_id(std::string_view bytes) {
   return id;
 }
 
-std::vector<std::int64_t> numbers(const Rows& rows) {
+std::vector<std::int64_t> numbers(const PgRows& rows) {
   std::vector<std::int64_t> out;
   for (int row = 0; row < rows.size(); ++row) out.push_back(rows.number(row, 0));
   return out;
@@ -51,10 +51,13 @@ std::expected<Outbox, std::string> Outbox::open(const std::string& url, const st
   Outbox outbox(*std::move(database), schema);
   // A report that is lost in a crash of the server is a delivery that is made again, under the same
   // key: not worth a sync each. The indexes are right whatever the statistics of a queue say.
-  auto prepared = outbox.database_.run(
-      "SET search_path = pg_catalog; SET synchronous_commit = off; SET enable_seqscan = off; "
-      "SET enable_bitmapscan = off; SET statement_timeout = '30s'");
-  if (!prepared) return std::unexpected(std::move(prepared.error()));
+  for (const char* setting :
+       {"SET application_name = 'semel relay'", "SET search_path = pg_catalog",
+        "SET synchronous_commit = off", "SET enable_seqscan = off", "SET enable_bitmapscan = off",
+        "SET statement_timeout = '30s'"}) {
+    auto set = outbox.database_.run(setting);
+    if (!set) return std::unexpected(std::move(set.error()));
+  }
   const auto row = outbox.database_.query("SELECT i.id, " + outbox.function("outbox_channel()") +
                                           " FROM " + schema + ".outbox_identity i");
   if (!row) {
@@ -63,8 +66,8 @@ std::expected<Outbox, std::string> Outbox::open(const std::string& url, const st
   const auto identity = row->size() == 1 ? record_id(row->bytes(0, 0)) : std::nullopt;
   if (!identity) return std::unexpected("the outbox of schema " + schema + " has no identity");
   outbox.identity_ = *identity;
-  prepared = outbox.database_.run("LISTEN \"" + std::string(row->bytes(0, 1)) + "\"");
-  if (!prepared) return std::unexpected(std::move(prepared.error()));
+  auto listening = outbox.database_.run("LISTEN \"" + std::string(row->bytes(0, 1)) + "\"");
+  if (!listening) return std::unexpected(std::move(listening.error()));
   return outbox;
 }
 

@@ -428,6 +428,20 @@ def test_a_delivery_whose_report_is_lost_is_made_again_under_the_same_key(databa
     assert [d.json for d in receiver.firsts()] == [1, 2]
 
 
+def test_an_https_destination_must_prove_itself(database, upstream, certificates, start_relay):
+    trusted = upstream.listen_tls(certificates.upstream)
+    liar = upstream.listen_tls(certificates.other_ca.issue("liar", san="IP:127.0.0.1"))
+    tls = {"ca": str(certificates.ca.cert)}
+    relay = start_relay({"good": {"url": trusted + "/good", "tls": tls},
+                         "bad": {"url": liar + "/bad", "tls": tls}})
+    for n in range(3):
+        enqueue(database, "good", n)
+    enqueue(database, "bad", 0)
+    upstream.wait_effects(3, path="/good")
+    eventually(lambda: "certificate" in relay.stderr())
+    assert upstream.arrived(path="/bad") == 0
+
+
 def test_what_cannot_begin_says_why(database, postgres, tmp_path):
     def refused(*arguments, code):
         done = subprocess.run([binary(), *map(str, arguments)], capture_output=True, text=True,
