@@ -195,6 +195,10 @@ class Engine {
   // restart, after the process that accepted it has died. Called on any executor; must not block.
   // To be set before anything runs.
   void hand_queued_to(std::function<void(QueuedWork)> taker);
+  // Asked about executions that were lost with their process and whose request is kept: after how
+  // long they are tried again. nullopt: they are unknown, as without it. Must not block. To be set
+  // before anything runs.
+  void try_lost_again(std::function<std::optional<Duration>(const Record&)> after);
 
   // Records how the execution ended and wakes those who wait for it. With Listening::yes (an
   // unknown outcome whose answer may still arrive) the execution goes on counting as running, until

@@ -22,6 +22,9 @@ struct Outcome {
   // What a final one made, for people: kept in the record.
   std::string resource_type = {};
   std::string resource_id = {};
+  // Of one that is not final, where the record keeps the request: it is queued again, and due after
+  // so long, since nobody else would bring it back.
+  std::optional<Duration> queue_again_after = {};
 };
 
 // Statuses by their outcome. Unlisted statuses keep the standard meaning (SPEC 7).

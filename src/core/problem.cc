@@ -15,6 +15,7 @@ struct Entry {
 constexpr Entry kEntries[] = {
     {Code::key_missing, 400, "key-missing", "This request needs an idempotency key"},
     {Code::key_invalid, 400, "key-invalid", "The idempotency key is not valid"},
+    {Code::signature_invalid, 401, "signature-invalid", "The event is not signed as it has to be"},
     {Code::tenant_unknown, 401, "tenant-unknown", "Who is asking could not be established"},
     {Code::in_progress, 409, "in-progress", "A request with this key is being executed"},
     {Code::outcome_unknown, 409, "outcome-unknown",

@@ -12,6 +12,7 @@ namespace semel {
 enum class Code {
   key_missing,
   key_invalid,
+  signature_invalid,
   tenant_unknown,
   in_progress,
   outcome_unknown,

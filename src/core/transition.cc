@@ -60,12 +60,20 @@ void become_released(Record& record, Time now, std::string reason) {
   remember(record, now, record.reason);
 }
 
-void become_queued_again(Record& record, Time now) {
+// `reason`: how its last attempt ended; empty: nothing was executed under its token.
+void become_queued_again(Record& record, Time now, Time due, std::string reason, std::string note) {
   record.state = State::queued;
-  record.lease_until = now;  // due at once
+  record.lease_until = due;
   record.hold_until = kNever;
-  record.reason.clear();
-  remember(record, now, "queued again: nothing was executed");
+  record.status_begun = 0;
+  record.only_auth_failures = false;
+  record.reason = std::move(reason);
+  remember(record, now, std::move(note));
+}
+
+// An attempt was made, another one waits for its turn, and an answer to the first may yet come.
+bool waits_for_next_try(const Record& record) {
+  return record.state == State::queued && record.attempt > 0 && !record.reason.empty();
 }
 
 // What an unknown key is answered with where the client must get one answer and none was sent.
@@ -154,7 +162,8 @@ bool has_expired(const Record& record, Time now) {
 
 // The outcome is recorded already: it was written and its reply was lost.
 bool says_so(const Record& record, const event::Finish& finish) {
-  if (finish.outcome.kind == OutcomeKind::retry) return record.state == State::released;
+  if (finish.outcome.kind == OutcomeKind::retry && record.state == State::released) return true;
+  if (finish.outcome.kind != OutcomeKind::final && waits_for_next_try(record)) return true;
   return record.state == State::completed && record.answer == finish.outcome.answer;
 }
 
@@ -237,14 +246,21 @@ Decision on(const std::optional<Record>& found, const event::Finish& finish, Tim
     return {Keep{}, verdict::Done{}};  // forgotten already
   }
   if (!found || found->token != finish.token) return {Keep{}, verdict::Stale{}};
-  // The claim has ended: in this outcome, or in another one that was recorded first.
-  if (!holds_claim(*found)) {
+  // The claim has ended: in this outcome, or in another one that was recorded first. A late answer
+  // spares the next try.
+  const bool is_late = finish.outcome.kind == OutcomeKind::final && waits_for_next_try(*found);
+  if (!holds_claim(*found) && !is_late) {
     if (says_so(*found, finish)) return {Keep{}, verdict::Done{}};
     return {Keep{}, verdict::Stale{}};
   }
 
   Record next = *found;
   const Outcome& outcome = finish.outcome;
+  if (outcome.queue_again_after && !next.request.empty() && outcome.kind != OutcomeKind::final) {
+    become_queued_again(next, now, after(now, *outcome.queue_again_after), outcome.reason,
+                        "queued again: " + outcome.reason);
+    return {Put{std::move(next)}, verdict::Done{}};
+  }
   next.only_auth_failures = outcome.kind == OutcomeKind::retry &&
                             is_auth_failure(outcome.answer.status) &&
                             (next.attempt == 1 || next.only_auth_failures);
@@ -278,7 +294,7 @@ Decision on(const std::optional<Record>& found, const event::Abandon& abandon, T
   if (next.request.empty()) {
     become_released(next, now, "claim given back before anything was executed");
   } else {
-    become_queued_again(next, now);
+    become_queued_again(next, now, now, "", "queued again: nothing was executed");
   }
   return {Put{std::move(next)}, verdict::Done{}};
 }
@@ -295,7 +311,12 @@ Decision on(const std::optional<Record>& found, const event::Sweep& sweep, Time 
       return {Put{std::move(next)}, verdict::Done{}};
     case State::in_progress:
       if (may_be_running(next, sweep.holder, sweep.skew, now)) return {Keep{}, verdict::Nothing{}};
-      become_unknown(next, now, "its owner is gone");
+      if (sweep.queue_again_after && !next.request.empty()) {
+        become_queued_again(next, now, after(now, *sweep.queue_again_after), "its owner is gone",
+                            "queued again: its owner is gone");
+      } else {
+        become_unknown(next, now, "its owner is gone");
+      }
       return {Put{std::move(next)}, verdict::Done{}};
     case State::unknown:
       next.tombstone_until = kNever;  // never executable again
@@ -347,6 +368,9 @@ Decision on(const std::optional<Record>& found, const event::Resolve& resolve, T
                            (running ? ", although it may still run: " : ": ") + resolve.why;
   if (resolve.answer) {
     become_completed(next, now, *resolve.answer, note);
+  } else if (next.state != State::queued && !next.request.empty()) {
+    // Nobody else would bring the request back.
+    become_queued_again(next, now, now, "", note);
   } else {
     become_released(next, now, note);
   }

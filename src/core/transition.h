@@ -78,10 +78,13 @@ struct Sweep {
   Holder holder = Holder::unsure;
   Duration skew{0};
   Duration queued_lease{0};  // how long queued work is left to whom it is handed now
+  // Of an execution that was lost and whose request is kept: it is tried again after so long,
+  // instead of being unknown.
+  std::optional<Duration> queue_again_after;
 };
 
 // An operator's decision about an unknown or queued record: with an answer it is completed, without
-// one it is released.
+// one it is released; or queued again, if its request is kept and it had begun.
 struct Resolve {
   Token token;  // of the claim it was made about; another one is not touched
   std::optional<Answer> answer;

@@ -463,6 +463,10 @@ void Engine::hand_queued_to(std::function<void(QueuedWork)> taker) {
   impl_->take_queued = std::move(taker);
 }
 
+void Engine::try_lost_again(std::function<std::optional<Duration>(const Record&)> after) {
+  impl_->lost_again_after = std::move(after);
+}
+
 void Engine::stop_listening(const Claim& claim) {
   impl_->running.leave(claim.record.id, claim.record.token);
 }

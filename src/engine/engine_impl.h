@@ -84,7 +84,8 @@ class Engine::Impl {
   const EngineOptions options;
   const bool exclusive;
   Executions running;
-  std::function<void(QueuedWork)> take_queued;  // set before the loops run
+  std::function<void(QueuedWork)> take_queued;  // set before the loops run, like the next
+  std::function<std::optional<Duration>(const Record&)> lost_again_after;
   std::atomic<bool> stopped = false;
 };
 

@@ -67,11 +67,14 @@ awaitable<void> Engine::Impl::sweep_record(Record record, std::size_t& changed_r
   event::Sweep event;
   event.skew = options.skew;
   event.queued_lease = options.queued_lease;
+  const bool may_be_tried = record.state == State::in_progress && !record.request.empty();
+  if (may_be_tried && lost_again_after) event.queue_again_after = lost_again_after(record);
   Applied applied = co_await apply(id, std::move(record), event);
   const auto* changed = std::get_if<Changed>(&applied);
   if (!changed || !std::holds_alternative<verdict::Done>(changed->verdict)) co_return;
   ++changed_records;
-  if (changed->after && changed->after->state == State::queued) hand_out(*changed->after);
+  const bool was_queued = changed->before && changed->before->state == State::queued;
+  if (was_queued && changed->after) hand_out(*changed->after);
 }
 
 awaitable<std::size_t> Engine::sweep_once() {
@@ -109,7 +112,9 @@ awaitable<void> Engine::recover() {
     std::vector<awaitable<void>> tasks;
     for (Record& record : page->records) {
       if (record.owner != impl_->options.owner) impl_->observer.found(record);
-      if (record.state == State::queued) impl_->hand_out(record);
+      // What waits for its next try is due when it says so.
+      const bool is_due = record.attempt == 0 || due_at(record) <= impl_->clock.now();
+      if (record.state == State::queued && is_due) impl_->hand_out(record);
       if (record.state != State::in_progress) continue;
       tasks.push_back(impl_->sweep_record(std::move(record), changed));
     }

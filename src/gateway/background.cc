@@ -8,6 +8,7 @@
 
 #include "gateway/execution.h"
 #include "gateway/queued_request.h"
+#include "gateway/redelivery.h"
 
 namespace semel {
 namespace asio = boost::asio;
@@ -64,6 +65,15 @@ void Background::resume(const QueuedWork& work) {
     return;
   }
   add(work, std::move(*place));
+}
+
+// The engine sweeps on the first worker's thread, whose settings these are.
+std::optional<Duration> Background::try_lost_again(const Record& lost) const {
+  const auto request = decode_queued_request(lost.request);
+  const SettingsPtr settings = workers_.front()->settings();
+  const auto route = request ? find_route(settings->config, request->route) : std::nullopt;
+  if (!route) return std::nullopt;
+  return redelivery_of_lost(settings->config.routes[*route], lost);
 }
 
 void Background::pump() {

@@ -282,7 +282,10 @@ void check_file(const Field& root, const FileDraft& draft, Report& report) {
   if (config.relay && config.store.kind != StoreKind::postgres) {
     root.at("relay").error("the outbox is in PostgreSQL; it needs store: {kind: postgres, url: …}");
   }
-  if (std::ranges::any_of(config.routes, is_keyed) && root.node().find("tenant") == nullptr) {
+  const auto asks_tenant = [](const RouteConfig& route) {
+    return is_keyed(route) && !route.webhook;
+  };
+  if (std::ranges::any_of(config.routes, asks_tenant) && root.node().find("tenant") == nullptr) {
     missing("tenant",
             "required, since routes take keys; say whose a key is: {from: authorization} the "
             "holder of a static API key, {from: jwt, …} whom a signed token names, {from: header, "

@@ -10,6 +10,7 @@
 
 #include "core/jwt.h"
 #include "core/problem.h"
+#include "core/webhook.h"
 #include "net/tls.h"
 #include "semel/fingerprint.h"
 #include "semel/key.h"
@@ -142,6 +143,19 @@ struct ProbeConfig {
   Duration timeout = std::chrono::seconds(2);
 };
 
+// direct: the provider gets the upstream's answer. queue: 202 as soon as the event is durable.
+enum class WebhookMode { direct, queue };
+struct WebhookConfig {
+  WebhookScheme scheme;
+  std::vector<WebhookSecret> secrets;
+  Duration tolerance = std::chrono::minutes(5);
+  WebhookMode mode = WebhookMode::direct;
+  // With mode: queue.
+  std::size_t max_attempts = 20;
+  Duration backoff_min = std::chrono::seconds(5);
+  Duration backoff_max = std::chrono::hours(1);
+};
+
 struct RouteConfig {
   std::string name;                  // the operation
   std::vector<std::string> aliases;  // names it had before
@@ -174,6 +188,7 @@ struct RouteConfig {
   std::optional<Url> reauthorize;
   StoreDown store_down = StoreDown::refuse;
   RouteLimits limits;
+  std::optional<WebhookConfig> webhook;  // its events have no other key and no other tenant
   int status_mismatch = 422;
   int status_in_progress = 409;
   ErrorShape errors = ErrorShape::problem;

@@ -11,6 +11,7 @@
 #include "gateway/config_paths.h"
 #include "gateway/config_profiles.h"
 #include "gateway/config_tls.h"
+#include "gateway/config_webhook.h"
 
 namespace semel::config_file {
 namespace {
@@ -256,7 +257,10 @@ constexpr std::array kRouteKeys = std::to_array<Key<RouteDraft>>({
      }},
     {"docs_url", read_docs_url},
     {"limits", [](const Field& f, RouteDraft& d) { read_limits(f, d.config.limits); }},
-    {"webhook", kLaterKey},
+    {"webhook",
+     [](const Field& f, RouteDraft& d) {
+       if (is_in_route(f, d)) read_webhook(f, d.config.webhook);
+     }},
 });
 
 }  // namespace

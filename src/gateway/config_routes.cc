@@ -8,6 +8,7 @@
 #include "gateway/config_profiles.h"
 #include "gateway/config_route_keys.h"
 #include "gateway/config_tls.h"
+#include "gateway/config_webhook.h"
 
 namespace semel::config_file {
 namespace {
@@ -23,6 +24,7 @@ const Profile& find_profile(const Field& route, const std::optional<Field>& defa
 }
 
 void check_key(const Field& key, const RouteDraft& draft) {
+  if (draft.config.webhook) return;
   const KeyConfig& config = draft.config.key;
   if (config.rules.min_length > config.rules.max_length) {
     key.at("min_length")
@@ -111,6 +113,7 @@ RouteConfig read_route(const Field& route, const std::optional<Field>& defaults)
     draft.is_defaults = false;
   }
   read_route_keys(route, draft);
+  fit_webhook(route, quiet_defaults, draft);
 
   check_route(route, defaults, draft);
   draft.config.outcomes = make_rules(draft.outcomes);

@@ -11,6 +11,7 @@
 #include "gateway/operation.h"
 #include "gateway/queued_request.h"
 #include "gateway/replay.h"
+#include "gateway/webhook_delivery.h"
 
 namespace semel {
 namespace asio = boost::asio;
@@ -35,6 +36,7 @@ awaitable<void> Exchange::run() {
   if (!co_await keep_promised_digest()) co_return;
   // Only now: a body that trickles in does not keep others out.
   if (!co_await take_place(request_, route_index_)) co_return;
+  if (!co_await verify_event()) co_return;
   if (!co_await take_fingerprint()) co_return;
   if (!co_await find_key_after_body()) co_return;
   if (!co_await find_preference()) co_return;
@@ -45,9 +47,13 @@ awaitable<void> Exchange::run() {
 // Whether the client wants to be answered at once and the work done later. A body that is too large
 // to be kept is executed now: a preference need not be heeded.
 awaitable<bool> Exchange::find_preference() {
-  if (route_.in_progress != InProgress::accept) co_return true;
-  preferences_ = read_preferences(request_.message.fields());
-  if (!preferences_.respond_async || body_->size() > kQueuedBodyBytesMax) co_return true;
+  if (route_.webhook) {
+    if (route_.webhook->mode != WebhookMode::queue) co_return true;
+  } else {
+    if (route_.in_progress != InProgress::accept) co_return true;
+    preferences_ = read_preferences(request_.message.fields());
+    if (!preferences_.respond_async || body_->size() > kQueuedBodyBytesMax) co_return true;
+  }
   auto place = gateway_.background.reserve();
   if (!place) {
     co_await refuse({.code = Code::overloaded,
@@ -79,6 +85,10 @@ awaitable<void> Exchange::refuse(Problem problem) {
 }
 
 awaitable<bool> Exchange::find_key_and_tenant() {
+  if (route_.webhook) {
+    tenant_ = kWebhookTenant;  // its key is in the event, which has to be verified first
+    co_return true;
+  }
   FoundKey found = key_from_headers(route_.key, request_.message);
   if (auto* bad = std::get_if<found_key::Bad>(&found)) {
     co_await refuse(
@@ -200,6 +210,18 @@ awaitable<void> Exchange::cannot_keep(std::string why) {
                              "with the same key."});
 }
 
+// Before anything is kept of it, or asked about it.
+awaitable<bool> Exchange::verify_event() {
+  if (!route_.webhook) co_return true;
+  auto key = co_await verify_delivery(request_, route_, *body_);
+  if (!key) {
+    co_await refuse(std::move(key.error()));
+    co_return false;
+  }
+  key_ = *std::move(key);
+  co_return true;
+}
+
 awaitable<bool> Exchange::take_fingerprint() {
   std::string why;
   try {
@@ -292,6 +314,7 @@ std::optional<std::string> Exchange::joined_field(std::string_view name) const {
 
 RequestView Exchange::view() const {
   RequestView view;
+  if (route_.webhook) return view;  // an event is itself by its key, however it came
   view.method = request_.message.method();
   view.path = request_.target.path;
   view.query = request_.target.query;

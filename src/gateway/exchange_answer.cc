@@ -8,6 +8,7 @@
 #include "gateway/reauthorize.h"
 #include "gateway/replay.h"
 #include "gateway/status_resource.h"
+#include "gateway/webhook_delivery.h"
 
 namespace semel {
 namespace asio = boost::asio;
@@ -34,7 +35,27 @@ awaitable<void> Exchange::no_room() {
   co_await send_problem(request_, problem, &route_, extra);
 }
 
+// A provider that had its 202 gets it again, whatever the upstream said. One whose event was done
+// too long ago is told that all is well: some take 410 for a farewell, and stop sending.
+std::optional<RequestResult> Exchange::acknowledged_as(const Admission& admission) const {
+  if (!route_.webhook) return std::nullopt;
+  if (std::holds_alternative<admission::Expired>(admission) ||
+      std::holds_alternative<admission::VersionChanged>(admission)) {
+    return RequestResult::expired;
+  }
+  if (route_.webhook->mode != WebhookMode::queue) return std::nullopt;
+  if (std::holds_alternative<admission::Replay>(admission)) return RequestResult::replayed;
+  if (std::holds_alternative<admission::Busy>(admission)) return RequestResult::accepted;
+  if (std::holds_alternative<admission::OutcomeUnknown>(admission)) return RequestResult::unknown;
+  return std::nullopt;
+}
+
 awaitable<void> Exchange::answer(Admission admission) {
+  if (const auto known_as = acknowledged_as(admission)) {
+    count(*known_as);
+    co_await acknowledge(request_, route_, *key_, true);
+    co_return;
+  }
   if (auto* execute = std::get_if<admission::Execute>(&admission)) {
     co_await run_claim(std::move(execute->claim));
   } else if (auto* is_queued = std::get_if<admission::Queued>(&admission)) {
@@ -100,6 +121,10 @@ awaitable<void> Exchange::run_claim(Claim claim) {
 awaitable<void> Exchange::queued(admission::Queued queued) {
   count(RequestResult::accepted);
   gateway_.background.add({queued.record.id, queued.record.token}, std::move(*place_));
+  if (route_.webhook) {
+    co_await acknowledge(request_, route_, *key_, false);
+    co_return;
+  }
   co_await send_accepted(request_, *key_, tenant_, queued.record, true);
 }
 

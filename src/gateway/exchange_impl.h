@@ -35,6 +35,7 @@ class Exchange {
   boost::asio::awaitable<void> cannot_keep(std::string why);
   boost::asio::awaitable<bool> find_key_after_body();
   boost::asio::awaitable<bool> find_preference();
+  boost::asio::awaitable<bool> verify_event();
   boost::asio::awaitable<bool> take_fingerprint();
   boost::asio::awaitable<Fingerprint> fingerprint_under(Recipe recipe) const;
   boost::asio::awaitable<FoundKey> find_key_in_body() const;
@@ -48,6 +49,8 @@ class Exchange {
   boost::asio::awaitable<void> no_room();
 
   boost::asio::awaitable<void> answer(Admission admission);
+  // How a known event is counted that its provider is told no more of than that it is known.
+  std::optional<RequestResult> acknowledged_as(const Admission& admission) const;
   boost::asio::awaitable<void> busy(admission::Busy busy);
   boost::asio::awaitable<void> outcome_unknown_of(Record record);
   boost::asio::awaitable<void> store_down(StoreUnavailable unavailable);

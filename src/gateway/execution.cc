@@ -9,6 +9,7 @@
 
 #include "gateway/answer_stream.h"
 #include "gateway/reauthorize.h"
+#include "gateway/redelivery.h"
 #include "gateway/replay.h"
 #include "gateway/resource.h"
 
@@ -72,6 +73,7 @@ awaitable<bool> record_late(Gateway& gateway, const RouteConfig& route, const Cl
     co_return false;
   }
   co_await keeper.finish(outcome.answer);
+  plan_redelivery(route, claim.record, outcome);
   const Finished finished = co_await gateway.engine.finish(claim, std::move(outcome));
   if (std::holds_alternative<finish::Stale>(finished)) co_await keeper.discard();
   co_return true;
@@ -184,10 +186,15 @@ awaitable<void> Execution::unreachable(std::string why) {
                   "key.");
 }
 
+awaitable<Finished> Execution::finish(Outcome outcome, Engine::Listening listening) {
+  plan_redelivery(route_, claim_.record, outcome);
+  co_return co_await gateway_.engine.finish(claim_, std::move(outcome), listening);
+}
+
 awaitable<void> Execution::give_up() {
   Outcome outcome{OutcomeKind::unknown, to_answer(outcome_unknown(), route_.errors),
                   "an error in the gateway"};
-  co_await gateway_.engine.finish(claim_, std::move(outcome));
+  co_await finish(std::move(outcome));
 }
 
 awaitable<void> Execution::answered() {
@@ -202,7 +209,7 @@ awaitable<void> Execution::answered() {
     co_await as_committed(outcome.answer.status);
     co_return;
   }
-  Finished finished = co_await gateway_.engine.finish(claim_, std::move(outcome));
+  Finished finished = co_await finish(std::move(outcome));
   if (!client_) co_return;
   if (const auto* recorded = std::get_if<finish::Recorded>(&finished)) {
     co_await send_answer(*client_, answer,
@@ -269,13 +276,13 @@ awaitable<void> Execution::stream() {
                               "The service's answer was cut off, so it may have taken effect. "
                               "Retry with the same key only."};
     Outcome cut{OutcomeKind::unknown, to_answer(problem, route_.errors), "the answer was cut off"};
-    co_await gateway_.engine.finish(claim_, std::move(cut));
+    co_await finish(std::move(cut));
     if (client_) cut_off(*client_);
     co_return;
   }
   call_->give_back();
   co_await keeper.finish(outcome.answer);
-  Finished finished = co_await gateway_.engine.finish(claim_, std::move(outcome));
+  Finished finished = co_await finish(std::move(outcome));
   if (std::holds_alternative<finish::Stale>(finished)) co_await keeper.discard();
   if (!client_) co_return;
   if (!begun) {
@@ -299,7 +306,7 @@ awaitable<void> Execution::failed(OutcomeKind kind, Code code, std::string reaso
   Problem problem{
       .code = code, .detail = std::move(detail), .new_key_safe = kind == OutcomeKind::retry};
   Outcome outcome{kind, to_answer(problem, route_.errors), std::move(reason)};
-  Finished finished = co_await gateway_.engine.finish(claim_, std::move(outcome), listening);
+  Finished finished = co_await finish(std::move(outcome), listening);
   if (!client_) co_return;
   if (std::holds_alternative<finish::Recorded>(finished)) {
     co_await send_problem(*client_, problem, &route_, echo(key_));

@@ -34,6 +34,8 @@ class Execution {
 
  private:
   boost::asio::awaitable<void> run();
+  boost::asio::awaitable<Finished> finish(Outcome outcome,
+                                          Engine::Listening listening = Engine::Listening::no);
   // Something was thrown in run(): the outcome is unknown, unless it is recorded already.
   boost::asio::awaitable<void> give_up();
   std::string head() const;

@@ -73,8 +73,13 @@ json::object route_of(const RouteConfig& route) {
   out["path"] = route.path;
   out["methods"] = list(route.methods);
   out["mode"] = route.mode == Mode::observe ? "observe" : "enforce";
-  out["required"] = route.key.required;
-  out["key"] = key_of(route.key);
+  if (route.webhook) {
+    out["webhook"] = {{"provider", route.webhook->scheme.name},
+                      {"mode", route.webhook->mode == WebhookMode::queue ? "queue" : "direct"}};
+  } else {
+    out["required"] = route.key.required;
+    out["key"] = key_of(route.key);
+  }
   out["ttl_seconds"] = seconds(route.policy.ttl);
   out["ttl_from"] = route.policy.ttl_from_creation ? "creation" : "completion";
   out["tombstone_seconds"] = seconds(route.policy.tombstone);

@@ -8,6 +8,7 @@
 #include "gateway/forward_key.h"
 #include "gateway/headers.h"
 #include "gateway/probe_url.h"
+#include "gateway/redelivery.h"
 #include "gateway/subrequest.h"
 #include "semel/derive.h"
 #include "semel/key.h"
@@ -174,6 +175,7 @@ awaitable<bool> Prober::settle(Worker& worker, SettingsPtr settings, std::size_t
     co_return false;
   }
   // Like an answer that arrives late: recorded only if the record is still this attempt's.
+  plan_redelivery(route, record, *outcome);
   Claim claim{std::move(record), route.policy};
   const Finished finished = co_await gateway_.engine.finish(std::move(claim), *std::move(outcome));
   co_return !std::holds_alternative<finish::Pending>(finished);

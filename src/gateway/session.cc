@@ -87,6 +87,11 @@ awaitable<void> handle(ClientRequest& request) {
     co_return;
   }
   const bool keyed = is_keyed(request, request.route(*route));
+  if (request.route(*route).webhook && !keyed) {
+    Problem problem{.status = 405, .detail = "Events are sent here by POST.", .new_key_safe = true};
+    co_await send_problem(request, problem, &request.route(*route), {{"Allow", "POST"}});
+    co_return;
+  }
   if (keyed && request.route(*route).mode == Mode::observe) {
     co_await observe(request, *route);
   } else if (keyed) {

@@ -163,6 +163,7 @@ Courier::Result Courier::round(Deliveries& deliveries) {
 Courier::Result Courier::write_down() {
   const auto lost = outbox_->report(unwritten_);
   if (!lost) return std::unexpected(lost.error());
+  lose(*lost);
   bool ended = false;
   for (const Report& report : unwritten_) {
     const bool gives_back = report.verdict != Verdict::delivered && report.verdict != Verdict::dead;
@@ -176,7 +177,6 @@ Courier::Result Courier::write_down() {
     held_.erase(lane);
   }
   unwritten_.clear();
-  lose(*lost);
   // There may be more behind, or in other lanes.
   if (ended && look_at_ != Clock::time_point::max()) look_at_ = Clock::now();
   return {};
@@ -204,7 +204,7 @@ void Courier::lose(const std::vector<std::int64_t>& leases) {
   for (const std::int64_t lease : leases) {
     const auto lane = held_.find(lease);
     if (lane == held_.end() || lane->second->lost.exchange(true)) continue;
-    log_event(LogLevel::warn, "a lease was lost to another relay",
+    log_event(LogLevel::warn, "a lease was lost: what was delivered under it is delivered again",
               {{"destination", loggable(lane->second->destination)},
                {"lane", std::to_string(lane->second->lane)}});
   }

@@ -35,7 +35,7 @@ class DatabaseTest : public testing::Test {
   static void SetUpTestSuite() {
     const auto applied = apply_schema(server_url(), "semel");
     if (!applied) throw std::runtime_error(applied.error());
-    query(connect().get(), "CREATE TABLE IF NOT EXISTS effects (key text, what text)");
+    query(connect().get(), "CREATE TABLE IF NOT EXISTS public.effects (key text, what text)");
   }
 
   Claim claim(std::string key = testing::UnitTest::GetInstance()->current_test_info()->name()) {
@@ -43,7 +43,7 @@ class DatabaseTest : public testing::Test {
   }
 
   static void have_effect(PGconn* connection, const std::string& key, const std::string& what) {
-    query(connection, "INSERT INTO effects VALUES ($1, $2)", {key, what});
+    query(connection, "INSERT INTO public.effects VALUES ($1, $2)", {key, what});
   }
 
   std::string one(const std::string& statement, const std::vector<Value>& values = {}) {
@@ -52,7 +52,7 @@ class DatabaseTest : public testing::Test {
   }
   int effects(const std::string& key, const std::string& what = "%") {
     return std::stoi(
-        one("SELECT count(*) FROM effects WHERE key = $1 AND what LIKE $2", {key, what}));
+        one("SELECT count(*) FROM public.effects WHERE key = $1 AND what LIKE $2", {key, what}));
   }
   std::string state_of(const RecordId& id) {
     return one("SELECT state FROM semel.records WHERE id = $1", {bytes_of(id)});

@@ -193,12 +193,12 @@ TEST_F(PhasesTest, SerializationFailuresAreRunAgainAndForgetWhatTheTryWrote) {
 
 // Two serializable phases that read what the other writes: one is run again, by PostgreSQL's word.
 TEST_F(PhasesTest, RealSerializationConflictsEndWithBothDone) {
-  query(look.get(), "CREATE TABLE IF NOT EXISTS balances (n integer)");
-  query(look.get(), "TRUNCATE balances");
+  query(look.get(), "CREATE TABLE IF NOT EXISTS public.balances (n integer)");
+  query(look.get(), "TRUNCATE public.balances");
   bool crossed = false;
   int tries = 0;
   const auto add_seen = [](PGconn* on) {
-    query(on, "INSERT INTO balances SELECT count(*) FROM balances");
+    query(on, "INSERT INTO public.balances SELECT count(*) FROM public.balances");
   };
   run(a.get(),
       Operation("orders")
@@ -215,7 +215,7 @@ TEST_F(PhasesTest, RealSerializationConflictsEndWithBothDone) {
           .finish([](Transaction&, State&) { return created(); }),
       claim(), arguments);
   EXPECT_EQ(tries, 2);
-  EXPECT_EQ(one("SELECT string_agg(n::text, ',' ORDER BY n) FROM balances"), "0,1");
+  EXPECT_EQ(one("SELECT string_agg(n::text, ',' ORDER BY n) FROM public.balances"), "0,1");
 }
 
 TEST_F(PhasesTest, APhaseThatEndsItsTransactionIsFound) {
@@ -322,6 +322,33 @@ TEST_F(PhasesTest, AForgottenRecordDoesNotMakeAnUnfinishedOperationNew) {
   arguments = mine;
   run_on(a);
   expect_one_order();
+}
+
+TEST_F(PhasesTest, ARoleResumesOnlyWhatIsGrantedToIt) {
+  fail_at("charge");
+  EXPECT_THROW(run_on(a), std::runtime_error);
+  let_lease_run_out(id());
+  query(look.get(), "DROP ROLE IF EXISTS helper");
+  query(look.get(), "CREATE ROLE helper LOGIN");
+  query(look.get(), "SELECT semel.allow('helper', 'another shop', '*')");
+  query(look.get(), "GRANT INSERT ON public.effects TO helper");
+  std::string url = server_url();
+  url.replace(url.find("semel@"), 5, "helper");
+  b = connect(url);
+  EXPECT_THROW(run_on(b), Error);
+  EXPECT_THAT(complete().resumed, testing::IsEmpty());
+  EXPECT_THROW(query(b.get(), "SELECT * FROM semel.operations"), Error);
+  EXPECT_THROW(query(b.get(), "SELECT semel.put_operation('orders', 'x', NULL, '', '1 s')"), Error);
+  query(look.get(), "SELECT semel.allow('helper', 'shop', 'orders')");
+  const Completed done = complete();
+  ASSERT_EQ(done.resumed.size(), 1u);
+  EXPECT_EQ(done.resumed[0].error, "");
+  expect_one_order();
+  query(look.get(), "SELECT semel.disallow('helper', 'shop', 'orders')");
+  query(look.get(), "SELECT semel.disallow('helper', 'another shop', '*')");
+  query(look.get(), "REVOKE INSERT ON public.effects FROM helper");
+  b.reset();
+  query(look.get(), "DROP ROLE helper");
 }
 
 TEST_F(PhasesTest, ARenamedStepIsAnErrorAndNotAFreshStart) {

@@ -2,45 +2,29 @@
 semel.complete and COMMIT."""
 
 import json
-import pathlib
-import re
-import signal
-import subprocess
-import sys
 import threading
 
 import pytest
 
 from http_client import Connection, ConnectionEnded
+from orders_service import EXAMPLE, OrdersService, set_up
 from pg_proxy import PgProxy
 from semel_harness import Gateway, eventually
 
-EXAMPLE = pathlib.Path(__file__).resolve().parents[2] / "examples/python-orders"
 TEA = json.dumps({"item": "tea", "quantity": 2}).encode()
 
 
-class Orders:
-    """The service as a process. Its way to the database leads through a proxy."""
+class Orders(OrdersService):
+    """Its way to the database leads through a proxy, which can stop it there."""
 
     def __init__(self, database):
         self.proxy = PgProxy(database.server.port)
-        self.url = f"postgresql://shop@127.0.0.1:{self.proxy.port}/{database.name}"
-        self.port = 0
-        self.start()
+        super().__init__(f"postgresql://shop@127.0.0.1:{self.proxy.port}/{database.name}")
 
     def start(self):
         self.proxy.stop_at_commit = None
         self.proxy.stopped.clear()
-        self.process = subprocess.Popen(
-            [sys.executable, EXAMPLE / "orders.py", "--database", self.url, "--port", str(self.port)],
-            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-        self.port = int(re.search(r":(\d+)$", self.process.stdout.readline().strip()).group(1))
-        return self
-
-    def kill9(self):
-        self.process.send_signal(signal.SIGKILL)
-        self.process.wait()
-        self.process.stdout.close()
+        return super().start()
 
     def discard(self):
         self.kill9()
@@ -62,14 +46,14 @@ class Orders:
 def shop(postgres, database):
     """The database as the README sets it up."""
     postgres.execute("DROP ROLE IF EXISTS shop", database="postgres")
-    database.execute((EXAMPLE / "orders.sql").read_text())
+    set_up(database)
     yield database
     database.execute("DROP OWNED BY shop")
 
 
 @pytest.fixture
 def orders(shop):
-    service = Orders(shop)
+    service = Orders(shop).start()
     yield service
     service.discard()
 
@@ -138,7 +122,7 @@ def gateway(shop, orders, tmp_path):
     config = tmp_path / "semel.yaml"
     config.write_text(text + "admin: {listen: 127.0.0.1:0}\n")
     started = Gateway(config_file=config, environment={"SEMEL_DB": shop.url,
-                                                       "ORDERS": f"http://127.0.0.1:{orders.port}"})
+                                                       "ORDERS": orders.address})
     yield started.start()
     started.discard()
 

@@ -397,7 +397,7 @@ def test_a_paused_relay_is_overtaken_and_disturbs_nothing(database, start_receiv
     receiver.wait_accepted(40)
     is_empty(database)
     paused.signal(signal.SIGCONT)
-    eventually(lambda: "lost to another relay" in paused.stderr())
+    eventually(lambda: "a lease was lost" in paused.stderr())
     enqueue(database, "d", 40, "k")
     receiver.wait_accepted(41)
     assert [d.json for d in receiver.firsts()] == list(range(41))

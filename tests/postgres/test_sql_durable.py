@@ -2,7 +2,8 @@
 
 import pytest
 
-from postgres_fixtures import Database, apply_schema
+from postgres_fixtures import Database
+from postgres_nodes import apply_schema
 from postgres_server import PostgresServer
 from sql_app import App, make_effects
 

@@ -1,7 +1,7 @@
 """The SQL functions on records that gateways read and write too: what they leave alone, what they note, whom
 they tell."""
 
-from postgres_fixtures import apply_schema
+from postgres_nodes import apply_schema
 from sql_app import lease_runs_out, raises
 
 

@@ -10,11 +10,11 @@ namespace {
 
 bool released_by_hand_between(const Lab& lab, const Written& first, const Written& second) {
   return std::ranges::any_of(lab.history.of(first.record->id), [&](const Written& write) {
-    return write.record && write.record->state == State::released &&
+    return write.record && !write.record->history.empty() &&
            write.record->version > first.record->version &&
            write.record->version < second.record->version && write.life == first.life &&
            write.record->attempt == first.record->attempt &&
-           write.record->reason.starts_with("released by ");
+           write.record->history.back().note.starts_with("released by ");
   });
 }
 

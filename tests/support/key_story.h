@@ -54,13 +54,19 @@ class KeyStory {
   std::string fails(char who, int status = 503) {
     return finishes(who, {OutcomeKind::retry, {status, {}, "", {}}, "status"});
   }
+  // What failed is to be tried again by itself.
+  std::string fails_for(char who, Duration pause, OutcomeKind kind = OutcomeKind::retry) {
+    Outcome outcome{kind, {503, {}, "", {}}, "status 503"};
+    outcome.queue_again_after = pause;
+    return finishes(who, outcome);
+  }
   std::string hears_nothing(char who) {
     return finishes(who, {OutcomeKind::unknown, {504, {}, "no answer", {}}, "no answer"});
   }
   std::string renews(char who) { return happens(event::Renew{token(who), policy.lease}); }
   std::string gives_back(char who) { return happens(event::Abandon{token(who)}); }
   std::string begins(char who, int status) { return happens(event::Begin{token(who), status}); }
-  std::string sweep() { return happens(event::Sweep{holder, skew, kQueuedLease}); }
+  std::string sweep() { return happens(event::Sweep{holder, skew, kQueuedLease, lost_again}); }
   std::string resolves(std::optional<Answer> answer, std::string why = "checked the books",
                        bool force = false) {
     event::Resolve resolve;
@@ -112,8 +118,9 @@ class KeyStory {
   Recipe recipe;
   Holder holder = Holder::unsure;
   Duration skew{0};
-  Token handle;  // of the records that are claimed
-  Verdict told;  // the last one, in full
+  Token handle;                        // of the records that are claimed
+  std::optional<Duration> lost_again;  // after how long a lost execution is tried again
+  Verdict told;                        // the last one, in full
 
  private:
   static std::string name(const Verdict& verdict) {

@@ -1,11 +1,10 @@
 """A PostgreSQL server for the tests of a file, and databases on it with the schema applied."""
 
 import itertools
-import os
-import subprocess
 
 import pytest
 
+from postgres_nodes import apply_schema
 from postgres_server import PostgresServer
 from sql_app import App, make_effects
 
@@ -33,11 +32,6 @@ class Database:
         """The one row of the answer; if that has one column, its value."""
         [row] = self.execute(statement, *values, user=user)
         return row[0] if len(row) == 1 else row
-
-
-def apply_schema(url, *options):
-    subprocess.run([os.environ["SEMEL_BINARY"], "schema", "apply", "--url", url, *options], check=True,
-                   stdout=subprocess.DEVNULL)
 
 
 @pytest.fixture(scope="session")

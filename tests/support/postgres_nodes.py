@@ -5,8 +5,8 @@ import subprocess
 from semel_harness import binary
 
 
-def apply_schema(url):
-    subprocess.run([binary(), "schema", "apply", "--url", url], check=True,
+def apply_schema(url, *options):
+    subprocess.run([binary(), "schema", "apply", "--url", url, *options], check=True,
                    stdout=subprocess.DEVNULL)
 
 

@@ -42,6 +42,13 @@ def free_port():
         return probe.getsockname()[1]
 
 
+def is_running(pid):
+    try:
+        return pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] not in "ZX"
+    except FileNotFoundError:
+        return False
+
+
 class PostgresServer:
     """`start()` may be called again after `stop()` or `kill9()`: the data is kept until `discard()`."""
 
@@ -144,6 +151,7 @@ class PostgresServer:
         """Every process of it, at once."""
         if self.process is None:
             return
+        self.process.send_signal(signal.SIGSTOP)  # so that none is born while they are counted
         children = subprocess.run(["pgrep", "-P", str(self.process.pid)], capture_output=True,
                                   text=True).stdout.split()
         for pid in [self.process.pid, *map(int, children)]:
@@ -153,6 +161,9 @@ class PostgresServer:
                 pass
         self.process.wait()
         self.process = None
+        # The next server does not start while one of them still holds the memory they shared.
+        while any(is_running(pid) for pid in children):
+            time.sleep(0.01)
         (self.data / "postmaster.pid").unlink(missing_ok=True)
 
     def discard(self):

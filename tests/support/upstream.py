@@ -16,6 +16,7 @@ else happens is scripted per request by the header X-Test, words separated by ";
   close=mid | midreset  ... half way through the body     close=after      after the answer, said
   close=silent          after the answer, unannounced
   badchunk | garbage    a broken answer
+  first=2               all of this in answer to the first 2 attempts only; later ones succeed
 
 Values are percent-decoded. The ports are printed on stdout as one line of JSON. On the control port
 one JSON object a line is answered by one: see Control.
@@ -110,6 +111,8 @@ class Exchange:
             "bytes": 0, "trailers": [], "key": key.strip('"') if key else None,
             "attempt": self.header("semel-attempt"),
         }
+        if int(self.entry["attempt"] or 0) > int(self.script.get("first", "1000000")):
+            self.script = Script("")
         session = writer.get_extra_info("ssl_object")
         if session:
             self.entry |= {"sni": getattr(session, "sni", None), "tls": session.version(),

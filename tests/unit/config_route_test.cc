@@ -282,14 +282,6 @@ TEST(ConfigRoute, BoundsWhatIsSpilled) {
               ElementsAre(HasSubstr("max_spilled_body")));
 }
 
-TEST(ConfigRoute, RefusesWhatALaterVersionBrings) {
-  for (const char* members : {"webhook: {provider: stripe}"}) {
-    EXPECT_THAT(errors_of(with_route(members)),
-                ElementsAre(HasSubstr("not in this version of semel")))
-        << members;
-  }
-}
-
 TEST(ConfigRoute, ReadsWhoCompletes) {
   const std::string store = "store: {kind: postgres, url: 'postgresql://db/semel'}\n";
   const Config config = config_of(store + with_route("completes: executor"));

@@ -461,13 +461,20 @@ TEST(Config, BoundsListsAndShortensWhatItQuotes) {
 }
 
 TEST(Config, TheExamplesAreValid) {
+  // Secrets have no default.
+  Environment environment = {
+      {"STANDARD_SECRET", "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"},
+      {"STANDARD_PUBLIC_KEY", "whpk_wKHRBfQy2JFrVJb6mDDZpNTTFpNciK8XcxG+e3QjLTM="}};
+  for (const char* name : {"STRIPE", "GITHUB", "SHOPIFY", "SLACK", "PARTNER"}) {
+    environment[std::string(name) + "_SECRET"] = "a secret that is long enough";
+  }
   const auto examples = std::filesystem::path(__FILE__).parent_path() / "../../examples";
   int count = 0;
   for (const auto& entry : std::filesystem::directory_iterator(examples)) {
     if (entry.path().extension() != ".yaml") continue;
     std::ifstream file(entry.path());
     const std::string yaml(std::istreambuf_iterator<char>(file), {});
-    const ConfigOutcome outcome = parse_config(yaml, entry.path().filename(), {});
+    const ConfigOutcome outcome = parse_config(yaml, entry.path().filename(), environment);
     EXPECT_THAT(lines(outcome.errors), IsEmpty());
     EXPECT_THAT(lines(outcome.warnings), IsEmpty());
     ++count;

@@ -240,6 +240,65 @@ TEST_F(QueuedTest, ADuplicateFindsItBusyAndAnotherRequestDiffers) {
   EXPECT_TRUE(std::holds_alternative<admission::Mismatch>(other));
 }
 
+TEST_F(QueuedTest, TheNextTryIsHandedOutWhenItIsDueAndNotBefore) {
+  Process& a = process("a");
+  start(a.engine.sweep_forever());
+  queue(a.engine, "k");
+  Claim claim = std::get<Claim>(begin(a.engine, "k"));
+  Outcome failed{OutcomeKind::retry, {}, "status 503"};
+  failed.queue_again_after = minutes(10);
+  const Finished finished = run(a.engine.finish(claim, failed));
+  EXPECT_EQ(std::get<finish::Recorded>(finished).record->state, State::queued);
+  EXPECT_EQ(a.engine.running().executions, 0);
+  time.run_for(minutes(9));
+  EXPECT_TRUE(a.handed.empty());
+  time.run_for(minutes(2));
+  ASSERT_EQ(a.handed.size(), 1);
+  Claim next = std::get<Claim>(begin(a.engine, "k"));
+  EXPECT_EQ(next.record.attempt, 2);
+}
+
+TEST_F(QueuedTest, TheNextTryIsDueWhenItSaysSoAlsoAfterARestart) {
+  store.set_exclusive(true);
+  Process& a = process("a");
+  queue(a.engine, "k");
+  Claim claim = std::get<Claim>(begin(a.engine, "k"));
+  Outcome failed{OutcomeKind::retry, {}, "status 503"};
+  failed.queue_again_after = minutes(10);
+  run(a.engine.finish(claim, failed));
+  Process& b = process("b");
+  start(b.engine.recover());
+  time.run_for(seconds(1));
+  start(b.engine.sweep_forever());
+  time.run_for(minutes(9));
+  EXPECT_TRUE(b.handed.empty());
+  time.run_for(minutes(2));
+  EXPECT_EQ(b.handed.size(), 1);
+}
+
+TEST_F(QueuedTest, AnExecutionLostWithItsProcessIsTriedAgainWhereThatIsSaid) {
+  store.set_exclusive(true);
+  Process& a = process("a");
+  for (const char* key : {"again", "not"}) {
+    queue(a.engine, key);
+    EXPECT_TRUE(std::holds_alternative<Claim>(begin(a.engine, key)));
+  }
+  Process& b = process("b");
+  b.engine.try_lost_again([](const Record& lost) -> std::optional<Duration> {
+    if (lost.key != "again") return std::nullopt;
+    return minutes(1);
+  });
+  start(b.engine.recover());
+  time.run_for(seconds(1));
+  EXPECT_EQ(state("again"), State::queued);
+  EXPECT_EQ(state("not"), State::unknown);
+  EXPECT_TRUE(b.handed.empty());
+  start(b.engine.sweep_forever());
+  time.run_for(minutes(2));
+  ASSERT_EQ(b.handed.size(), 1);
+  EXPECT_EQ(std::get<Claim>(begin(b.engine, "again")).record.attempt, 2);
+}
+
 TEST_F(QueuedTest, WhatAnOperatorReleasedIsNotStarted) {
   Process& a = process("a");
   const Record queued = queue(a.engine, "k");

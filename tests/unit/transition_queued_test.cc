@@ -177,6 +177,110 @@ TEST(TransitionQueued, AnOperatorMayDecideAboutIt) {
   EXPECT_EQ(k.starts('a', 'q'), "stale");
 }
 
+TEST(TransitionQueued, WhatNobodyElseBringsBackIsQueuedAgainAndDueLater) {
+  for (const OutcomeKind kind : {OutcomeKind::retry, OutcomeKind::unknown}) {
+    KeyStory k;
+    k.queues('q');
+    k.starts('a', 'q');
+    EXPECT_EQ(k.fails_for('a', seconds(40), kind), "done");
+    EXPECT_EQ(k.state(), "queued 1");
+    EXPECT_EQ(k.record->request, "POST pay 10");
+    EXPECT_EQ(k.record->reason, "status 503");
+    EXPECT_EQ(due_at(*k.record), k.now + seconds(40));
+    EXPECT_EQ(k.fails_for('a', seconds(40), kind), "done");  // its reply was lost
+    EXPECT_EQ(due_at(*k.record), k.now + seconds(40));
+    EXPECT_EQ(k.queues('r'), "busy");
+    EXPECT_EQ(k.renews('a'), "stale");
+    EXPECT_EQ(k.starts('b', 'q'), "stale");
+    EXPECT_EQ(k.starts('b', 'a'), "done");
+    EXPECT_EQ(k.state(), "in_progress 2");
+    EXPECT_EQ(k.record->reason, "");
+    EXPECT_EQ(k.fails_for('a', seconds(1), kind), "stale");
+    EXPECT_EQ(k.answers('b', 200), "done");
+    EXPECT_EQ(k.state(), "completed 2");
+  }
+}
+
+TEST(TransitionQueued, WithoutItsRequestItCannotBeQueuedAgain) {
+  KeyStory k;
+  k.claim('a');
+  EXPECT_EQ(k.fails_for('a', seconds(40)), "done");
+  EXPECT_EQ(k.state(), "released 1");
+}
+
+TEST(TransitionQueued, WhatIsForgottenOnRetryIsQueuedAgainAllTheSame) {
+  KeyStory k;
+  k.policy.on_retry = OnRetry::forget;
+  k.queues('q');
+  k.starts('a', 'q');
+  EXPECT_EQ(k.fails_for('a', seconds(1)), "done");
+  EXPECT_EQ(k.state(), "queued 1");
+}
+
+TEST(TransitionQueued, ALateAnswerSparesTheNextTryUntilItHasBegun) {
+  KeyStory k;
+  k.queues('q');
+  k.starts('a', 'q');
+  k.fails_for('a', seconds(40), OutcomeKind::unknown);
+  KeyStory begun = k;
+  EXPECT_EQ(k.answers('a', 200), "done");
+  EXPECT_EQ(k.state(), "completed 1");
+  EXPECT_EQ(k.record->request, "");
+  EXPECT_EQ(k.starts('b', 'a'), "stale");
+  EXPECT_EQ(begun.starts('b', 'a'), "done");
+  EXPECT_EQ(begun.answers('a', 200), "stale");
+  EXPECT_EQ(begun.state(), "in_progress 2");
+}
+
+TEST(TransitionQueued, ALostExecutionIsTriedAgainWhereItsRouteSaysSo) {
+  KeyStory k;
+  k.lost_again = seconds(7);
+  k.queues('q');
+  k.starts('a', 'q');
+  EXPECT_EQ(k.sweep(), "nothing");
+  k.passes(seconds(31));
+  EXPECT_EQ(k.sweep(), "done");
+  EXPECT_EQ(k.state(), "queued 1");
+  EXPECT_EQ(k.record->reason, "its owner is gone");
+  EXPECT_EQ(due_at(*k.record), k.now + seconds(7));
+  EXPECT_EQ(k.starts('b', 'a'), "done");
+  EXPECT_EQ(k.answers('a', 200), "stale");  // the zombie
+}
+
+TEST(TransitionQueued, ALostExecutionWithoutARequestIsUnknownAllTheSame) {
+  KeyStory k;
+  k.lost_again = seconds(7);
+  k.claim('a');
+  k.passes(seconds(31));
+  EXPECT_EQ(k.sweep(), "done");
+  EXPECT_EQ(k.state(), "unknown 1");
+}
+
+TEST(TransitionQueued, AnOperatorWhoReleasesWhatHadBegunHasItTriedAgain) {
+  KeyStory k;
+  k.queues('q');
+  k.starts('a', 'q');
+  k.hears_nothing('a');
+  EXPECT_EQ(k.state(), "unknown 1");
+  EXPECT_EQ(k.resolves(std::nullopt), "done");
+  EXPECT_EQ(k.state(), "queued 1");
+  EXPECT_EQ(k.record->request, "POST pay 10");
+  EXPECT_LE(due_at(*k.record), k.now);
+  EXPECT_EQ(k.answers('a', 200), "stale");
+  EXPECT_EQ(k.starts('b', '\0'), "done");
+  EXPECT_EQ(k.state(), "in_progress 2");
+}
+
+TEST(TransitionQueued, AnOperatorWhoReleasesWhatWaitsForItsNextTryTakesItOut) {
+  KeyStory k;
+  k.queues('q');
+  k.starts('a', 'q');
+  k.fails_for('a', hours(1));
+  EXPECT_EQ(k.resolves(std::nullopt), "done");
+  EXPECT_EQ(k.state(), "released 1");
+  EXPECT_EQ(k.starts('b', 'a'), "stale");
+}
+
 TEST(TransitionQueued, AClaimThatIsExecutedAtOnceHasAHandleToo) {
   KeyStory k;
   k.handle = KeyStory::token('h');

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <boost/asio/awaitable.hpp>
+#include <expected>
+#include <string>
+
+#include "gateway/reply.h"
+#include "gateway/request_body.h"
+
+// An event on a webhook route: that its provider sent it, and which event it is.
+namespace semel {
+
+// All events of a route are one tenant's: the signature says who sent them, the route who that is.
+inline constexpr std::string_view kWebhookTenant = "webhook";
+
+// The key of an event whose signature is good. Asks neither the store nor the upstream.
+//
+//   key = the event's id                           where the signature covers it
+//       | "sha256:" 64 hex digits [":" kind]       of the body, where it does not, or there is none
+//
+// An id outside the signature decides nothing: whoever has seen one signed body could send it
+// under ever new ones.
+boost::asio::awaitable<std::expected<std::string, Problem>> verify_delivery(
+    const ClientRequest& request, const RouteConfig& route, const RequestBody& body);
+
+// What a provider is told of an event that is kept, or was long ago.
+boost::asio::awaitable<void> acknowledge(ClientRequest& request, const RouteConfig& route,
+                                         std::string_view key, bool is_known);
+
+}  // namespace semel

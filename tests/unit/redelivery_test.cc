@@ -1,0 +1,94 @@
+// What becomes of an event that could not be delivered.
+#include "gateway/redelivery.h"
+
+#include <gtest/gtest.h>
+
+namespace semel {
+namespace {
+
+using std::chrono::hours;
+using std::chrono::seconds;
+
+RouteConfig queue_route(UnknownPolicy unknown = UnknownPolicy::hold) {
+  RouteConfig route;
+  route.webhook.emplace();
+  route.webhook->mode = WebhookMode::queue;
+  route.webhook->max_attempts = 3;
+  route.policy.unknown = unknown;
+  return route;
+}
+
+Record claim_of(std::uint32_t attempt) {
+  Record record;
+  record.attempt = attempt;
+  record.request = "the event";
+  return record;
+}
+
+Outcome planned(const RouteConfig& route, const Record& claim, OutcomeKind kind) {
+  Outcome outcome{kind, {}, "status 503"};
+  plan_redelivery(route, claim, outcome);
+  return outcome;
+}
+
+TEST(Redelivery, ThePauseDoublesUpToTheMostAndIsShortenedByChance) {
+  WebhookConfig webhook;  // 5 s to 1 h
+  Token least;
+  Token most;
+  most.bytes[0] = most.bytes[1] = 255;
+  EXPECT_EQ(redelivery_pause(webhook, 1, least), seconds(5));
+  EXPECT_EQ(redelivery_pause(webhook, 2, least), seconds(10));
+  EXPECT_EQ(redelivery_pause(webhook, 10, least), seconds(2560));
+  EXPECT_EQ(redelivery_pause(webhook, 11, least), hours(1));
+  EXPECT_EQ(redelivery_pause(webhook, 1000, least), hours(1));
+  for (const std::uint32_t attempt : {1u, 2u, 10u, 11u, 1000u}) {
+    const Duration whole = redelivery_pause(webhook, attempt, least);
+    const Duration shortened = redelivery_pause(webhook, attempt, most);
+    EXPECT_LT(shortened, whole * 51 / 100);
+    EXPECT_GE(shortened, whole / 2);
+  }
+}
+
+TEST(Redelivery, AFailureIsTriedAgainUntilItIsADeadLetter) {
+  const RouteConfig route = queue_route();
+  for (const std::uint32_t attempt : {1u, 2u}) {
+    const Outcome outcome = planned(route, claim_of(attempt), OutcomeKind::retry);
+    EXPECT_EQ(outcome.kind, OutcomeKind::retry);
+    EXPECT_TRUE(outcome.queue_again_after);
+    EXPECT_EQ(outcome.reason, "status 503");
+  }
+  const Outcome dead = planned(route, claim_of(3), OutcomeKind::retry);
+  EXPECT_EQ(dead.kind, OutcomeKind::unknown);
+  EXPECT_FALSE(dead.queue_again_after);
+  EXPECT_EQ(dead.reason, "dead letter after 3 attempts: status 503");
+}
+
+TEST(Redelivery, AnUnknownOutcomeIsTriedAgainOnlyWhereTheRouteSaysSo) {
+  for (const UnknownPolicy unknown : {UnknownPolicy::hold, UnknownPolicy::probe}) {
+    const Outcome held = planned(queue_route(unknown), claim_of(1), OutcomeKind::unknown);
+    EXPECT_FALSE(held.queue_again_after);
+    EXPECT_EQ(held.reason, "status 503");
+    EXPECT_FALSE(redelivery_of_lost(queue_route(unknown), claim_of(1)));
+  }
+  const RouteConfig retry = queue_route(UnknownPolicy::retry);
+  EXPECT_TRUE(planned(retry, claim_of(1), OutcomeKind::unknown).queue_again_after);
+  EXPECT_TRUE(redelivery_of_lost(retry, claim_of(1)));
+  EXPECT_FALSE(redelivery_of_lost(retry, claim_of(3)));
+}
+
+TEST(Redelivery, LeavesOtherOutcomesAndOtherRoutesAlone) {
+  EXPECT_FALSE(planned(queue_route(), claim_of(1), OutcomeKind::final).queue_again_after);
+  RouteConfig direct = queue_route();
+  direct.webhook->mode = WebhookMode::direct;
+  Record no_request = claim_of(9);
+  no_request.request.clear();
+  for (const Outcome& outcome : {planned(RouteConfig{}, claim_of(9), OutcomeKind::retry),
+                                 planned(direct, claim_of(9), OutcomeKind::retry),
+                                 planned(queue_route(), no_request, OutcomeKind::retry)}) {
+    EXPECT_EQ(outcome.kind, OutcomeKind::retry);
+    EXPECT_FALSE(outcome.queue_again_after);
+  }
+}
+
+}  // namespace
+}  // namespace semel
