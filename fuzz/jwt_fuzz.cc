@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "core/base64url.h"
+#include "core/base64.h"
 #include "core/jwt.h"
 #include "support/token_maker.h"
 

@@ -186,6 +186,7 @@ std::string Admin::metrics() const {
     snapshot.oldest_unknown_seconds = seconds_since(now, *stats.oldest_unknown);
   }
   snapshot.waiting = static_cast<double>(running.waiters);
+  snapshot.removed_records = static_cast<double>(stats.removed_records);
   snapshot.connections = static_cast<double>(gateway_.connections.load());
   return gateway_.metrics.render(snapshot);
 }

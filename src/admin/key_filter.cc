@@ -59,13 +59,15 @@ std::optional<std::string> KeyFilter::set(std::string_view name, std::string_vie
              " is none; use queued, in_progress, completed, released, unknown or tombstone";
     }
     state = *found;
+  } else if (name == "reason") {
+    reason = value;
   } else if (name == "older") {
     return set_duration(name, value, older);
   } else if (name == "newer") {
     return set_duration(name, value, newer);
   } else {
     return config_file::quote(name) +
-           " cannot be filtered by; use tenant, operation, key, state, older or newer";
+           " cannot be filtered by; use tenant, operation, key, state, reason, older or newer";
   }
   return std::nullopt;
 }
@@ -79,6 +81,7 @@ void KeyFilter::expect_digests(const HashKeys& hash_keys) {
 
 bool KeyFilter::matches(const Record& record, Time now) const {
   if (state && record.state != *state) return false;
+  if (reason && !record.reason.starts_with(*reason)) return false;
   if (tenant && record.tenant != *tenant) return false;
   if (key && record.key != *key && std::ranges::count(key_digests, record.key) == 0) return false;
   if (operation && record.operation != *operation &&

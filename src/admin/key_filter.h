@@ -18,8 +18,9 @@ struct KeyFilter {
   std::optional<std::string> key;
   std::vector<std::string> key_digests;  // what stands for it where keys are not kept as text
   std::optional<State> state;
-  std::optional<Duration> older;  // did not change for at least this long
-  std::optional<Duration> newer;  // changed within this time
+  std::optional<std::string> reason;  // how it begins: "dead letter"
+  std::optional<Duration> older;      // did not change for at least this long
+  std::optional<Duration> newer;      // changed within this time
 
   // Sets one of them by its name. Returns what is wrong, or nullopt.
   std::optional<std::string> set(std::string_view name, std::string_view value);

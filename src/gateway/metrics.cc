@@ -2,6 +2,8 @@
 
 #include <prometheus/text_serializer.h>
 
+#include <algorithm>
+
 namespace semel {
 namespace {
 
@@ -158,6 +160,8 @@ std::string Metrics::render(const Snapshot& snapshot) {
   double replayed = 0;
   {
     const std::lock_guard lock(routes_mutex_);
+    purged_->Increment(std::max(0.0, snapshot.removed_records - removed_records_));
+    removed_records_ = snapshot.removed_records;
     for (const auto& [name, route] : routes_) {
       executed += route.value(RequestResult::executed);
       replayed += route.value(RequestResult::replayed) + route.value(RequestResult::waited);

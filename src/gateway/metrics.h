@@ -95,6 +95,7 @@ class Metrics {
     double oldest_unknown_seconds = 0;
     double waiting = 0;
     double connections = 0;
+    double removed_records = 0;  // by the store itself, since the start
   };
   // Prometheus text format.
   std::string render(const Snapshot& snapshot);
@@ -114,6 +115,7 @@ class Metrics {
   prometheus::Counter* reloads_refused_;
   prometheus::Counter* leases_lost_;
   prometheus::Counter* purged_;
+  double removed_records_ = 0;  // of them, those that the store has removed by itself
   prometheus::Counter* store_failures_;
   prometheus::Gauge* replay_ratio_;
   prometheus::Gauge* in_progress_;

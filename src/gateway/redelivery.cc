@@ -1,6 +1,9 @@
 #include "gateway/redelivery.h"
 
 #include <algorithm>
+#include <charconv>
+
+#include "net/message.h"
 
 namespace semel {
 namespace {
@@ -9,6 +12,20 @@ constexpr std::uint32_t kDoublingsMax = 30;
 
 bool delivers_by_queue(const RouteConfig& route, const Record& claim) {
   return route.webhook && route.webhook->mode == WebhookMode::queue && !claim.request.empty();
+}
+
+// What the upstream asks for, in seconds; a date is not read.
+Duration asked_pause(const Answer& answer) {
+  for (const Header& header : answer.headers) {
+    if (!net::iequals(header.name, "Retry-After")) continue;
+    const std::string& text = header.value;
+    std::uint32_t seconds = 0;
+    const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), seconds);
+    if (failed == std::errc() && end == text.data() + text.size()) {
+      return std::chrono::seconds(seconds);
+    }
+  }
+  return Duration{0};
 }
 
 }  // namespace
@@ -30,7 +47,9 @@ void plan_redelivery(const RouteConfig& route, const Record& claim, Outcome& out
       (outcome.kind == OutcomeKind::unknown && route.policy.unknown == UnknownPolicy::retry);
   if (!again) return;
   if (claim.attempt < route.webhook->max_attempts) {
-    outcome.queue_again_after = redelivery_pause(*route.webhook, claim.attempt, claim.token);
+    const Duration asked = std::min(asked_pause(outcome.answer), route.webhook->backoff_max);
+    outcome.queue_again_after =
+        std::max(asked, redelivery_pause(*route.webhook, claim.attempt, claim.token));
     return;
   }
   outcome.kind = OutcomeKind::unknown;

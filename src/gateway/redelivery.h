@@ -15,8 +15,8 @@ namespace semel {
 Duration redelivery_pause(const WebhookConfig& webhook, std::uint32_t attempt, const Token& token);
 
 // Of an outcome that was not final, on a route with webhook mode: queue: the event is queued again,
-// or, after max_attempts, a dead letter, which is an unknown record with that reason. Other
-// outcomes are left as they are.
+// not before its answer's Retry-After; or, after max_attempts, it is a dead letter, which is an
+// unknown record with that reason. Other outcomes are left as they are.
 void plan_redelivery(const RouteConfig& route, const Record& claim, Outcome& outcome);
 
 // The same for an execution that was lost with its process. nullopt: its outcome is unknown.

@@ -149,12 +149,6 @@ std::vector<Header> split(std::string_view text) {
   return headers;
 }
 
-// A fingerprint that SQL left out stays left out.
-std::string_view fingerprint_column(const Record& record) {
-  if (record.fingerprint.digest == decltype(record.fingerprint.digest){}) return {};
-  return view(record.fingerprint.digest);
-}
-
 void empty_columns(Record& r) {
   r.state = State::in_progress;
   r.attempt = 0;
@@ -298,7 +292,7 @@ std::vector<PgValue> swap_parameters(const std::vector<const PgSwap*>& swaps) {
   out.push_back(numbers(PgType::int2_array, [](R r) { return r.state; }));
   out.push_back(numbers(PgType::int4_array, [](R r) { return r.attempt; }));
   out.push_back(strings(PgType::bytea_array, [](R r) { return bytes_of(r.token); }));
-  out.push_back(strings(PgType::bytea_array, [](R r) { return fingerprint_column(r); }));
+  out.push_back(strings(PgType::bytea_array, [](R r) { return view(r.fingerprint.digest); }));
   out.push_back(times([](R r) { return r.lease_until; }));
   out.push_back(times([](R r) { return r.created_at; }));
   out.push_back(times([](R r) { return r.updated_at; }));
@@ -391,22 +385,25 @@ StoreResult<Record> to_record(const PgRows& rows, int row, int column, Time now)
   if (has(kOperation)) r.operation = text(kOperation);
   if (has(kKey)) r.key = text(kKey);
 
+  if (has(kNoted)) {
+    // What the answer was belongs to an attempt before.
+    take_notes(r, bytes(kNoted));
+    if (r.state == State::in_progress || r.state == State::released || has(kAnswerDay)) {
+      const BodyNote note = r.answer.body_note;
+      r.answer = {};
+      r.answer.body_note = note;
+      r.sealed = {};
+    }
+  }
   if (has(kAnswerDay)) {
     if (has(kStatus)) {
       r.answer.status = static_cast<int>(number(kStatus));
-      if (!bytes(kHeaders).empty() || has(kNoted)) r.answer.headers = split(bytes(kHeaders));
+      if (!bytes(kHeaders).empty()) r.answer.headers = split(bytes(kHeaders));
       r.answer.body = text(kBody);
       r.answer.spilled_bytes = static_cast<std::uint64_t>(number(kSpilled));
       r.sealed = {.key_id = text(kSealedKey), .bytes = text(kSealed)};
     } else if (r.expires_at > now) {
       return std::unexpected(unreadable_record(id, "its answer is gone before its time"));
-    }
-  }
-  if (has(kNoted)) {
-    take_notes(r, bytes(kNoted));
-    if (r.state == State::released) {
-      r.answer = {};
-      r.sealed = {};
     }
   }
   return r;

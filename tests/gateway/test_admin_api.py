@@ -38,7 +38,8 @@ def tokens_file(folder, text, mode=0o600):
 # --- tokens ---------------------------------------------------------------------------------------
 
 
-def test_the_generated_token_is_private_and_stays(gateway, upstream):
+def test_the_generated_token_is_private_and_stays(start_gateway):
+    gateway = start_gateway({"path": "/charges"}, store="embedded")
     path = gateway.folder / "data" / "admin-token"
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     before = gateway.admin_token()
@@ -150,7 +151,8 @@ def test_without_a_place_for_a_token_nothing_can_be_changed(start_gateway, upstr
 
 
 def test_off_loopback_everything_but_health_needs_a_token(start_gateway, upstream, key):
-    gateway = start_gateway({"path": "/charges"}, admin={"listen": "0.0.0.0:0"})
+    gateway = start_gateway({"path": "/charges"}, store="embedded",
+                            admin={"listen": "0.0.0.0:0"})
     token = [("Authorization", "Bearer " + gateway.admin_token())]
     for path in ("/healthz", "/readyz"):
         assert gateway.admin(path).status == 200

@@ -94,7 +94,8 @@ def test_a_request_while_draining_is_served_whole_or_not_at_all(start_gateway, u
 @pytest.mark.parametrize("policy, status", [("hold", 409), ("retry", 200)])
 def test_what_does_not_finish_in_time_is_unknown_after_the_restart(start_gateway, upstream, key,
                                                                    policy, status):
-    gateway = start_gateway({"path": "/*", "unknown": policy}, drain_timeout="500ms")
+    gateway = start_gateway({"path": "/*", "unknown": policy}, drain_timeout="500ms",
+                            store="embedded")
     with gateway.connect() as connection:
         connection.send(request_bytes("POST", "/slow", json=BODY, key=key, test="gate=never"))
         upstream.wait_effects(1, key)
@@ -137,7 +138,7 @@ def test_a_second_signal_does_not_make_it_forget(start_gateway, upstream, key):
 
 def test_a_duplicate_that_still_waits_when_the_drain_gives_up(start_gateway, upstream, key):
     gateway = start_gateway({"path": "/*", "in_progress": "wait", "wait_timeout": "60s"},
-                            drain_timeout="500ms")
+                            drain_timeout="500ms", store="embedded")
     with gateway.connect() as first, gateway.connect() as second:
         first.send(request_bytes("POST", "/slow", json=BODY, key=key, test="gate=never"))
         upstream.wait_effects(1, key)

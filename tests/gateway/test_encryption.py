@@ -47,8 +47,9 @@ def test_a_sealed_answer_replays(start_gateway, upstream, key, keys_file, kind):
 
 
 def test_the_bytes_of_an_answer_are_not_on_the_disk(start_gateway, upstream, key, keys_file):
-    plain = start_gateway(*ROUTES)
-    sealed = start_gateway(*ROUTES, encryption={"keys_file": write_keys(keys_file, "k1")})
+    plain = start_gateway(*ROUTES, store="embedded")
+    sealed = start_gateway(*ROUTES, store="embedded",
+                           encryption={"keys_file": write_keys(keys_file, "k1")})
     for gateway in (plain, sealed):
         for path in ("/pay", "/big"):
             first = gateway.post(path, json=BODY, key=key, test=TEST)

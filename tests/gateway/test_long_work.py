@@ -288,7 +288,8 @@ def held_back(gateway, upstream, count):
 
 def test_202_was_sent_and_the_process_died(start_gateway, upstream):
     """DESIGN 6.31: nobody will retry; what answers 202 must have kept the request."""
-    gateway = start_gateway({"path": "/*", "in_progress": "accept"}, **ONE_AT_A_TIME)
+    gateway = start_gateway({"path": "/*", "in_progress": "accept"}, store="embedded",
+                            **ONE_AT_A_TIME)
     first, keys, locations = held_back(gateway, upstream, 3)
     assert all(upstream.arrived(key) == 0 for key in keys)
     gateway.kill9()
@@ -305,7 +306,7 @@ def test_202_was_sent_and_the_process_died(start_gateway, upstream):
 
 def test_a_drain_ends_what_runs_and_leaves_the_rest_to_the_next_run(start_gateway, upstream):
     gateway = start_gateway({"path": "/*", "in_progress": "accept"}, drain_timeout="60s",
-                            **ONE_AT_A_TIME)
+                            store="embedded", **ONE_AT_A_TIME)
     first, keys, locations = held_back(gateway, upstream, 2)
     gateway.terminate()
     eventually(lambda: gateway.refuses_connections())
@@ -333,7 +334,8 @@ def test_a_drain_does_not_wait_for_those_who_look(start_gateway, upstream):
 
 
 def test_queued_work_is_bounded(start_gateway, upstream):
-    gateway = start_gateway({"path": "/*", "in_progress": "accept"}, **ONE_AT_A_TIME)
+    gateway = start_gateway({"path": "/*", "in_progress": "accept"}, store="embedded",
+                            **ONE_AT_A_TIME)
     first, keys, locations = held_back(gateway, upstream, 3)
     refused = gateway.post("/x", json=BODY, key=new_key(), headers=ASYNC)
     assert_problem(refused, 503, "overloaded")
@@ -347,7 +349,7 @@ def test_queued_work_is_bounded(start_gateway, upstream):
 
 def test_work_whose_route_is_gone_stays_queued_and_is_logged(start_gateway, upstream):
     gateway = start_gateway({"name": "old", "path": "/x", "in_progress": "accept"},
-                            {"name": "rest", "path": "/*"}, **ONE_AT_A_TIME)
+                            {"name": "rest", "path": "/*"}, store="embedded", **ONE_AT_A_TIME)
     _, keys, locations = held_back(gateway, upstream, 1)
     gateway.kill9()
     old = gateway.config["routes"][0]
@@ -364,7 +366,7 @@ def test_work_whose_route_is_gone_stays_queued_and_is_logged(start_gateway, upst
 
 def test_a_store_that_fails_accepts_nothing(start_gateway, upstream, key):
     gateway = start_gateway({"path": "/*", "in_progress": "accept", "store_down": "pass"},
-                            inherit_signals=True)
+                            store="embedded", inherit_signals=True)
     break_store(gateway)
     answer = gateway.post("/x", json=BODY, key=key, headers=ASYNC)
     problem = assert_problem(answer, 503, "store-unavailable")

@@ -69,7 +69,7 @@ def test_let_through_while_the_store_is_down_the_executor_is_told_the_same(
     """Another key now than in the retry would be a second effect at one who deduplicates by it."""
     gateway = start_gateway({"name": "pay", "path": "/pay", "forward_key": forward,
                              "store_down": "pass", "outcomes": {"retry": ["200"]}},
-                            inherit_signals=True)
+                            store="embedded", inherit_signals=True)
     gateway.post("/pay", json=BODY, key=key)
     break_store(gateway)
     assert gateway.post("/pay", json=BODY, key=key).header("Idempotency-Degraded") == "true"

@@ -39,6 +39,7 @@ def test_every_request_is_executed_and_a_replay_is_only_reported(gateway, upstre
     for n in range(3):
         answers.append(post(gateway, key))
         would(gateway, "executed")
+        recorded(gateway, "completed")
         if n:
             would(gateway, "replayed", n)
     assert len({a.effect for a in answers}) == 3 and upstream.effects(key) == 3
@@ -66,6 +67,7 @@ def test_what_would_have_been_refused_goes_through(gateway, upstream, what, key,
 def test_a_mismatch_goes_through(gateway, upstream, key):
     post(gateway, key)
     would(gateway, "executed")
+    recorded(gateway, "completed")
     assert post(gateway, key, body={"amount": 101}).status == 200
     would(gateway, "mismatch")
     assert upstream.effects(key) == 2
@@ -82,7 +84,7 @@ def test_an_unknown_tenant_goes_through(start_gateway, upstream, key):
 
 def test_a_store_that_is_down_holds_nothing_up(start_gateway, upstream):
     gateway = start_gateway({"name": "pay", "path": "/pay", "mode": "observe"},
-                            inherit_signals=True)
+                            store="embedded", inherit_signals=True)
     break_store(gateway)
     for n in (1, 2):
         answer = post(gateway, new_key())
@@ -133,6 +135,7 @@ def test_a_key_in_the_body_is_seen_while_it_streams(gateway, upstream, key):
             connection.send(wire[-8:])
             assert connection.read_response().status == 200
         would(gateway, "executed", route="body")
+        recorded(gateway, "completed")
     would(gateway, "replayed", route="body")
 
 

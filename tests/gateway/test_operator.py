@@ -156,7 +156,7 @@ def test_those_who_wait_for_it_get_the_forced_decision_at_once(gateway, upstream
 
 
 def test_trap_6_what_a_crash_left_behind_is_seen_and_released(start_gateway, upstream, key):
-    gateway = start_gateway({"name": "charges", "path": "/charges"})
+    gateway = start_gateway({"name": "charges", "path": "/charges"}, store="embedded")
     with gateway.connect() as connection:
         connection.send(request_bytes("POST", "/charges", json=BODY, key=key, test="gate=g"))
         upstream.wait_effects(1, key)

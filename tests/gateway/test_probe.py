@@ -149,7 +149,7 @@ def test_it_settles_in_the_background_without_another_request(gateway, service, 
     """Asked again with backoff until it says."""
     service.says(404)
     lose_answer(gateway, key)
-    assert gateway.metrics()["semel_unknown_records"] == 1
+    eventually(lambda: gateway.metrics()["semel_unknown_records"] == 1)
     service.asked.get(timeout=TIMEOUT)
     service.says_final(201, b"done")
     eventually(lambda: gateway.metrics()["semel_unknown_records"] == 0)
@@ -158,8 +158,9 @@ def test_it_settles_in_the_background_without_another_request(gateway, service, 
     assert upstream.effects(key) == 1
 
 
-def test_what_was_unknown_before_a_restart_is_asked_about(gateway, service, upstream):
+def test_what_was_unknown_before_a_restart_is_asked_about(start_gateway, service, upstream):
     """Both what was unknown already and what ran when the process was killed."""
+    gateway = start_gateway(probe_route(service), store="embedded")
     service.says(404)
     lost, killed = new_key(), new_key()
     lose_answer(gateway, lost)

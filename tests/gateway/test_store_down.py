@@ -16,7 +16,7 @@ def gateway(start_gateway):
     # SIGXFSZ is ignored in Python and inherited: a write past the limit fails instead of killing.
     return start_gateway({"name": "refuse", "path": "/refuse"},
                          {"name": "pass", "path": "/pass", "store_down": "pass"},
-                         inherit_signals=True)
+                         store="embedded", inherit_signals=True)
 
 
 def test_new_work_is_refused_and_nothing_is_executed(gateway, upstream, key):
@@ -81,8 +81,7 @@ def test_after_a_restart_everything_acknowledged_is_there(gateway, upstream, key
 
 def test_a_store_in_use_is_not_opened_twice(gateway, upstream):
     """Two gateways on one embedded store would not see each other's claims."""
-    second = Gateway(gateway.config["routes"])
-    second.config["store"] = gateway.config["store"]
+    second = Gateway(gateway.config["routes"], store=gateway.config["store"])
     try:
         with pytest.raises(AssertionError, match="exit code [1-9]"):
             second.start()
@@ -92,7 +91,7 @@ def test_a_store_in_use_is_not_opened_twice(gateway, upstream):
 
 
 def test_a_store_that_cannot_be_opened_ends_the_program(upstream):
-    gateway = Gateway([{"path": "/*", "upstream": upstream.url}])
+    gateway = Gateway([{"path": "/*", "upstream": upstream.url}], store="embedded")
     (gateway.folder / "data").write_text("not a folder")
     try:
         with pytest.raises(AssertionError, match="exit code [1-9]"):

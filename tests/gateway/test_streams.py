@@ -121,7 +121,7 @@ def test_a_long_stream_is_not_replayed_cut(gateway, upstream, key):
 
 
 def test_a_stream_killed_half_way_is_unknown_after_the_restart(start_gateway, upstream, key):
-    gateway = start_gateway({"path": "/events"})
+    gateway = start_gateway({"path": "/events"}, store="embedded")
     connection, answer = begin(gateway, upstream, key, "sse=3; gates=e")
     with connection:
         answer.read_until(b"event 1")

@@ -119,8 +119,9 @@ def test_a_dead_letter_is_listed_and_can_be_tried_once_more(start_gateway, upstr
     record = gateway.record(event)
     assert record["reason"] == "dead letter after 2 attempts: status 503"
     assert gateway.metrics()["semel_unknown_records"] == 1
-    listed = gateway.keys("ls", "--where", "state=unknown")
+    listed = gateway.keys("ls", "--where", "state=unknown,reason=dead letter")
     assert event.encode() in listed.stdout
+    assert event.encode() not in gateway.keys("ls", "--where", "reason=status").stdout
     accepts(deliver(gateway, stripe, event), known=True)
     assert upstream.arrived() == 2
     done = gateway.keys("release", record["id"], "--reason", "the upstream is well again")
@@ -178,7 +179,7 @@ def test_a_late_answer_spares_the_next_try(start_gateway, upstream, stripe):
 
 def test_trap_31_what_was_answered_202_is_done_once_though_the_process_was_killed(
         start_gateway, upstream, stripe):
-    gateway = start_gateway(queue(stripe), limits={"in_flight": 4})
+    gateway = start_gateway(queue(stripe), limits={"in_flight": 4}, store="embedded")
     # Four places: one may run, and the others are kept and have not begun.
     events = [new_event() for _ in range(4)]
     for event in events:
@@ -197,7 +198,7 @@ def test_trap_31_what_was_answered_202_is_done_once_though_the_process_was_kille
 
 def test_an_execution_lost_with_its_process_is_tried_again_where_the_route_says_so(
         start_gateway, upstream, stripe):
-    gateway = start_gateway(queue(stripe, unknown="retry"))
+    gateway = start_gateway(queue(stripe, unknown="retry"), store="embedded")
     event = new_event()
     accepts(deliver(gateway, stripe, event, test="gate=never; first=1"))
     upstream.wait_arrived(1, event)
@@ -235,7 +236,7 @@ def test_a_route_that_is_no_longer_a_webhook_still_delivers_what_it_took(start_g
 
 
 def test_a_provider_is_told_when_nothing_could_be_kept(start_gateway, upstream, stripe):
-    gateway = start_gateway(queue(stripe), inherit_signals=True)
+    gateway = start_gateway(queue(stripe), inherit_signals=True, store="embedded")
     break_store(gateway)
     event = new_event()
     assert_problem(deliver(gateway, stripe, event), 503, "store-unavailable")
@@ -273,7 +274,7 @@ def test_encrypted_at_rest_the_event_is_not_in_the_files(start_gateway, upstream
     keys.write_text("k1:" + base64.b64encode(b"k" * 32).decode() + "\n")
     keys.chmod(0o600)
     gateway = start_gateway(queue(stripe, webhook={"backoff": {"min": "1h", "max": "1h"}}),
-                            encryption={"keys_file": str(keys)})
+                            encryption={"keys_file": str(keys)}, store="embedded")
     event = new_event()
     body = stripe.body(event).replace(b'"event"', b'"a very private matter"')
     accepts(deliver(gateway, stripe, event, body, test="status=503"))

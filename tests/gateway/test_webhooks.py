@@ -287,8 +287,9 @@ def test_trap_30_a_signed_id_decides_alone_whatever_the_body(gateway, upstream, 
         changed = sender.body(event) + b"\n"
     again = deliver(gateway, sender, event, changed)
     assert again.replayed and again.body == first.body
-    assert deliver(gateway, sender, event, path="/hooks/" + type(sender).__name__.lower() + "?a=1"
-                   ).replayed
+    path = "/hooks/" + type(sender).__name__.lower() + "?moved=1"
+    retyped = {**sender.sign(event, changed), "Content-Type": "text/plain; charset=utf-8"}
+    assert deliver(gateway, sender, event, changed, headers=retyped, path=path).replayed
     assert upstream.effects() == 1
     assert deliver(gateway, sender, new_event()).status == 200
     assert upstream.effects() == 2

@@ -1,7 +1,8 @@
 """The SQL functions on records that gateways read and write too: what they leave alone, what they note, whom
 they tell."""
 
-from postgres_nodes import apply_schema
+from postgres_nodes import apply_schema, start_node
+from semel_harness import eventually
 from sql_app import lease_runs_out, raises
 
 
@@ -91,6 +92,42 @@ def test_every_write_gives_a_version_that_was_never_there(world, app):
         end(claim.held)
         seen.add(a.run("SELECT version FROM semel.records")[0][0])
     assert len(seen) == 4
+
+
+def test_a_gateway_sweeps_what_sql_claimed_and_sql_goes_on_from_there(world, app, start_gateway):
+    a = app()
+    kept, gone = a.claim("kept", fingerprint=b"tea"), a.claim("gone", ttl="1 second")
+    a.complete(gone.held)
+    a.commit()
+    lease_runs_out(world)
+    world.execute("UPDATE semel.records SET expires_at = 1, tombstone_until = 1, due_at = 1 WHERE key = 'gone'")
+    gateway = start_node(start_gateway, world.url, {"name": "orders", "path": "/orders"})
+    eventually(lambda: world.execute("SELECT key, state FROM semel.records") == [("kept", 5)])
+    shown = gateway.record("kept")
+    assert [line["note"] for line in shown["history"]] == ["claimed", "its owner is gone"]
+    assert a.claim("kept", fingerprint=b"coffee", unknown="retry").verdict == "mismatch"
+    again = a.claim("kept", fingerprint=b"tea", unknown="retry")
+    assert (again.verdict, again.attempt) == ("execute", 2)
+    a.complete(again.held, 200, [], b"made")
+    a.commit()
+    with raises("SM001"):
+        a.complete(kept.held)
+    shown = gateway.record("kept")
+    assert (shown["state"], shown["attempt"], shown["reason"]) == ("completed", 2, "completed by semel")
+
+
+def test_where_no_gateway_runs_expired_records_are_removed_by_a_cron_job(world, app):
+    """What docs/sql.md says to run."""
+    a = app()
+    a.complete(a.claim("expired").held)
+    a.complete(a.claim("entombed", tombstone="1 hour").held)
+    a.complete(a.claim("fresh").held)
+    a.commit()
+    world.execute("UPDATE semel.records SET expires_at = 1, due_at = 1 WHERE key <> 'fresh'")
+    world.execute("UPDATE semel.records SET tombstone_until = 1 WHERE key = 'expired'")
+    world.execute("SELECT semel.remove_expired(1000), semel.keep_days()")
+    assert world.execute("SELECT key FROM semel.records ORDER BY key") == [("entombed",), ("fresh",)]
+    assert a.claim("entombed").verdict == "expired"
 
 
 def test_an_encrypted_answer_is_never_replayed_as_something_else(world, app):

@@ -16,6 +16,7 @@ import threading
 import time
 import uuid
 
+import shared_server
 from http_client import TIME_SCALE, TIMEOUT, Connection, request_bytes
 
 SANITIZER_REPORTS = ("ERROR: AddressSanitizer", "ERROR: LeakSanitizer",
@@ -27,7 +28,10 @@ STDERR_TAIL_LINES = 60
 STORES = {
     "memory": lambda folder: {"kind": "memory"},
     "embedded": lambda folder: {"kind": "embedded", "path": str(folder / "data")},
+    "postgres": lambda folder: {"kind": "postgres", "url": shared_server.new_database()},
 }
+# What a gateway gets that names none: the whole suite can be run on another kind.
+DEFAULT_STORE = os.environ.get("SEMEL_TEST_STORE", "embedded")
 
 
 def binary():
@@ -41,17 +45,21 @@ def new_key():
 
 
 class Gateway:
-    """`semel serve` with one configuration. Starting again keeps the store's folder."""
+    """`semel serve` with one configuration: `store` is one of STORES, or as the file has it.
+    Starting again keeps the store."""
 
     live = []  # for the failure report
 
-    def __init__(self, routes=(), store="embedded", inherit_signals=False, config_file=None,
+    def __init__(self, routes=(), store=DEFAULT_STORE, inherit_signals=False, config_file=None,
                  environment=None, **top):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="semel-test-"))
         self.config = {"listen": "127.0.0.1:0", "admin": {"listen": "127.0.0.1:0"}, "workers": 2,
                        "store": store if isinstance(store, dict) else STORES[store](self.folder),
                        "tenant": {"from": "none"},
                        "drain_timeout": "5s", "routes": routes, **top}
+        self._database = self.config["store"]["url"] if store == "postgres" else None
+        if self.config["store"]["kind"] == "postgres" and "admin" not in top:
+            self._make_token()
         self.stderr_path = self.folder / "stderr"
         self.process = None
         self.address = self.admin_address = None
@@ -191,6 +199,8 @@ class Gateway:
                 self.process.wait()
                 self._reap()
             shutil.rmtree(self.folder, ignore_errors=True)
+            if self._database:
+                shared_server.give_back(self._database)
 
     def stderr(self):
         return self.stderr_path.read_text(errors="replace") if self.stderr_path.exists() else ""
@@ -228,8 +238,16 @@ class Gateway:
         with Connection(self.admin_address) as connection:
             return connection.request(method, target, host=host, **more)
 
+    def _make_token(self):
+        """A store on a server has no folder in which a token could be generated."""
+        path = self.folder / "data" / "admin-token"
+        path.parent.mkdir(mode=0o700)
+        path.touch(mode=0o600)
+        path.write_text(f"admin {uuid.uuid4().hex}\n")
+        self.config["admin"] = {**self.config["admin"], "tokens_file": str(path)}
+
     def admin_token(self):
-        """The token that was generated beside the data."""
+        """The token that lies beside the data."""
         return (self.folder / "data" / "admin-token").read_text().split()[1]
 
     def change(self, target, decision, token=None, headers=()):

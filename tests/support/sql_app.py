@@ -21,7 +21,8 @@ class App:
     """One session. A transaction is open from its first statement to commit() or rollback()."""
 
     def __init__(self, database, user="semel"):
-        self.connection = database.connect(user)
+        # A wait for another session of the test would be for ever.
+        self.connection = database.connect(user, options="-c statement_timeout=20s")
 
     def run(self, statement, *values):
         with self.connection.cursor() as cursor:

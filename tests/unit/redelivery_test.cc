@@ -63,6 +63,22 @@ TEST(Redelivery, AFailureIsTriedAgainUntilItIsADeadLetter) {
   EXPECT_EQ(dead.reason, "dead letter after 3 attempts: status 503");
 }
 
+TEST(Redelivery, WaitsForAsLongAsTheUpstreamAsks) {
+  const RouteConfig route = queue_route();
+  const auto pause = [&](std::string retry_after) {
+    Outcome outcome{OutcomeKind::retry, {503, {{"retry-after", std::move(retry_after)}}, ""}, ""};
+    plan_redelivery(route, claim_of(1), outcome);
+    return *outcome.queue_again_after;
+  };
+  EXPECT_EQ(pause("60"), seconds(60));
+  EXPECT_EQ(pause("1"), seconds(5));
+  EXPECT_EQ(pause("4000000000"), hours(1));
+  for (const char* other :
+       {"", "-60", "60s", "99999999999999999999", "Sun, 06 Nov 1994 08:49:37 GMT"}) {
+    EXPECT_EQ(pause(other), seconds(5)) << other;
+  }
+}
+
 TEST(Redelivery, AnUnknownOutcomeIsTriedAgainOnlyWhereTheRouteSaysSo) {
   for (const UnknownPolicy unknown : {UnknownPolicy::hold, UnknownPolicy::probe}) {
     const Outcome held = planned(queue_route(unknown), claim_of(1), OutcomeKind::unknown);
