@@ -62,8 +62,9 @@ class Rows {
 
 using Value = std::optional<std::string>;  // nullopt: NULL
 
-// Runs one statement with $1, $2 …. Throws Error. To be preferred to bare libpq inside of what this
-// library runs, because an Error says whether the transaction may simply be run again.
+// Runs one statement with $1, $2 …. Throws Error, also where a value has a zero byte: see bytea().
+// To be preferred to bare libpq inside of what this library runs, because an Error says whether the
+// transaction may simply be run again.
 Rows query(PGconn* connection, const std::string& statement, const std::vector<Value>& values = {});
 
 // As a value for a bytea parameter.

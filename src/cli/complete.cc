@@ -111,11 +111,18 @@ bool resume(PGconn* connection, const CompleteOptions& options, const Settled& s
   return false;
 }
 
+// A signal that asks to end has come, and waits.
+bool is_asked_to_end() {
+  sigset_t waiting;
+  sigpending(&waiting);
+  return sigismember(&waiting, SIGTERM) == 1 || sigismember(&waiting, SIGINT) == 1;
+}
+
 // Everything that is due, once. The number that is not finished.
 int round(PGconn* connection, const CompleteOptions& options, const Settled& settled,
           std::set<RecordId>& told) {
   int unfinished = 0;
-  for (int i = 0; i < settled.completer.at_most; ++i) {
+  for (int i = 0; i < settled.completer.at_most && !is_asked_to_end(); ++i) {
     const auto one = pg::take_abandoned(connection, options.operations, settled.completer);
     if (!one) break;
     if (!resume(connection, options, settled, *one)) ++unfinished;

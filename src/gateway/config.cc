@@ -273,6 +273,23 @@ void check_completes(const Field& root, const Config& config) {
   }
 }
 
+// Live keys are counted from what this process sees come and go; on a shared store others remove
+// what it has written.
+void check_live_keys(const Field& root, const Config& config) {
+  const auto counts = [](const RouteConfig& r) { return r.limits.live_keys > 0; };
+  if (config.store.kind != StoreKind::postgres || std::ranges::none_of(config.routes, counts)) {
+    return;
+  }
+  const std::vector<Field> routes = root.at("routes").items(kRoutesMax);
+  for (std::size_t i = 0; i < routes.size(); ++i) {
+    if (!counts(config.routes[i])) continue;
+    routes[i]
+        .at("limits")
+        .at("live_keys")
+        .error("needs store: {kind: embedded}, where one process sees all records");
+  }
+}
+
 void check_file(const Field& root, const FileDraft& draft, Report& report) {
   const Config& config = draft.config;
   const auto missing = [&](std::string key, std::string message) {
@@ -295,6 +312,7 @@ void check_file(const Field& root, const FileDraft& draft, Report& report) {
   }
   check_tenant(root, config);
   check_completes(root, config);
+  check_live_keys(root, config);
   const HostPort& admin = config.admin.listen;
   if (admin.port != 0 && std::ranges::count(config.listen, admin) > 0) {
     root.at("admin").at("listen").error(

@@ -52,7 +52,13 @@ std::string Rows::bytes(int row, int column) const {
 
 Rows query(PGconn* connection, const std::string& statement, const std::vector<Value>& values) {
   std::vector<const char*> pointers;
-  for (const Value& value : values) pointers.push_back(value ? value->c_str() : nullptr);
+  for (const Value& value : values) {
+    // libpq would end the text there, and two keys would become one.
+    if (value && value->contains('\0')) {
+      throw Error("22021", "a value has a zero byte, which no text in PostgreSQL may have");
+    }
+    pointers.push_back(value ? value->c_str() : nullptr);
+  }
   Rows rows(PQexecParams(connection, statement.c_str(), static_cast<int>(values.size()), nullptr,
                          pointers.data(), nullptr, nullptr, 0));
   const PGresult* result = rows.result();
@@ -122,7 +128,11 @@ Answer answer_from(const Rows& rows, int status_column) {
     answer.headers.push_back({std::string(pair.at(0).as_string()),  //
                               std::string(pair.at(1).as_string())});
   }
-  answer.body = rows.bytes(0, status_column + 2);
+  if (rows.is_null(0, status_column + 2)) {
+    answer.body_note = BodyNote::omitted;
+  } else {
+    answer.body = rows.bytes(0, status_column + 2);
+  }
   return answer;
 }
 

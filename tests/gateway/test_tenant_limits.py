@@ -88,7 +88,7 @@ def test_a_retry_after_a_release_is_no_new_key(start_gateway, upstream):
 def test_live_keys_are_counted_over_a_restart_and_come_free_when_they_expire(start_gateway,
                                                                              upstream):
     gateway = start_gateway({"name": "charges", "path": "/charges", "ttl": scaled(4000),
-                             "limits": {"live_keys": 2}}, **TENANTS)
+                             "limits": {"live_keys": 2}}, store="embedded", **TENANTS)
     for _ in range(2):
         assert gateway.post("/charges", json=BODY, key=new_key(), **by("a")).status == 200
     refused = gateway.post("/charges", json=BODY, key=new_key(), **by("a"))

@@ -118,7 +118,7 @@ def test_a_dead_letter_is_listed_and_can_be_tried_once_more(start_gateway, upstr
     becomes(gateway, event, "unknown", 2)
     record = gateway.record(event)
     assert record["reason"] == "dead letter after 2 attempts: status 503"
-    assert gateway.metrics()["semel_unknown_records"] == 1
+    eventually(lambda: gateway.metrics()["semel_unknown_records"] == 1)
     listed = gateway.keys("ls", "--where", "state=unknown,reason=dead letter")
     assert event.encode() in listed.stdout
     assert event.encode() not in gateway.keys("ls", "--where", "reason=status").stdout

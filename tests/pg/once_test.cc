@@ -85,6 +85,22 @@ TEST_F(OnceTest, AnExceptionThatWasSwallowedCannotCommitHalfOfIt) {
   EXPECT_EQ(effects(what.key), 0);
 }
 
+TEST_F(OnceTest, AKeyWithAZeroByteIsNotTheKeyBeforeIt) {
+  EXPECT_THROW(begin_and_do(a.get(), claim(std::string("key\0more", 8))), Error);
+  EXPECT_EQ(effects("key"), 0);
+}
+
+TEST_F(OnceTest, ABodyThatWasTooLargeToKeepIsToldSo) {
+  const Claim what = claim();
+  begin_and_do(a.get(), what);
+  end(a.get());
+  one("UPDATE semel.records SET flags = flags | 4 WHERE key = $1 RETURNING 1", {what.key});
+  const Result again = begin_and_do(a.get(), what);
+  end(a.get());
+  EXPECT_EQ(std::get<Replayed>(again).answer.body_note, BodyNote::omitted);
+  EXPECT_EQ(std::get<Replayed>(again).answer.status, 201);
+}
+
 TEST_F(OnceTest, NeedsATransaction) {
   EXPECT_THROW(once(a.get(), claim(), [](const Context&) { return created(); }), Error);
 }

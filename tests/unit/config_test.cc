@@ -334,6 +334,15 @@ TEST(Config, ReadsAPostgresStore) {
               ElementsAre(HasSubstr("store.url: has an effect with kind: postgres only")));
 }
 
+TEST(Config, LiveKeysAreNotCountedOnASharedStore) {
+  const std::string route =
+      "tenant: {from: none}\n"
+      "routes: [{path: /a, upstream: 'http://127.0.0.1:1', limits: {live_keys: 5}}]\n";
+  EXPECT_THAT(errors_of("store: {kind: postgres, url: 'postgresql://db/semel'}\n" + route),
+              ElementsAre(HasSubstr("live_keys: needs store: {kind: embedded}")));
+  EXPECT_THAT(errors_of(route), ElementsAre());
+}
+
 TEST(Config, RefusesWhatALaterVersionBrings) {
   for (const char* top : {"api: {listen: a}", "store: {kind: redis}", "store: {kind: tiered}",
                           "store: {kind: dynamodb}", "store: {replicas: 0}",
