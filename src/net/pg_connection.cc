@@ -9,6 +9,17 @@ namespace semel {
 namespace asio = boost::asio;
 using Descriptor = asio::posix::stream_descriptor;
 
+namespace {
+
+// Another connection may be better: the server was demoted and is read-only, or the schema was
+// changed under the prepared statements.
+bool spoils_session(const PgError& error) {
+  return error.sqlstate == "25006" || error.sqlstate == "0A000" || error.sqlstate == "26000" ||
+         error.sqlstate.starts_with("42");
+}
+
+}  // namespace
+
 std::expected<std::shared_ptr<PgConnection>, std::string> PgConnection::make(
     asio::io_context& context, PgLink link, Events events) {
   if (PQsetnonblocking(link.get(), 1) != 0 || PQenterPipelineMode(link.get()) != 1) {
@@ -109,6 +120,7 @@ void PgConnection::take(PGresult* result) {
     if (not_replicated_) return close("a commit was not waited for by its synchronous standby");
     Sent done = std::move(calls_.front());
     calls_.pop_front();
+    if (!done.outcome && spoils_session(done.outcome.error())) close(done.outcome.error().why);
     done.reply(std::move(done.outcome));
     return;
   }

@@ -406,6 +406,23 @@ TEST_F(PostgresStoreTest, AServerThatIsNotThereIsTroubleAndNothingWaitsForIt) {
   EXPECT_LT(steady_clock::now() - begun, 1s);
 }
 
+// As after a failover, when the old primary has become a standby.
+TEST_F(PostgresStoreTest, AServerThatTakesNoWritesIsLeftAndFoundAgain) {
+  in_postgres("ALTER SYSTEM SET default_transaction_read_only = on");
+  in_postgres("SELECT pg_reload_conf()");
+  eventually([&] {
+    return !std::holds_alternative<swap::Applied>(swap(id_of(1), 0, claim_of(id_of(1)))) &&
+           store().trouble();
+  });
+  EXPECT_THAT(*store().trouble(), HasSubstr("read-only"));
+  Session repairer;
+  repairer.run("SET default_transaction_read_only = off");
+  repairer.run("ALTER SYSTEM RESET default_transaction_read_only");
+  repairer.run("SELECT pg_reload_conf()");
+  eventually([&] { return !store().trouble(); });
+  apply(id_of(2), 0, claim_of(id_of(2)));
+}
+
 TEST_F(PostgresStoreTest, ChunksThatNobodyRefersToGoAfterADay) {
   const RecordId kept = id_of(1);
   const Token token = claim_of(kept).token;
