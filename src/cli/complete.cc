@@ -59,7 +59,7 @@ bool settle(CompleteOptions& options, Settled& settled) {
   if (!options.config_file.empty()) {
     const auto config = load_config(options.config_file);
     if (!config) return false;
-    if (config->store.kind != StoreKind::postgres) {
+    if (config->store.kind != StoreKind::postgres && config->store.kind != StoreKind::tiered) {
       return complain(options.config_file + " has no store of kind: postgres");
     }
     options.url = config->store.url;

@@ -19,7 +19,7 @@ bool settle(Where& where) {
   if (!where.config_file.empty()) {
     const auto config = load_config(where.config_file);
     if (!config) return false;
-    if (config->store.kind != StoreKind::postgres) {
+    if (config->store.kind != StoreKind::postgres && config->store.kind != StoreKind::tiered) {
       std::fprintf(stderr, "semel: %s has no store of kind: postgres\n", where.config_file.c_str());
       return false;
     }

@@ -126,10 +126,13 @@ int serve(const std::string& file) {
   raise_descriptor_limit();
 
   auto metrics = std::make_unique<Metrics>();
-  auto store = open_store(config->store, [counter = metrics.get()](const GroupCommit& group) {
-    counter->store_committed(group.swaps,
-                             std::chrono::duration<double>(group.longest_wait).count());
-  });
+  auto store = open_store(
+      config->store,
+      [counter = metrics.get()](const GroupCommit& group) {
+        counter->store_committed(group.swaps,
+                                 std::chrono::duration<double>(group.longest_wait).count());
+      },
+      [](const std::string& what) { log_event(LogLevel::warn, "store", {{"why", what}}); });
   if (!store) {
     std::fprintf(stderr, "semel: %s\n", store.error().c_str());
     return kExitFailed;

@@ -262,7 +262,7 @@ void check_completes(const Field& root, const Config& config) {
   for (std::size_t i = 0; i < routes.size(); ++i) {
     if (!is_executors(config.routes[i])) continue;
     const Field completes = routes[i].at("completes");
-    if (config.store.kind != StoreKind::postgres) {
+    if (config.store.kind != StoreKind::postgres && config.store.kind != StoreKind::tiered) {
       completes.error(
           "executor needs store: {kind: postgres}, where the service completes the record in its "
           "own transaction");
@@ -277,9 +277,9 @@ void check_completes(const Field& root, const Config& config) {
 // what it has written.
 void check_live_keys(const Field& root, const Config& config) {
   const auto counts = [](const RouteConfig& r) { return r.limits.live_keys > 0; };
-  if (config.store.kind != StoreKind::postgres || std::ranges::none_of(config.routes, counts)) {
-    return;
-  }
+  const bool is_shared =
+      config.store.kind != StoreKind::embedded && config.store.kind != StoreKind::memory;
+  if (!is_shared || std::ranges::none_of(config.routes, counts)) return;
   const std::vector<Field> routes = root.at("routes").items(kRoutesMax);
   for (std::size_t i = 0; i < routes.size(); ++i) {
     if (!counts(config.routes[i])) continue;

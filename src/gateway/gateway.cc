@@ -5,9 +5,14 @@
 namespace semel {
 namespace {
 
-EngineOptions engine_options(Owner owner) {
+// By how much the clocks of processes that share a store may differ, where the store has none that
+// decides.
+constexpr Duration kClockSkew = std::chrono::seconds(1);
+
+EngineOptions engine_options(Owner owner, const Store& store) {
   EngineOptions options;
   options.owner = std::move(owner);
+  if (!store.features().exclusive && !store.now()) options.skew = kClockSkew;
   return options;
 }
 
@@ -19,7 +24,7 @@ Gateway::Gateway(LogKeys keys, Store& store_in, Metrics& metrics_in, Clock& cloc
       observer(metrics, limits, keys),
       store(store_in),
       clock(clock_in),
-      engine(store, clock, tokens_in, observer, engine_options(std::move(owner))),
+      engine(store, clock, tokens_in, observer, engine_options(std::move(owner), store)),
       background(*this),
       spool(std::move(spool_directory)),
       prober(std::make_unique<Prober>(*this)) {

@@ -63,6 +63,17 @@ awaitable<error_code> Connection::fill_plain(std::size_t bytes_max) {
   co_return error;
 }
 
+awaitable<IoResult<std::string_view>> Connection::read_some() {
+  in_.consume(std::exchange(used_, 0));
+  if (in_.size() == 0) {
+    const error_code error = co_await fill(kStreamReadBytes);
+    if (error == asio::error::eof) co_return std::unexpected(IoError::closed);
+    if (error) co_return std::unexpected(why_ended());
+  }
+  used_ = in_.size();
+  co_return view(in_);
+}
+
 template <bool is_request>
 awaitable<IoResult<void>> Connection::read_head(Message<is_request>& message,
                                                 std::size_t head_bytes_max, std::string& why) {

@@ -68,6 +68,9 @@ class Connection final : private Deadline {
                                                std::string_view third = {},
                                                std::size_t* bytes_written = nullptr);
 
+  // What comes next, whatever it is; valid until the next call. For protocols other than HTTP.
+  boost::asio::awaitable<IoResult<std::string_view>> read_some();
+
   bool has_unread() const { return in_.size() > 0 || (tls_ && has_unread_tls()); }
   // Waits for the first byte of the next message. False: the peer closed, or the deadline passed.
   boost::asio::awaitable<bool> wait_readable();

@@ -1,14 +1,19 @@
 #include "stores/open.h"
 
+#include "stores/caching.h"
+#include "stores/local_cache.h"
 #include "stores/memory.h"
 #include "stores/postgres.h"
+#include "stores/redis.h"
+#include "stores/redis_cache.h"
 #include "stores/sealed.h"
 
 namespace semel {
 namespace {
 
-std::expected<std::unique_ptr<Store>, std::string> open_plain(
-    const StoreConfig& config, std::function<void(const GroupCommit&)> committed) {
+std::expected<std::unique_ptr<Store>, std::string> open_kind(
+    const StoreConfig& config, std::function<void(const GroupCommit&)> committed,
+    std::function<void(const std::string&)> warn) {
   switch (config.kind) {
     case StoreKind::memory:
       return std::make_unique<MemoryStore>();
@@ -24,18 +29,40 @@ std::expected<std::unique_ptr<Store>, std::string> open_plain(
                                   .schema = config.schema,
                                   .connections = config.connections,
                                   .committed = std::move(committed)});
+    case StoreKind::redis:
+      return RedisStore::open(config.redis, std::move(warn));
+    case StoreKind::tiered: {
+      StoreConfig durable = config;
+      durable.kind = StoreKind::postgres;
+      auto store = open_kind(durable, std::move(committed), warn);
+      if (!store) return store;
+      auto cache = RedisCache::open(config.redis, config.cache_for, std::move(warn));
+      if (!cache) return std::unexpected(std::move(cache.error()));
+      return std::make_unique<CachingStore>(*std::move(store), *std::move(cache));
+    }
   }
   return std::unexpected("no such kind of store");
+}
+
+// What is cached is sealed, where the store is.
+std::expected<std::unique_ptr<Store>, std::string> open_plain(
+    const StoreConfig& config, std::function<void(const GroupCommit&)> committed,
+    std::function<void(const std::string&)> warn) {
+  auto store = open_kind(config, std::move(committed), std::move(warn));
+  if (!store || config.local_cache_bytes == 0 || (*store)->features().exclusive) return store;
+  auto cache = std::make_unique<LocalCache>(config.local_cache_bytes, config.cache_for);
+  return std::make_unique<CachingStore>(*std::move(store), std::move(cache));
 }
 
 }  // namespace
 
 std::expected<std::unique_ptr<Store>, std::string> open_store(
-    const StoreConfig& config, std::function<void(const GroupCommit&)> committed) {
-  if (config.keys_file.empty()) return open_plain(config, std::move(committed));
+    const StoreConfig& config, std::function<void(const GroupCommit&)> committed,
+    std::function<void(const std::string&)> warn) {
+  if (config.keys_file.empty()) return open_plain(config, std::move(committed), std::move(warn));
   auto keys = read_sealing_keys(config.keys_file);
   if (!keys) return std::unexpected(std::move(keys).error());
-  auto plain = open_plain(config, std::move(committed));
+  auto plain = open_plain(config, std::move(committed), std::move(warn));
   if (!plain) return plain;
   return std::make_unique<SealedStore>(*std::move(plain), *std::move(keys));
 }

@@ -8,10 +8,11 @@
 
 #include "semel/store.h"
 #include "stores/embedded.h"
+#include "stores/redis_config.h"
 
 namespace semel {
 
-enum class StoreKind { embedded, memory, postgres };
+enum class StoreKind { embedded, memory, postgres, redis, tiered };
 // power: what was acknowledged survives a power cut. crash: it survives the process being killed.
 enum class Durability { power, crash };
 
@@ -19,16 +20,22 @@ struct StoreConfig {
   StoreKind kind = StoreKind::embedded;
   std::string path = "./semel-data";
   Durability durability = Durability::power;
-  std::string url;               // postgres: as libpq takes it
+  std::string url;               // postgres, tiered: as libpq takes it
   std::string schema = "semel";  // postgres
   std::size_t connections = 4;   // postgres: for records; one more listens for notifications
-  std::string keys_file;         // empty: nothing is encrypted
+  RedisConfig redis;             // redis; tiered: the cache
+  // tiered, and with local_cache: for how long a completed answer may be out of date.
+  Duration cache_for = std::chrono::seconds(5);
+  std::size_t local_cache_bytes = 0;  // postgres, redis, tiered; 0: off
+  std::string keys_file;              // empty: nothing is encrypted
   bool operator==(const StoreConfig&) const = default;
 };
 
-// `committed` is told of every group commit, on the store's own thread. The error is a
-// sentence for the operator.
+// `committed` is told of every group commit, and `warn`, in sentences for the operator, of what
+// makes the store less safe than it could be; both on the store's own thread. The error is such a
+// sentence.
 std::expected<std::unique_ptr<Store>, std::string> open_store(
-    const StoreConfig& config, std::function<void(const GroupCommit&)> committed);
+    const StoreConfig& config, std::function<void(const GroupCommit&)> committed,
+    std::function<void(const std::string&)> warn);
 
 }  // namespace semel

@@ -148,7 +148,7 @@ def test_a_later_feature_at_the_top_is_not_in_this_version(config, line):
     check_bad(config(line + "\n" + GOOD), line.split(":")[0], "not in this version")
 
 
-@pytest.mark.parametrize("store", ["{kind: redis, url: 'redis://cache'}"])
+@pytest.mark.parametrize("store", ["{kind: dynamodb}"])
 def test_later_stores_are_not_in_this_version(config, store):
     check_bad(config(GOOD.replace("{kind: memory}", store)), "store.kind", "not in this version")
 

@@ -1,7 +1,9 @@
 // The stores that the suite is run against: one line each.
+#include "stores/caching_harness.h"
 #include "stores/embedded_harness.h"
 #include "stores/memory.h"
 #include "stores/postgres_harness.h"
+#include "stores/redis_harness.h"
 #include "stores/sealed_harness.h"
 #include "stores/store_suite.h"
 
@@ -28,9 +30,15 @@ INSTANTIATE_TEST_SUITE_P(
                     under_test<EmbeddedHarness>("embedded", true),
                     under_test<EmbeddedHarness>("embedded_crash", false),
                     under_test<PostgresHarness>("postgres"),
+                    under_test<RedisHarness>("redis", RedisSetup::single),
+                    under_test<RedisHarness>("redis_replicated", RedisSetup::replicated),
+                    under_test<RedisHarness>("redis_cluster", RedisSetup::cluster),
+                    under_test<CachingHarness>("tiered", CachingHarness::Kind::tiered),
+                    under_test<CachingHarness>("redis_cached", CachingHarness::Kind::local),
                     under_test<SealedHarness>("sealed_memory", SealedHarness::Over::memory),
                     under_test<SealedHarness>("sealed_embedded", SealedHarness::Over::embedded),
-                    under_test<SealedHarness>("sealed_postgres", SealedHarness::Over::postgres)),
+                    under_test<SealedHarness>("sealed_postgres", SealedHarness::Over::postgres),
+                    under_test<SealedHarness>("sealed_redis", SealedHarness::Over::redis)),
     [](const auto& test) { return test.param.name; });
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include "stores/embedded_harness.h"
 #include "stores/memory.h"
 #include "stores/postgres_harness.h"
+#include "stores/redis_harness.h"
 #include "stores/sealed.h"
 
 namespace semel {
@@ -19,9 +20,10 @@ inline SealingKeys keys_of(std::string_view text) {
 // A sealed store over another one.
 class SealedHarness final : public StoreHarness {
  public:
-  enum class Over { memory, embedded, postgres };
+  enum class Over { memory, embedded, postgres, redis };
   explicit SealedHarness(Over over) : over_(over) {
     if (over == Over::postgres) empty_postgres();
+    if (over == Over::redis) empty_redis(redis_config(RedisSetup::single));
     reopen();
   }
 
@@ -31,6 +33,7 @@ class SealedHarness final : public StoreHarness {
     std::unique_ptr<Store> inner = std::make_unique<MemoryStore>();
     if (over_ == Over::embedded) inner = open_or_throw({.path = directory_.path() / "store"});
     if (over_ == Over::postgres) inner = open_postgres_or_throw({.url = postgres_url()});
+    if (over_ == Over::redis) inner = open_redis_or_throw(redis_config(RedisSetup::single));
     store_ = std::make_unique<SealedStore>(std::move(inner), keys_of(kFirstKey));
   }
 

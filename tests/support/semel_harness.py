@@ -16,6 +16,7 @@ import threading
 import time
 import uuid
 
+import redis_server
 import shared_server
 from http_client import TIME_SCALE, TIMEOUT, Connection, request_bytes
 
@@ -29,6 +30,7 @@ STORES = {
     "memory": lambda folder: {"kind": "memory"},
     "embedded": lambda folder: {"kind": "embedded", "path": str(folder / "data")},
     "postgres": lambda folder: {"kind": "postgres", "url": shared_server.new_database()},
+    "redis": lambda folder: {"kind": "redis", "url": redis_server.new_database()},
 }
 # What a gateway gets that names none: the whole suite can be run on another kind.
 DEFAULT_STORE = os.environ.get("SEMEL_TEST_STORE", "embedded")
@@ -58,7 +60,7 @@ class Gateway:
                        "tenant": {"from": "none"},
                        "drain_timeout": "5s", "routes": routes, **top}
         self._database = self.config["store"]["url"] if store == "postgres" else None
-        if self.config["store"]["kind"] == "postgres" and "admin" not in top:
+        if self.config["store"]["kind"] not in ("embedded", "memory") and "admin" not in top:
             self._make_token()
         self.stderr_path = self.folder / "stderr"
         self.process = None

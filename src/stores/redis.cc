@@ -1,0 +1,322 @@
+// The promise: a caller hears Applied only after the server has the write, with `replicas` only
+// after that many of its replicas have it, and what it is shown of others' writes is as safe. A
+// write whose reply is lost is never taken for one that did not happen.
+#include "stores/redis.h"
+
+#include <pthread.h>
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <future>
+#include <utility>
+
+#include "engine/system.h"
+#include "stores/redis_impl.h"
+
+namespace semel {
+namespace asio = boost::asio;
+using asio::awaitable;
+using redis::CallResult;
+using redis::Command;
+using redis::Failed;
+
+namespace {
+
+// Chunks that no record came to refer to go by themselves. Each new one keeps the others.
+constexpr Duration kUnclaimedChunksFor = std::chrono::hours(24);
+// For what is under way when the store is closed: longer than connecting may take.
+constexpr auto kCloseTimeout = std::chrono::seconds(3);
+
+StoreUnavailable unavailable(const Failed& failed) {
+  return {failed.why};
+}
+
+StoreUnavailable not_replicated() {
+  return {"too few replicas of Redis have acknowledged what was read"};
+}
+
+StoreUnavailable strange_reply() {
+  return {"Redis gave a reply of another form than its script has"};
+}
+
+Version new_version() {
+  Version version = 0;
+  while (version == 0) version = random_number();
+  return version;
+}
+
+std::string milliseconds(Time at) {
+  return at == kNever ? std::string() : std::to_string(at.time_since_epoch().count());
+}
+
+}  // namespace
+
+// --- its life ------------------------------------------------------------------------------------
+
+std::expected<std::unique_ptr<RedisStore>, std::string> RedisStore::open(
+    RedisConfig config, std::function<void(const std::string&)> warn) {
+  auto url = parse_redis_url(config.url);
+  if (!url) return std::unexpected("the URL of Redis " + url.error());
+  auto tls = redis::tls_for(*url, config);
+  if (!tls) return std::unexpected(std::move(tls.error()));
+  auto impl =
+      std::make_unique<Impl>(std::move(config), *std::move(url), *std::move(tls), std::move(warn));
+  auto begun = impl->begin();
+  if (!begun) return std::unexpected(std::move(begun.error()));
+  return std::unique_ptr<RedisStore>(new RedisStore(std::move(impl)));
+}
+
+RedisStore::RedisStore(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+RedisStore::~RedisStore() = default;
+
+RedisStore::Impl::Impl(RedisConfig config, RedisUrl url, std::shared_ptr<const net::TlsClient> tls,
+                       std::function<void(const std::string&)> warn)
+    : config_(std::move(config)),
+      warn_(std::move(warn)),
+      deadlines_(io_.get_executor()),
+      common_{.executor = io_.get_executor(),
+              .deadlines = deadlines_,
+              .url = std::move(url),
+              .tls = std::move(tls),
+              .replicas = config_.replicas,
+              .is_cluster = !config_.cluster.empty(),
+              .warn = [this](const std::string& what) { warn_once(what); }},
+      nodes_(common_, config_),
+      waiting_(common_, nodes_),
+      listener_(common_, nodes_, waiting_),
+      count_again_(io_) {
+  nodes_.on_change([this] {
+    note_trouble();
+    listener_.look();
+  });
+}
+
+std::expected<void, std::string> RedisStore::Impl::begin() {
+  std::promise<std::expected<void, std::string>> promise;
+  auto begun = promise.get_future();
+  auto start = [this]() -> awaitable<std::expected<void, std::string>> {
+    auto started = co_await nodes_.start();
+    if (!started) co_return started;
+    if (!co_await count_unknown()) {
+      co_return std::unexpected(
+          "Redis does not run the store's scripts; does its user (ACL) have "
+          "the right to?");
+    }
+    nodes_.keep();
+    asio::co_spawn(io_, listener_.keep(), asio::detached);
+    asio::co_spawn(io_, keep_counting(), asio::detached);
+    co_return started;
+  };
+  asio::co_spawn(io_, deadlines_.run(), asio::detached);
+  asio::co_spawn(io_, start, [&](std::exception_ptr failed, std::expected<void, std::string> how) {
+    if (failed) {
+      promise.set_exception(failed);
+    } else {
+      promise.set_value(std::move(how));
+    }
+  });
+  thread_ = std::thread([this] { run(); });
+  return begun.get();
+}
+
+void RedisStore::Impl::run() {
+  pthread_setname_np(pthread_self(), "semel-redis");
+  io_.run();
+}
+
+RedisStore::Impl::~Impl() {
+  if (!thread_.joinable()) return;
+  asio::post(io_, [this] { io_.stop(); });
+  thread_.join();
+  io_.restart();
+  close();
+  io_.run_for(kCloseTimeout);
+}
+
+void RedisStore::Impl::close() {
+  closed_ = true;
+  waiting_.close();
+  listener_.close();
+  nodes_.close();
+  redis::close_all(common_);
+  count_again_.cancel();
+  deadlines_.stop();
+}
+
+void RedisStore::Impl::warn_once(const std::string& what) {
+  if (warn_ && warned_.insert(what).second) warn_(what);
+}
+
+void RedisStore::Impl::note_trouble() {
+  auto trouble = nodes_.trouble();
+  const std::lock_guard lock(mutex_);
+  trouble_ = std::move(trouble);
+}
+
+// --- on the store's thread -----------------------------------------------------------------------
+
+awaitable<StoreResult<std::optional<Record>>> RedisStore::Impl::read(RecordId id) {
+  Command command{.bucket = redis::bucket_of(id), .arguments = {"GET", redis::record_key(id)}};
+  const CallResult result = co_await nodes_.call(std::move(command));
+  if (!result) co_return std::unexpected(unavailable(result.error()));
+  if (!result->read_is_replicated) co_return std::unexpected(not_replicated());
+  if (result->reply.is_nil()) co_return std::nullopt;
+  auto record = redis::from_value(id, result->reply.text());
+  if (!record) co_return std::unexpected(std::move(record.error()));
+  co_return *std::move(record);
+}
+
+awaitable<SwapResult> RedisStore::Impl::swap(RecordId id, Version expected, std::string value,
+                                             std::string due, std::string unknown_since,
+                                             std::string time_to_live) {
+  const redis::Bucket bucket = redis::bucket_of(id);
+  Command command{
+      .bucket = bucket,
+      .script = &redis::swap_script(),
+      .arguments = {"6", redis::record_key(id), redis::due_key(bucket), redis::ids_key(bucket),
+                    redis::unknown_key(bucket), redis::waiting_key(id), redis::channel(bucket),
+                    redis::raw_version(expected), std::move(value), redis::raw(id), std::move(due),
+                    std::move(unknown_since), std::move(time_to_live),
+                    common_.is_cluster ? "SPUBLISH" : "PUBLISH"}};
+  const CallResult result = co_await nodes_.call(std::move(command));
+  if (!result) {
+    if (result.error().maybe_written) co_return swap::Unknown{result.error().why};
+    co_return unavailable(result.error());
+  }
+  const net::RespReply& reply = result->reply;
+  const auto applied = reply.at(0).number();
+  if (applied == 1) {
+    if (reply.size() == 3) note_unknowns(bucket, reply.at(1), reply.at(2));
+    if (!result->write_is_replicated) {
+      co_return swap::Unknown{"too few replicas of Redis have acknowledged a write"};
+    }
+    co_return swap::Applied{};
+  }
+  if (applied != 0) co_return swap::Unknown{strange_reply().why};
+  if (!result->read_is_replicated) co_return not_replicated();
+  if (reply.size() == 1) co_return swap::Conflict{};
+  auto record = redis::from_value(id, reply.at(1).text());
+  if (!record) co_return std::move(record.error());
+  co_return swap::Conflict{*std::move(record)};
+}
+
+awaitable<StoreResult<void>> RedisStore::Impl::put_chunk(RecordId id, Token token,
+                                                         std::uint32_t index, std::string bytes) {
+  const std::string key = redis::chunks_key(id, token);
+  Command put{.bucket = redis::bucket_of(id),
+              .arguments = {"HSET", key, std::to_string(index), std::move(bytes)}};
+  Command keep{.bucket = redis::bucket_of(id),
+               .arguments = {"PEXPIRE", key, std::to_string(kUnclaimedChunksFor.count())}};
+  std::vector<Command> both;
+  both.push_back(std::move(put));
+  both.push_back(std::move(keep));
+  const std::vector<CallResult> results = co_await call_all(std::move(both));
+  for (const CallResult& result : results) {
+    if (!result) co_return std::unexpected(unavailable(result.error()));
+    if (!result->write_is_replicated) co_return std::unexpected(not_replicated());
+  }
+  co_return StoreResult<void>{};
+}
+
+awaitable<StoreResult<std::optional<std::string>>> RedisStore::Impl::get_chunk(
+    RecordId id, Token token, std::uint32_t index) {
+  Command command{.bucket = redis::bucket_of(id),
+                  .arguments = {"HGET", redis::chunks_key(id, token), std::to_string(index)}};
+  const CallResult result = co_await nodes_.call(std::move(command));
+  if (!result) co_return std::unexpected(unavailable(result.error()));
+  if (result->reply.is_nil()) co_return std::nullopt;
+  co_return std::string(result->reply.text());
+}
+
+awaitable<StoreResult<void>> RedisStore::Impl::drop_chunks(RecordId id, Token token) {
+  Command command{.bucket = redis::bucket_of(id),
+                  .arguments = {"UNLINK", redis::chunks_key(id, token)}};
+  const CallResult result = co_await nodes_.call(std::move(command));
+  if (!result) co_return std::unexpected(unavailable(result.error()));
+  co_return StoreResult<void>{};
+}
+
+awaitable<bool> RedisStore::Impl::ended(RecordId id, Token token, Duration timeout) {
+  co_await waiting_.ended(id, token, timeout);
+  co_return true;
+}
+
+// --- from anywhere -------------------------------------------------------------------------------
+
+awaitable<StoreResult<std::optional<Record>>> RedisStore::read(RecordId id) {
+  auto work = asio::co_spawn(impl_->io(), impl_->read(id), asio::use_awaitable);
+  co_return co_await std::move(work);
+}
+
+awaitable<SwapResult> RedisStore::swap(RecordId id, Version expected, std::optional<Record> next) {
+  std::string value;
+  std::string due;
+  std::string unknown_since;
+  std::string time_to_live;
+  const Version version = next ? new_version() : 0;
+  if (next) {
+    value = redis::to_value(*next, version);
+    if (value.size() > kRecordBytesMax) co_return swap::TooLarge{kRecordBytesMax};
+    due = milliseconds(due_at(*next));
+    if (next->state == State::unknown) unknown_since = milliseconds(next->updated_at);
+    if (const auto lives = redis::time_to_live(*next))
+      time_to_live = std::to_string(lives->count());
+  }
+  auto work = asio::co_spawn(impl_->io(),
+                             impl_->swap(id, expected, std::move(value), std::move(due),
+                                         std::move(unknown_since), std::move(time_to_live)),
+                             asio::use_awaitable);
+  SwapResult result = co_await std::move(work);
+  if (auto* applied = std::get_if<swap::Applied>(&result)) applied->version = version;
+  co_return result;
+}
+
+awaitable<StoreResult<std::vector<Record>>> RedisStore::sweep(Time now, std::size_t limit) {
+  auto work = asio::co_spawn(impl_->io(), impl_->sweep(now, limit), asio::use_awaitable);
+  co_return co_await std::move(work);
+}
+
+awaitable<StoreResult<ScanPage>> RedisStore::scan(std::optional<RecordId> after,
+                                                  std::size_t limit) {
+  auto work = asio::co_spawn(impl_->io(), impl_->scan(after, limit), asio::use_awaitable);
+  co_return co_await std::move(work);
+}
+
+awaitable<StoreResult<void>> RedisStore::put_chunk(RecordId id, Token token, std::uint32_t index,
+                                                   std::string bytes) {
+  auto work = asio::co_spawn(impl_->io(), impl_->put_chunk(id, token, index, std::move(bytes)),
+                             asio::use_awaitable);
+  co_return co_await std::move(work);
+}
+
+awaitable<StoreResult<std::optional<std::string>>> RedisStore::get_chunk(RecordId id, Token token,
+                                                                         std::uint32_t index) {
+  auto work = asio::co_spawn(impl_->io(), impl_->get_chunk(id, token, index), asio::use_awaitable);
+  co_return co_await std::move(work);
+}
+
+awaitable<StoreResult<void>> RedisStore::drop_chunks(RecordId id, Token token) {
+  auto work = asio::co_spawn(impl_->io(), impl_->drop_chunks(id, token), asio::use_awaitable);
+  co_return co_await std::move(work);
+}
+
+awaitable<bool> RedisStore::ended(RecordId id, Token token, Duration timeout) {
+  auto work = asio::co_spawn(impl_->io(), impl_->ended(id, token, timeout), asio::use_awaitable);
+  co_return co_await std::move(work);
+}
+
+StoreFeatures RedisStore::features() const {
+  return {.exclusive = false, .durable = true, .record_bytes_max = kRecordBytesMax, .chunks = true};
+}
+
+StoreStats RedisStore::stats() const {
+  return impl_->stats();
+}
+
+std::optional<std::string> RedisStore::trouble() const {
+  return impl_->trouble();
+}
+
+}  // namespace semel

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <expected>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "semel/time.h"
+#include "stores/answer_cache.h"
+#include "stores/redis_config.h"
+
+namespace semel {
+
+// Completed records in Redis, in front of a store that decides. The servers may evict, forget and
+// be away as they like: what is not there in time is not there.
+class RedisCache final : public AnswerCache {
+ public:
+  // Each record is kept for `kept_for` at most. A server that cannot be reached is no error; `warn`
+  // is told of it, on the cache's thread. The error is a sentence for the operator.
+  static std::expected<std::unique_ptr<RedisCache>, std::string> open(
+      RedisConfig config, Duration kept_for, std::function<void(const std::string&)> warn);
+  ~RedisCache() override;
+
+  boost::asio::awaitable<std::optional<Record>> find(RecordId id) override;
+  // These only begin: nobody waits for a cache to be filled. What one thread begins is carried out
+  // in order.
+  boost::asio::awaitable<void> keep(Record record) override;
+  boost::asio::awaitable<void> drop(RecordId id) override;
+
+ private:
+  class Impl;
+  explicit RedisCache(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace semel

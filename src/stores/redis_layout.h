@@ -1,0 +1,65 @@
+#pragma once
+
+#include <cstdint>
+#include <expected>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "semel/store.h"
+
+// How records lie in Redis (docs/formats.md): names of keys and the value of a record. Pure.
+namespace semel::redis {
+
+// The first byte of an id names its bucket. What belongs to a bucket shares a hash tag, and so lies
+// on one server of a Cluster, where a script can change it in one step.
+using Bucket = std::uint8_t;
+inline constexpr std::size_t kBuckets = 256;
+inline Bucket bucket_of(const RecordId& id) {
+  return id.bytes[0];
+}
+
+// A slot of a Redis Cluster, and the one that a bucket's keys are in.
+using Slot = std::uint16_t;
+inline constexpr Slot kSlots = 16384;
+Slot slot_of(Bucket bucket);
+
+std::string record_key(const RecordId& id);
+std::string chunks_key(const RecordId& id, const Token& token);
+std::string waiting_key(const RecordId& id);
+// A copy of a record that another store keeps.
+std::string cached_key(const RecordId& id);
+// Sorted sets of a bucket. Their members are ids, 32 bytes each.
+std::string due_key(Bucket bucket);      // by when the sweeper should look
+std::string ids_key(Bucket bucket);      // all, in the order of their bytes
+std::string unknown_key(Bucket bucket);  // the unknown ones, by since when
+// Written for nothing but its place in the stream to the replicas.
+std::string proof_key(Bucket bucket);
+// Where the end of a claim that somebody waits for is published: the id, then the token.
+std::string channel(Bucket bucket);
+// nullopt: no channel of ours.
+std::optional<Bucket> bucket_of_channel(std::string_view channel);
+
+std::string raw(const RecordId& id);
+std::string raw(const Token& token);
+// nullopt: not 32 bytes.
+std::optional<RecordId> id_of(std::string_view raw);
+
+// A version as it is kept: 8 bytes; none for 0, which is no version.
+std::string raw_version(Version version);
+
+// The value of a record's key.
+std::string to_value(const Record& record, Version version);
+// The error is StoreUnavailable with `unreadable`: the record is there, and cannot be read.
+StoreResult<Record> from_value(const RecordId& id, std::string_view value);
+
+// The value of a cached copy.
+std::string to_cached(const Record& record);
+StoreResult<Record> from_cached(const RecordId& id, std::string_view value);
+
+// How long Redis itself keeps the record after it is written; nullopt: it never removes it. Only
+// what is completed, released or a tombstone ever goes by itself, and well after the sweeper should
+// have taken it. A length of time, not a date: the servers' clocks have no say in it.
+std::optional<Duration> time_to_live(const Record& record);
+
+}  // namespace semel::redis

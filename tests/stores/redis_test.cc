@@ -1,0 +1,137 @@
+// What is particular to records in Redis: where they lie, how long, and what its errors mean.
+#include <gtest/gtest.h>
+
+#include <future>
+#include <thread>
+
+#include "stores/redis_cluster.h"
+#include "stores/redis_harness.h"
+#include "stores/redis_layout.h"
+
+namespace semel {
+namespace {
+
+using namespace std::chrono_literals;
+
+RedisAddress server() {
+  return parse_redis_url(redis_config(RedisSetup::single).url)->address;
+}
+
+std::unique_ptr<RedisStore> open_empty() {
+  empty_redis(redis_config(RedisSetup::single));
+  return open_redis_or_throw(redis_config(RedisSetup::single));
+}
+
+// If a bucket's slot were wrong, MOVED would hide it, at the price of a round trip each time.
+TEST(RedisLayout, ABucketIsInTheSlotThatTheServerSays) {
+  const RedisAddress member = redis_config(RedisSetup::cluster).cluster.front();
+  for (const int bucket : {0, 1, 15, 16, 127, 255}) {
+    RecordId id = id_of(1);
+    id.bytes[0] = static_cast<std::uint8_t>(bucket);
+    for (const std::string& key :
+         {redis::record_key(id), redis::due_key(redis::bucket_of(id)), redis::waiting_key(id),
+          redis::chunks_key(id, Token{}), redis::channel(redis::bucket_of(id))}) {
+      EXPECT_EQ(in_redis(member, {"CLUSTER", "KEYSLOT", key}).number(),
+                redis::slot_of(redis::bucket_of(id)))
+          << key;
+    }
+  }
+}
+
+TEST(RedisLayout, OnlyWhatIsDoneHasATimeToLive) {
+  Record record = completion_of(id_of(1), kThen + 1h);
+  record.updated_at = kThen;
+  record.tombstone_until = kThen + 3h;
+  for (const State state : {State::queued, State::in_progress, State::unknown}) {
+    record.state = state;
+    EXPECT_EQ(redis::time_to_live(record), std::nullopt) << to_string(state);
+  }
+  for (const State state : {State::completed, State::released, State::tombstone}) {
+    record.state = state;
+    EXPECT_EQ(redis::time_to_live(record), 3h + 10min) << to_string(state);
+  }
+  record.tombstone_until = kNever;
+  EXPECT_EQ(redis::time_to_live(record), std::nullopt) << "a tombstone for good";
+  record.state = State::completed;
+  record.expires_at = record.tombstone_until = kThen - 24h;
+  EXPECT_EQ(redis::time_to_live(record), 10min) << "never at once: the sweeper comes first";
+}
+
+TEST(RedisLayout, WhatCannotBeReadIsNeverAbsent) {
+  const std::string good = redis::to_value(claim_of(id_of(1)), 7);
+  ASSERT_TRUE(redis::from_value(id_of(1), good));
+  std::string other_format = good;
+  other_format[0] = 9;
+  std::string flipped = good;
+  flipped.back() = static_cast<char>(~flipped.back());
+  for (const std::string& bad : {std::string("x"), good.substr(0, 20), other_format, flipped}) {
+    const auto record = redis::from_value(id_of(1), bad);
+    ASSERT_FALSE(record);
+    EXPECT_TRUE(record.error().unreadable);
+  }
+}
+
+TEST(RedisCluster, Redirections) {
+  const RedisAddress asked{"10.0.0.1", 7000};
+  const auto moved = redis::redirect_of("MOVED 3999 10.0.0.2:6381", asked);
+  ASSERT_TRUE(moved);
+  EXPECT_TRUE(moved->is_permanent);
+  EXPECT_EQ(moved->slot, 3999);
+  EXPECT_EQ(moved->to, (RedisAddress{"10.0.0.2", 6381}));
+  const auto ask = redis::redirect_of("ASK 1 ::1:6381", asked);
+  ASSERT_TRUE(ask);
+  EXPECT_FALSE(ask->is_permanent);
+  EXPECT_EQ(ask->to, (RedisAddress{"::1", 6381}));
+  EXPECT_EQ(redis::redirect_of("MOVED 1 :6381", asked)->to, (RedisAddress{"10.0.0.1", 6381}));
+  for (const char* other : {"MOVED", "MOVED x a:1", "MOVED 1 a", "MOVED 1 a:b", "ERR no"}) {
+    EXPECT_FALSE(redis::redirect_of(other, asked)) << other;
+  }
+}
+
+TEST(RedisStoreErrors, ARefusedWriteIsUnavailableAndChangesNothing) {
+  const auto store = open_empty();
+  const RecordId id = id_of(1);
+  in_redis(server(), {"CONFIG", "SET", "maxmemory", "1"});
+  const SwapResult refused = run(store->swap(id, 0, claim_of(id)));
+  in_redis(server(), {"CONFIG", "SET", "maxmemory", "0"});
+  EXPECT_TRUE(std::holds_alternative<StoreUnavailable>(refused));
+  EXPECT_EQ(run(store->read(id)).value(), std::nullopt);
+  EXPECT_TRUE(run(store->scan(std::nullopt, 10))->records.empty());
+}
+
+// An error from the middle of a script leaves what was written before it.
+TEST(RedisStoreErrors, AnErrorOfUnknownMeaningIsOfUnknownFate) {
+  const auto store = open_empty();
+  const RecordId id = id_of(1);
+  in_redis(server(), {"SET", redis::due_key(redis::bucket_of(id)), "no sorted set"});
+  EXPECT_TRUE(std::holds_alternative<swap::Unknown>(run(store->swap(id, 0, claim_of(id)))));
+  in_redis(server(), {"DEL", redis::due_key(redis::bucket_of(id))});
+}
+
+TEST(RedisStoreErrors, AReplyThatIsLostMakesTheFateUnknown) {
+  const auto store = open_empty();
+  const RecordId id = id_of(1);
+  in_redis(server(), {"CLIENT", "PAUSE", "60000", "WRITE"});
+  auto swapped =
+      std::async(std::launch::async, [&] { return run(store->swap(id, 0, claim_of(id))); });
+  const auto is_postponed = [] {
+    const net::RespReply info = in_redis(server(), {"INFO", "clients"});
+    return info.text().find("blocked_clients:0") == std::string_view::npos;
+  };
+  for (int i = 0; i < 500 && !is_postponed(); ++i) std::this_thread::sleep_for(10ms);
+  EXPECT_TRUE(is_postponed());
+  in_redis(server(), {"CLIENT", "KILL", "TYPE", "normal"});
+  EXPECT_TRUE(std::holds_alternative<swap::Unknown>(swapped.get()));
+  in_redis(server(), {"CLIENT", "UNPAUSE"});
+  // It connects again by itself, and a second try tells.
+  SwapResult again = run(store->swap(id, 0, claim_of(id)));
+  for (int i = 0; i < 500 && std::holds_alternative<StoreUnavailable>(again); ++i) {
+    std::this_thread::sleep_for(10ms);
+    again = run(store->swap(id, 0, claim_of(id)));
+  }
+  EXPECT_TRUE(std::holds_alternative<swap::Applied>(again));
+  EXPECT_EQ(store->trouble(), std::nullopt);
+}
+
+}  // namespace
+}  // namespace semel

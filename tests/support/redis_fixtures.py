@@ -1,0 +1,44 @@
+"""Redis servers for the tests of a file."""
+
+import pytest
+
+from redis_server import Cluster, RedisServer, Replicated
+
+
+@pytest.fixture(scope="module")
+def redis():
+    """One server that keeps what it acknowledges. A test may kill it, and starts it again."""
+    server = RedisServer()
+    try:
+        yield server.start()
+    finally:
+        server.discard()
+
+
+@pytest.fixture
+def new_redis():
+    """Starts servers of the test's own."""
+    started = []
+
+    def start(**settings):
+        started.append(RedisServer(**settings))
+        return started[-1].start()
+
+    yield start
+    for server in started:
+        server.discard()
+
+
+@pytest.fixture
+def replicated():
+    """A master, a replica and a Sentinel."""
+    servers = Replicated()
+    yield servers
+    servers.discard()
+
+
+@pytest.fixture
+def cluster():
+    servers = Cluster()
+    yield servers
+    servers.discard()
