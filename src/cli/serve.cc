@@ -117,7 +117,7 @@ int serve(const std::string& file) {
   auto config = load_config(file);
   if (!config) return kExitUsage;
   if (config->routes.empty()) {
-    std::fprintf(stderr, "semel: %s has no routes\n", file.c_str());
+    std::fprintf(stderr, "%s: routes: required; a list of routes\n", file.c_str());
     return kExitUsage;
   }
   start_logging(config->log);

@@ -63,6 +63,8 @@ awaitable<void> Engine::keep() {
 }
 
 awaitable<void> Engine::Impl::sweep_record(Record record, std::size_t& changed_records) {
+  // Work that was queued is left to processes that take it up: they know how it goes on.
+  if (!take_queued && !record.request.empty()) co_return;
   const RecordId id = record.id;
   event::Sweep event;
   event.skew = options.skew;

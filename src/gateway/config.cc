@@ -9,6 +9,7 @@
 #include <tuple>
 #include <utility>
 
+#include "gateway/config_consume.h"
 #include "gateway/config_paths.h"
 #include "gateway/config_reader.h"
 #include "gateway/config_relay.h"
@@ -172,6 +173,7 @@ constexpr std::array kFileKeys = std::to_array<Key<FileDraft>>({
     {"relay", [](const Field& f, FileDraft& d) { read_relay(f, d.config.relay.emplace()); }},
     {"defaults", [](const Field& f, FileDraft& d) { d.defaults = f; }},
     {"routes", [](const Field& f, FileDraft& d) { d.routes = f; }},
+    {"consume", [](const Field& f, FileDraft& d) { d.config.consume = read_consume(f); }},
 });
 
 bool is_keyed(const RouteConfig& route) {
@@ -295,7 +297,10 @@ void check_file(const Field& root, const FileDraft& draft, Report& report) {
   const auto missing = [&](std::string key, std::string message) {
     report.errors.push_back({report.file, 0, std::move(key), std::move(message)});
   };
-  if (!draft.routes && !config.relay) missing("routes", "required; a list of routes");
+  const bool only_consumes = root.node().find("consume") != nullptr && !draft.routes;
+  if (!draft.routes && !only_consumes && !config.relay) {
+    missing("routes", "required; a list of routes");
+  }
   if (config.relay && config.store.kind != StoreKind::postgres) {
     root.at("relay").error("the outbox is in PostgreSQL; it needs store: {kind: postgres, url: …}");
   }
@@ -312,6 +317,7 @@ void check_file(const Field& root, const FileDraft& draft, Report& report) {
   }
   check_tenant(root, config);
   check_completes(root, config);
+  if (root.node().find("consume") != nullptr) check_consume(root.at("consume"), config);
   check_live_keys(root, config);
   const HostPort& admin = config.admin.listen;
   if (admin.port != 0 && std::ranges::count(config.listen, admin) > 0) {

@@ -216,6 +216,57 @@ struct RelayConfig {
   OnDead on_dead = OnDead::skip;
 };
 
+enum class BrokerKind { rabbitmq, nats, kafka };
+// Where messages come from.
+struct BrokerConfig {
+  BrokerKind kind = BrokerKind::rabbitmq;
+  std::string url;                                              // rabbitmq, nats
+  std::string ca_file;                                          // rabbitmq, nats: "": the system's
+  std::string queue;                                            // rabbitmq
+  std::string stream;                                           // nats
+  std::string consumer;                                         // nats: its durable name
+  Duration ack_wait = std::chrono::seconds(30);                 // nats
+  std::string brokers;                                          // kafka: host:port, …
+  std::string topic;                                            // kafka
+  std::string group;                                            // kafka
+  std::vector<std::pair<std::string, std::string>> properties;  // kafka: of librdkafka
+  std::size_t prefetch = 256;  // messages held here that are not acknowledged
+};
+
+enum class MessageKeySource { property, header, pointer };
+// Which part of a message is its id.
+struct MessageKeyConfig {
+  MessageKeySource from = MessageKeySource::property;
+  std::string name;     // of the property or header
+  std::string pointer;  // from: pointer
+  KeyRules rules;
+};
+
+// Where messages go that cannot be processed. Only what belongs to the broker's kind is set.
+struct DeadLetterConfig {
+  bool reject = false;      // rabbitmq: to the queue's own dead-letter exchange
+  std::string exchange;     // rabbitmq: "" is the default exchange
+  std::string routing_key;  // rabbitmq
+  std::string subject;      // nats
+  std::string topic;        // kafka
+};
+
+// Messages of one queue to one handler, each id once (`semel consume`).
+struct ConsumeConfig {
+  BrokerConfig from;
+  // The handler, and everything that decides how an attempt is made and recorded: as of a route
+  // that nobody can ask.
+  RouteConfig route;
+  std::string target;  // path and query of the handler
+  MessageKeyConfig key;
+  DeadLetterConfig dead_letter;
+  std::vector<std::string> headers;  // lower case: of the message, passed on to the handler
+  std::size_t in_flight = 64;        // executions at once
+  std::size_t max_attempts = 20;
+  Duration backoff_min = std::chrono::seconds(1);
+  Duration backoff_max = std::chrono::minutes(5);
+};
+
 struct Config {
   std::string file;
   std::vector<HostPort> listen = {{"127.0.0.1", 8080}};
@@ -231,7 +282,8 @@ struct Config {
   LimitsConfig limits;
   Duration drain_timeout = std::chrono::seconds(30);
   LogConfig log;
-  std::vector<RouteConfig> routes;   // may be empty where there is a relay
+  std::vector<RouteConfig> routes;  // may be empty where there is a relay, or `consume`
+  std::vector<ConsumeConfig> consume;
   std::optional<RelayConfig> relay;  // for `semel relay` only
 };
 

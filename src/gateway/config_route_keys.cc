@@ -269,4 +269,8 @@ void read_route_keys(const Field& mapping, RouteDraft& draft) {
   read_mapping(mapping, kRouteKeys, draft);
 }
 
+void read_route_key(const Field& value, std::string_view name, RouteDraft& draft) {
+  std::ranges::find(kRouteKeys, name, &Key<RouteDraft>::name)->read(value, draft);
+}
+
 }  // namespace semel::config_file

@@ -18,4 +18,7 @@ struct RouteDraft {
 // Every key but the profile, which is to be applied before.
 void read_route_keys(const Field& mapping, RouteDraft& draft);
 
+// The value of one of them, by its name, for what is not a route but shares some of its keys.
+void read_route_key(const Field& value, std::string_view name, RouteDraft& draft);
+
 }  // namespace semel::config_file

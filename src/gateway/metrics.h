@@ -97,6 +97,8 @@ class Metrics {
     double connections = 0;
     double removed_records = 0;  // by the store itself, since the start
   };
+  // For what has counters of its own beside the gateway's.
+  prometheus::Registry& registry() { return registry_; }
   // Prometheus text format.
   std::string render(const Snapshot& snapshot);
 

@@ -32,6 +32,8 @@ class Server {
   // The first worker's loop: for what runs once a process (the admin listener, signals).
   boost::asio::io_context& context() { return workers_.front()->context(); }
   net::Deadlines& deadlines() { return workers_.front()->deadlines(); }
+  // For the index-th of what is spread over the workers.
+  Worker& worker_for(std::size_t index) { return *workers_[index % workers_.size()]; }
   // Serves until stopped.
   void run();
   // Stops accepting, lets what runs finish for up to drain_timeout, then makes run() return.

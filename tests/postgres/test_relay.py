@@ -459,4 +459,4 @@ def test_what_cannot_begin_says_why(database, postgres, tmp_path):
     assert "PostgreSQL" in refused("relay", "--config", config, code=2)
     config.write_text(f"store: {{kind: postgres, url: '{database.url}'}}\n"
                       "relay: {destinations: {a: {url: http://a}}}")
-    assert "no routes" in refused("serve", "--config", config, code=2)
+    assert "routes: required" in refused("serve", "--config", config, code=2)

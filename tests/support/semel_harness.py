@@ -51,6 +51,7 @@ class Gateway:
     Starting again keeps the store."""
 
     live = []  # for the failure report
+    command = "serve"
 
     def __init__(self, routes=(), store=DEFAULT_STORE, inherit_signals=False, config_file=None,
                  environment=None, **top):
@@ -80,7 +81,7 @@ class Gateway:
             config_path.write_text(json.dumps(self.config, indent=1))
         begun = time.monotonic()
         self.process = subprocess.Popen(
-            [binary(), "serve", "--config", str(config_path)], cwd=self.folder,
+            [binary(), self.command, "--config", str(config_path)], cwd=self.folder,
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
             env=self._environment, restore_signals=not self._inherit_signals)
         Gateway.live.append(self)
@@ -124,8 +125,8 @@ class Gateway:
             if match := re.fullmatch(
                     r"listening (https?|admin) (?:127\.0\.0\.1|0\.0\.0\.0):(\d+)", line):
                 found.setdefault(match[1].rstrip("s"), []).append(("127.0.0.1", int(match[2])))
-        self.addresses = found["http"]
-        self.address, self.admin_address = found["http"][0], found["admin"][0]
+        self.addresses = found.get("http", [None])  # consumers listen for the admin only
+        self.address, self.admin_address = self.addresses[0], found["admin"][0]
 
     @property
     def running(self):

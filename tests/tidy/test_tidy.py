@@ -18,7 +18,8 @@ MAY_INCLUDE = {
     "gateway": {"stores", "engine", "net", "core"},
     "admin": {"gateway", "stores", "engine", "net", "core"},
     "relay": {"gateway", "stores", "engine", "net", "core"},
-    "cli": {"relay", "admin", "gateway", "pg", "stores", "engine", "net", "core"},
+    "messages": {"gateway", "stores", "engine", "net", "core"},
+    "cli": {"relay", "admin", "messages", "gateway", "pg", "stores", "engine", "net", "core"},
 }
 
 

@@ -1,0 +1,103 @@
+#include "semel/inbox.h"
+
+#include <memory>
+
+namespace semel {
+namespace asio = boost::asio;
+using asio::awaitable;
+
+namespace {
+
+Fingerprint fingerprint_of(const Recipe& recipe, const std::string& body) {
+  RequestView view;
+  view.body = body;
+  view.header = [](std::string_view) { return std::nullopt; };
+  return make_fingerprint(recipe, view);
+}
+
+InboxResult to_result(const Record& record) {
+  switch (record.state) {
+    case State::completed:
+      return inbox::Done{record.answer, true};
+    case State::unknown:
+      return inbox::Unknown{record};
+    default:
+      return inbox::Again{record.reason, record.attempt};
+  }
+}
+
+}  // namespace
+
+Inbox::Inbox(Engine& engine, Scope scope, Policy policy, BodyRecipe body)
+    : engine_(engine),
+      scope_(std::move(scope)),
+      policy_(std::move(policy)),
+      recipe_{.body = body,
+              .query = false,
+              .include = {},
+              .exclude = {},
+              .headers = {},
+              .hash_key_id = {}} {}
+
+awaitable<InboxResult> Inbox::once(std::string id, std::string body, Handler handler) {
+  const auto text = std::make_shared<const std::string>(std::move(body));
+  Ask ask;
+  ask.scope = scope_;
+  ask.key = std::move(id);
+  ask.policy = policy_;
+  ask.recipe = recipe_;
+  ask.fingerprint = fingerprint_of(recipe_, *text);
+  ask.fingerprint_under = [text](Recipe recipe) -> awaitable<Fingerprint> {
+    co_return fingerprint_of(recipe, *text);
+  };
+  Admission admission = co_await engine_.admit(std::move(ask));
+
+  if (const auto* replay = std::get_if<admission::Replay>(&admission)) {
+    co_return to_result(replay->record);
+  }
+  if (const auto* changed = std::get_if<admission::VersionChanged>(&admission)) {
+    co_return to_result(changed->record);
+  }
+  if (const auto* unknown = std::get_if<admission::OutcomeUnknown>(&admission)) {
+    co_return inbox::Unknown{unknown->record};
+  }
+  if (std::holds_alternative<admission::Mismatch>(admission)) {
+    co_return inbox::Refused{"another message has used this id"};
+  }
+  if (std::holds_alternative<admission::Expired>(admission)) {
+    co_return inbox::Refused{"the id was used before, and its record has expired"};
+  }
+  auto* execute = std::get_if<admission::Execute>(&admission);
+  if (!execute) {
+    const auto* unavailable = std::get_if<StoreUnavailable>(&admission);
+    co_return inbox::Again{unavailable ? unavailable->why : "it is in progress", 0};
+  }
+
+  const Claim claim = std::move(execute->claim);
+  Outcome outcome{OutcomeKind::unknown, {}, "the handler threw"};
+  try {
+    outcome = co_await handler(claim);
+  } catch (const std::exception& error) {
+    outcome.reason += std::string(": ") + error.what();
+  }
+  const Finished finished = co_await engine_.finish(claim, outcome);
+  if (const auto* stale = std::get_if<finish::Stale>(&finished)) {
+    if (stale->record) co_return to_result(*stale->record);
+    co_return inbox::Again{"somebody else has the claim", claim.record.attempt};
+  }
+  if (const auto* pending = std::get_if<finish::Pending>(&finished)) {
+    co_return inbox::Again{pending->why, claim.record.attempt};
+  }
+  switch (outcome.kind) {
+    case OutcomeKind::final:
+      co_return inbox::Done{outcome.answer, false};
+    case OutcomeKind::retry:
+      co_return inbox::Again{outcome.reason, claim.record.attempt};
+    case OutcomeKind::unknown:
+      break;
+  }
+  const auto& recorded = std::get<finish::Recorded>(finished).record;
+  co_return inbox::Unknown{recorded ? *recorded : claim.record};
+}
+
+}  // namespace semel

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "semel/record.h"
+
+namespace semel {
+
+// One delivery of a message: it can be settled only on the connection that it came by.
+struct DeliveryId {
+  std::uint64_t connection = 0;
+  std::uint64_t number = 0;
+  bool operator==(const DeliveryId&) const = default;
+};
+
+struct Message {
+  DeliveryId delivery;
+  std::string body;
+  std::string content_type;
+  std::vector<Header> properties;  // of the broker's own: message_id, sequence, …
+  std::vector<Header> headers;     // the publisher's
+  bool redelivered = false;
+};
+
+// Why a message is put aside. The words of `reason` are in docs/consume.md: programs read them.
+struct DeadLetter {
+  std::string reason = {};
+  std::string detail = {};     // a sentence
+  std::string operation = {};  // under which its id counts
+  std::string record = {};     // the record's id, where there is one
+  std::uint32_t attempt = 0;
+};
+
+// What a dead letter carries beside the message itself.
+std::vector<Header> headers_of(const DeadLetter& why);
+
+}  // namespace semel

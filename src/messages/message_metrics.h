@@ -1,0 +1,42 @@
+#pragma once
+
+#include <array>
+#include <string>
+#include <utility>
+
+#include "gateway/metrics.h"
+
+namespace semel {
+
+// What became of the messages of one queue, and how many are held: semel_messages_total and
+// semel_messages_held. Thread-safe.
+class MessageMetrics {
+ public:
+  // lost: its connection was, before it was settled; the broker delivers it again.
+  enum class End { acknowledged, dead_letter, returned, lost };
+
+  MessageMetrics(Metrics& metrics, const std::string& operation);
+
+  void count(End end) { ends_[static_cast<std::size_t>(end)]->Increment(); }
+
+  // One message, for as long as it is held.
+  class Held {
+   public:
+    explicit Held(prometheus::Gauge* gauge) : gauge_(gauge) { gauge_->Increment(); }
+    Held(Held&& other) noexcept : gauge_(std::exchange(other.gauge_, nullptr)) {}
+    Held& operator=(Held&&) = delete;
+    ~Held() {
+      if (gauge_) gauge_->Decrement();
+    }
+
+   private:
+    prometheus::Gauge* gauge_;
+  };
+  Held hold() { return Held(held_); }
+
+ private:
+  std::array<prometheus::Counter*, 4> ends_{};
+  prometheus::Gauge* held_;
+};
+
+}  // namespace semel

@@ -1,0 +1,362 @@
+// The promise: a message is acknowledged only after ack() was called, or after the stream of the
+// dead letters has confirmed it. What is not acknowledged is delivered again after AckWait.
+#include "messages/nats_source.h"
+
+#include <poll.h>
+
+#include <chrono>
+
+#include "gateway/log.h"
+#include "messages/reconnect_pause.h"
+
+namespace semel {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr int kFetchBatchMax = 256;
+constexpr std::int64_t kFetchTimeoutMs = 500;
+constexpr std::int64_t kPublishTimeoutMs = 2000;
+constexpr std::int64_t kFlushTimeoutMs = 5000;
+constexpr std::int64_t kReconnectWaitMs = 250;
+constexpr std::int64_t kAckPendingMin = 1000;
+constexpr int kReconnectForever = -1;
+constexpr std::int64_t kNanosecondsPerMs = 1'000'000;
+// How often in an AckWait the server is told that a message is still being worked on.
+constexpr int kExtendsPerAckWait = 3;
+
+std::unexpected<std::string> failed(std::string_view what, natsStatus status) {
+  std::string why = std::string(what) + ": " + natsStatus_GetText(status);
+  const char* detail = nats_GetLastError(nullptr);
+  if (detail && *detail) why.append(" (").append(detail).append(")");
+  return std::unexpected(std::move(why));
+}
+
+std::vector<Header> headers_in(natsMsg* message) {
+  std::vector<Header> headers;
+  const char** keys = nullptr;
+  int count = 0;
+  if (natsMsgHeader_Keys(message, &keys, &count) != NATS_OK) return headers;
+  for (int i = 0; i < count; ++i) {
+    const char** values = nullptr;
+    int values_count = 0;
+    if (natsMsgHeader_Values(message, keys[i], &values, &values_count) != NATS_OK) continue;
+    for (int at = 0; at < values_count; ++at) headers.push_back({keys[i], values[at]});
+    free(static_cast<void*>(values));
+  }
+  free(static_cast<void*>(keys));
+  return headers;
+}
+
+}  // namespace
+
+std::expected<std::unique_ptr<Source>, std::string> NatsSource::make(const ConsumeConfig& config) {
+  return std::unique_ptr<Source>(new NatsSource(config, config.route.name));
+}
+
+NatsSource::NatsSource(const ConsumeConfig& config, std::string operation)
+    : config_(config.from),
+      dead_letter_subject_(config.dead_letter.subject),
+      operation_(std::move(operation)) {}
+
+NatsSource::~NatsSource() {
+  stop();
+}
+
+void NatsSource::start(Callbacks callbacks) {
+  callbacks_ = std::move(callbacks);
+  fetcher_ = std::thread([this] { fetch_until_stopped(); });
+  settler_ = std::thread([this] { settle_until_stopped(); });
+}
+
+void NatsSource::ack(const DeliveryId& delivery) {
+  commands_.put({Command::Kind::ack, delivery.number});
+}
+
+void NatsSource::give_back(const DeliveryId& delivery) {
+  commands_.put({Command::Kind::give_back, delivery.number});
+}
+
+void NatsSource::dead_letter(std::shared_ptr<const Message> message, DeadLetter why,
+                             std::function<void(bool)> done) {
+  const std::uint64_t number = message->delivery.number;
+  commands_.put(
+      {Command::Kind::dead_letter, number, std::move(message), std::move(why), std::move(done)});
+}
+
+void NatsSource::stop_fetching() {
+  {
+    std::lock_guard lock(mutex_);
+    fetching_ = false;
+  }
+  changed_.notify_all();
+}
+
+void NatsSource::stop() {
+  stop_fetching();
+  stopping_ = true;
+  commands_.wake();
+  if (fetcher_.joinable()) fetcher_.join();
+  if (settler_.joinable()) settler_.join();
+  unsettled_.clear();  // messages refer to their subscription
+}
+
+// --- the fetching thread ---------------------------------------------------------------------
+
+void NatsSource::fetch_until_stopped() {
+  ReconnectPause wait;
+  while (!connected_) {
+    Worked worked = connect();
+    if (worked) worked = find_consumer();
+    if (worked) worked = subscribe();
+    if (worked) {
+      connected_ = true;
+      break;
+    }
+    subscription_.reset();
+    jet_stream_.reset();
+    connection_.reset();
+    log_event(LogLevel::warn, "broker lost", {{"stream", config_.stream}, {"why", worked.error()}});
+    if (!pause(wait.next())) return;
+  }
+  log_event(LogLevel::info, "broker connected",
+            {{"stream", config_.stream}, {"consumer", config_.consumer}});
+  wait.reset();
+  bool was_lost = false;
+  while (const int room = wait_for_room()) {
+    natsMsgList list{};
+    jsErrCode code{};
+    const natsStatus status = natsSubscription_Fetch(
+        &list, subscription_.get(), std::min(room, kFetchBatchMax), kFetchTimeoutMs, &code);
+    for (int i = 0; i < list.Count; ++i) take(Fetched(std::exchange(list.Msgs[i], nullptr)));
+    natsMsgList_Destroy(&list);
+    if (status == NATS_OK || status == NATS_TIMEOUT) {
+      if (std::exchange(was_lost, false)) {
+        log_event(LogLevel::info, "broker connected", {{"stream", config_.stream}});
+        wait.reset();
+      }
+      continue;
+    }
+    if (!std::exchange(was_lost, true)) {
+      log_event(LogLevel::warn, "broker lost",
+                {{"stream", config_.stream}, {"why", failed("cannot fetch", status).error()}});
+    }
+    if (!pause(wait.next())) return;
+  }
+}
+
+NatsSource::Worked NatsSource::connect() {
+  natsOptions* made = nullptr;
+  natsStatus status = natsOptions_Create(&made);
+  if (status != NATS_OK) return failed("no options", status);
+  const Options options(made);
+  status = natsOptions_SetURL(options.get(), config_.url.c_str());
+  if (status == NATS_OK) status = natsOptions_SetName(options.get(), "semel consume");
+  if (status == NATS_OK) status = natsOptions_SetMaxReconnect(options.get(), kReconnectForever);
+  if (status == NATS_OK) status = natsOptions_SetReconnectWait(options.get(), kReconnectWaitMs);
+  if (status == NATS_OK && config_.url.starts_with("tls://")) {
+    status = natsOptions_SetSecure(options.get(), true);
+  }
+  if (status == NATS_OK && !config_.ca_file.empty()) {
+    status = natsOptions_LoadCATrustedCertificates(options.get(), config_.ca_file.c_str());
+  }
+  if (status != NATS_OK) return failed("cannot be configured", status);
+  natsConnection* connection = nullptr;
+  status = natsConnection_Connect(&connection, options.get());
+  if (status != NATS_OK) return failed("cannot connect", status);
+  connection_.reset(connection);
+  jsCtx* jet_stream = nullptr;
+  status = natsConnection_JetStream(&jet_stream, connection, nullptr);
+  if (status != NATS_OK) return failed("no JetStream", status);
+  jet_stream_.reset(jet_stream);
+  return {};
+}
+
+// The consumer as it is, if it can be used, or a new one.
+NatsSource::Worked NatsSource::find_consumer() {
+  jsConsumerInfo* found = nullptr;
+  jsErrCode code{};
+  natsStatus status = js_GetConsumerInfo(&found, jet_stream_.get(), config_.stream.c_str(),
+                                         config_.consumer.c_str(), nullptr, &code);
+  if (status == NATS_OK) {
+    const jsConsumerConfig& is = *found->Config;
+    const bool is_pull = is.DeliverSubject == nullptr || *is.DeliverSubject == '\0';
+    const bool is_explicit = is.AckPolicy == js_AckExplicit;
+    const bool gives_up = is.MaxDeliver > 0;
+    const bool is_short = is.AckWait < config_.ack_wait.count() * kNanosecondsPerMs;
+    jsConsumerInfo_Destroy(found);
+    if (!is_pull || !is_explicit || gives_up || is_short) {
+      return Trouble("the consumer " + config_.consumer +
+                     " cannot be used: it must be a pull consumer with explicit acknowledgements, "
+                     "no limit on deliveries (max_deliver -1) and an AckWait of at least ack_wait");
+    }
+    return {};
+  }
+  if (status != NATS_NOT_FOUND || code == JSStreamNotFoundErr) {
+    return failed("no stream " + config_.stream, status);
+  }
+  jsConsumerConfig wanted;
+  jsConsumerConfig_Init(&wanted);
+  wanted.Durable = config_.consumer.c_str();
+  wanted.AckPolicy = js_AckExplicit;
+  wanted.AckWait = config_.ack_wait.count() * kNanosecondsPerMs;
+  wanted.MaxDeliver = -1;
+  wanted.MaxAckPending =
+      std::max<std::int64_t>(kAckPendingMin, 4 * static_cast<std::int64_t>(config_.prefetch));
+  jsConsumerInfo* made = nullptr;
+  status =
+      js_AddConsumer(&made, jet_stream_.get(), config_.stream.c_str(), &wanted, nullptr, &code);
+  if (status != NATS_OK) return failed("cannot make the consumer " + config_.consumer, status);
+  jsConsumerInfo_Destroy(made);
+  return {};
+}
+
+NatsSource::Worked NatsSource::subscribe() {
+  jsSubOptions options;
+  jsSubOptions_Init(&options);
+  options.Stream = config_.stream.c_str();
+  options.Consumer = config_.consumer.c_str();
+  options.ManualAck = true;
+  natsSubscription* subscription = nullptr;
+  jsErrCode code{};
+  const natsStatus status = js_PullSubscribe(&subscription, jet_stream_.get(), "",
+                                             config_.consumer.c_str(), nullptr, &options, &code);
+  if (status != NATS_OK) return failed("cannot subscribe", status);
+  subscription_.reset(subscription);
+  return {};
+}
+
+int NatsSource::wait_for_room() {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [this] { return !fetching_ || unsettled_.size() < config_.prefetch; });
+  return fetching_ ? static_cast<int>(config_.prefetch - unsettled_.size()) : 0;
+}
+
+bool NatsSource::pause(std::chrono::milliseconds duration) {
+  std::unique_lock lock(mutex_);
+  return !changed_.wait_for(lock, duration, [this] { return !fetching_.load(); });
+}
+
+void NatsSource::take(Fetched fetched) {
+  jsMsgMetaData* about = nullptr;
+  if (natsMsg_GetMetaData(&about, fetched.get()) != NATS_OK) return;  // not of JetStream
+  const std::uint64_t number = about->Sequence.Stream;
+  Message message;
+  message.delivery = {0, number};
+  message.redelivered = about->NumDelivered > 1;
+  message.properties.push_back({"sequence", config_.stream + "/" + std::to_string(number)});
+  jsMsgMetaData_Destroy(about);
+  message.body.assign(natsMsg_GetData(fetched.get()),
+                      static_cast<std::size_t>(natsMsg_GetDataLength(fetched.get())));
+  message.headers = headers_in(fetched.get());
+  for (const Header& header : message.headers) {
+    if (header.name == "Nats-Msg-Id") message.properties.push_back({"msg_id", header.value});
+    if (header.name == "Content-Type") message.content_type = header.value;
+  }
+  {
+    std::lock_guard lock(mutex_);
+    // It may come again while it is being worked on, after the server was away: it is settled by
+    // its latest delivery then.
+    const bool is_new = !unsettled_.contains(number);
+    unsettled_[number] = std::move(fetched);
+    if (!is_new) return;
+  }
+  callbacks_.delivered(std::move(message));
+}
+
+// --- the settling thread ---------------------------------------------------------------------
+
+void NatsSource::settle_until_stopped() {
+  const auto every = config_.ack_wait / kExtendsPerAckWait;
+  auto next = std::chrono::steady_clock::now() + every;
+  for (;;) {
+    const bool last = stopping_;
+    for (Command& command : commands_.take()) settle(std::move(command));
+    const auto now = std::chrono::steady_clock::now();
+    if (now >= next) {
+      keep_alive();
+      next = now + every;
+    }
+    if (last) break;
+    pollfd wait{commands_.descriptor(), POLLIN, 0};
+    poll(&wait, 1, static_cast<int>(std::chrono::ceil<milliseconds>(next - now).count()));
+  }
+  if (connected_) natsConnection_FlushTimeout(connection_.get(), kFlushTimeoutMs);
+}
+
+NatsSource::Fetched NatsSource::remove(std::uint64_t number) {
+  Fetched removed;
+  {
+    std::lock_guard lock(mutex_);
+    const auto found = unsettled_.find(number);
+    if (found == unsettled_.end()) return removed;
+    removed = std::move(found->second);
+    unsettled_.erase(found);
+  }
+  changed_.notify_all();
+  return removed;
+}
+
+void NatsSource::settle(Command command) {
+  if (command.kind == Command::Kind::dead_letter) {
+    const bool kept = publish_dead_letter(command);
+    if (kept) {
+      if (const Fetched message = remove(command.number)) natsMsg_Ack(message.get(), nullptr);
+    }
+    command.done(kept);
+    return;
+  }
+  const Fetched message = remove(command.number);
+  if (!message) return;
+  // A lost acknowledgement brings the message again, and then it is known.
+  if (command.kind == Command::Kind::ack) {
+    natsMsg_Ack(message.get(), nullptr);
+  } else {
+    natsMsg_Nak(message.get(), nullptr);
+  }
+}
+
+bool NatsSource::publish_dead_letter(const Command& command) {
+  // While the server is away each would take its whole timeout, and acknowledgements wait behind.
+  if (!connected_ || natsConnection_Status(connection_.get()) != NATS_CONN_STATUS_CONNECTED) {
+    return false;
+  }
+  natsMsg* made = nullptr;
+  if (natsMsg_Create(&made, dead_letter_subject_.c_str(), nullptr, command.message->body.data(),
+                     static_cast<int>(command.message->body.size())) != NATS_OK) {
+    return false;
+  }
+  const Fetched letter(made);
+  for (const Header& header : command.message->headers) {
+    // The server's own: the id would make it a duplicate of the message itself in the same stream.
+    if (header.name.starts_with("Nats-")) continue;
+    natsMsgHeader_Add(letter.get(), header.name.c_str(), header.value.c_str());
+  }
+  for (const Header& header : command.message->properties) {
+    const std::string name = header.name == "msg_id" ? "Semel-Message-Id" : "Semel-Sequence";
+    natsMsgHeader_Set(letter.get(), name.c_str(), header.value.c_str());
+  }
+  for (const Header& header : headers_of(command.why)) {
+    natsMsgHeader_Set(letter.get(), header.name.c_str(), header.value.c_str());
+  }
+  jsPubOptions options;
+  jsPubOptions_Init(&options);
+  options.MaxWait = kPublishTimeoutMs;
+  jsPubAck* kept = nullptr;
+  jsErrCode code{};
+  const natsStatus status = js_PublishMsg(&kept, jet_stream_.get(), letter.get(), &options, &code);
+  jsPubAck_Destroy(kept);
+  if (status == NATS_OK) return true;
+  log_event(LogLevel::error, "dead letter not kept",
+            {{"operation", operation_},
+             {"subject", dead_letter_subject_},
+             {"why", failed("cannot publish", status).error()}});
+  return false;
+}
+
+void NatsSource::keep_alive() {
+  std::lock_guard lock(mutex_);
+  for (const auto& [number, message] : unsettled_) natsMsg_InProgress(message.get(), nullptr);
+}
+
+}  // namespace semel

@@ -1,0 +1,95 @@
+#include <gtest/gtest.h>
+
+#include "messages/backoff.h"
+#include "messages/message_key.h"
+
+namespace semel {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+TEST(Backoff, DoublesUpToTheMostAndNeverWrapsRound) {
+  EXPECT_EQ(backoff(seconds(1), seconds(300), 1, 0), seconds(1));
+  EXPECT_EQ(backoff(seconds(1), seconds(300), 2, 0), seconds(2));
+  EXPECT_EQ(backoff(seconds(1), seconds(300), 5, 0), seconds(16));
+  EXPECT_EQ(backoff(seconds(1), seconds(300), 10, 0), seconds(300));
+  EXPECT_EQ(backoff(seconds(1), seconds(300), UINT32_MAX, 0), seconds(300));
+}
+
+TEST(Backoff, ChanceTakesAwayAtMostHalf) {
+  for (std::uint64_t random = 0; random < 5000; random += 7) {
+    const Duration pause = backoff(seconds(1), seconds(300), 2, random);
+    EXPECT_GE(pause, seconds(1));
+    EXPECT_LE(pause, seconds(2));
+  }
+  EXPECT_EQ(backoff(milliseconds(1), milliseconds(1), 1, 12345), milliseconds(1));
+}
+
+Message with_headers(std::vector<Header> headers) {
+  Message message;
+  message.headers = std::move(headers);
+  return message;
+}
+
+TEST(MessageKey, AHeaderIsFoundWhateverItsCase) {
+  MessageKeyConfig config;
+  config.from = MessageKeySource::header;
+  config.name = "Message-Id";
+  EXPECT_EQ(find_message_key(config, with_headers({{"message-id", "m-1"}})), "m-1");
+  EXPECT_EQ(find_message_key(config, with_headers({{"Other", "m-1"}})).error().reason,
+            "id-missing");
+  EXPECT_EQ(find_message_key(config, with_headers({{"Message-Id", ""}})).error().reason,
+            "id-missing");
+}
+
+TEST(MessageKey, TwoIdsThatDisagreeAreNone) {
+  MessageKeyConfig config;
+  config.from = MessageKeySource::header;
+  config.name = "id";
+  const auto two = [&](std::string first, std::string second) {
+    return find_message_key(config,
+                            with_headers({{"id", std::move(first)}, {"ID", std::move(second)}}));
+  };
+  EXPECT_EQ(two("a", "a"), "a");
+  EXPECT_EQ(two("a", "b").error().reason, "id-invalid");
+}
+
+TEST(MessageKey, WhatIsNoKeyIsInvalid) {
+  MessageKeyConfig config;
+  config.name = "message_id";
+  Message message;
+  for (const std::string& bad : {std::string(256, 'x'), std::string("a\nb"), std::string("   ")}) {
+    message.properties = {{"message_id", bad}};
+    EXPECT_EQ(find_message_key(config, message).error().reason, "id-invalid") << bad;
+  }
+}
+
+TEST(MessageKey, APointerIntoTheBody) {
+  MessageKeyConfig config;
+  config.from = MessageKeySource::pointer;
+  config.pointer = "/event/id";
+  Message message;
+  message.body = R"({"event": {"id": "e-1"}})";
+  EXPECT_EQ(find_message_key(config, message), "e-1");
+  message.body = R"({"event": {"id": 7}})";
+  EXPECT_EQ(find_message_key(config, message).error().reason, "id-invalid");
+  message.body = "not json";
+  EXPECT_EQ(find_message_key(config, message).error().reason, "id-missing");
+}
+
+TEST(DeadLetterHeaders, SayWhyAndOfWhat) {
+  const std::vector<Header> headers = headers_of({.reason = "id-reused",
+                                                  .detail = "Why.",
+                                                  .operation = "payments",
+                                                  .record = "ab",
+                                                  .attempt = 3});
+  EXPECT_EQ(headers, (std::vector<Header>{{"Semel-Dead-Letter", "id-reused"},
+                                          {"Semel-Dead-Letter-Detail", "Why."},
+                                          {"Semel-Operation", "payments"},
+                                          {"Semel-Record", "ab"},
+                                          {"Semel-Attempt", "3"}}));
+}
+
+}  // namespace
+}  // namespace semel

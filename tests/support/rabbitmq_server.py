@@ -1,0 +1,142 @@
+"""A private RabbitMQ from Debian's package: free ports, a folder of its own, an unprivileged user,
+its own name server (epmd), nothing left behind."""
+
+import os
+import pathlib
+import pwd
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+
+import pika
+
+from postgres_server import free_port
+
+PROGRAM = "/usr/lib/rabbitmq/bin/rabbitmq-server"
+START_SECONDS = 120
+
+
+def unprivileged():
+    if os.geteuid() != 0:
+        return {}
+    user = pwd.getpwnam("rabbitmq")
+    return {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []}
+
+
+class RabbitmqServer:
+    """`start()` may be called again after `kill9()`: what was durable is kept until `discard()`."""
+
+    def __init__(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="semel-rabbitmq-"))
+        self.port = free_port()
+        names, distribution = free_port(), free_port()
+        (self.folder / "plugins").write_text("[].\n")
+        (self.folder / "rabbitmq.conf").write_text("loopback_users = none\nlog.file = false\n"
+                                                   "log.console = true\nlog.console.level = error\n")
+        self._environment = {
+            "PATH": os.environ["PATH"], "LANG": "C.UTF-8", "HOME": str(self.folder),
+            "ERL_EPMD_PORT": str(names), "ERL_EPMD_ADDRESS": "127.0.0.1",
+            "RABBITMQ_NODENAME": f"semel{self.port}@localhost",
+            "RABBITMQ_NODE_IP_ADDRESS": "127.0.0.1", "RABBITMQ_NODE_PORT": str(self.port),
+            "RABBITMQ_DIST_PORT": str(distribution),
+            "RABBITMQ_MNESIA_BASE": str(self.folder / "mnesia"),
+            "RABBITMQ_LOG_BASE": str(self.folder / "logs"),
+            "RABBITMQ_ENABLED_PLUGINS_FILE": str(self.folder / "plugins"),
+            "RABBITMQ_CONFIG_FILE": str(self.folder / "rabbitmq"),
+            "RABBITMQ_CONF_ENV_FILE": str(self.folder / "none"),
+            # Two idle schedulers that spin would take the tests' processors.
+            "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS": "+sbwt none +sbwtdcpu none +sbwtdio none",
+        }
+        if ids := unprivileged():
+            for path in [self.folder, *self.folder.iterdir()]:
+                os.chown(path, ids["user"], ids["group"])
+        self._names = subprocess.Popen(["epmd", "-port", str(names), "-address", "127.0.0.1"],
+                                       env=self._environment, stdin=subprocess.DEVNULL,
+                                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                                       **unprivileged())
+        self.process = None
+
+    @property
+    def url(self):
+        return f"amqp://guest:guest@127.0.0.1:{self.port}/%2f"
+
+    def start(self):
+        with open(self.folder / "log", "ab") as log:
+            self.process = subprocess.Popen([PROGRAM], cwd=self.folder, env=self._environment,
+                                            stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                                            start_new_session=True, **unprivileged())
+        deadline = time.monotonic() + START_SECONDS
+        while True:
+            try:
+                self.connect().close()
+                return self
+            except pika.exceptions.AMQPError:
+                assert self.process.poll() is None, self.log_tail()
+                assert time.monotonic() < deadline, self.log_tail()
+                time.sleep(0.05)  # the server says nowhere else that it takes connections
+
+    def connect(self):
+        return pika.BlockingConnection(pika.URLParameters(self.url + "?heartbeat=0"))
+
+    def log_tail(self):
+        return "\n".join((self.folder / "log").read_text(errors="replace").splitlines()[-40:])
+
+    def kill9(self):
+        """The server and the helpers that it has started, at once."""
+        if self.process is None:
+            return
+        os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+        self.process = None
+
+    def discard(self):
+        self.kill9()
+        self._names.kill()
+        self._names.wait()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+class Queue:
+    """A durable queue and the queue of its dead letters, as a test sees them."""
+
+    def __init__(self, server, name, **arguments):
+        self.server = server
+        self.name = name
+        self.dead = f"{name}.dead"
+        with server.connect() as connection:
+            channel = connection.channel()
+            channel.queue_declare(self.dead, durable=True)
+            channel.queue_declare(name, durable=True, arguments=arguments or None)
+
+    def publish(self, messages):
+        """Each is (id or None, body) or (id, body, headers). Returns when the broker has them on its
+        disk."""
+        with self.server.connect() as connection:
+            channel = connection.channel()
+            channel.tx_select()
+            for message_id, body, *more in messages:
+                properties = pika.BasicProperties(
+                    message_id=message_id, delivery_mode=2, content_type="application/json",
+                    headers=more[0] if more else None)
+                channel.basic_publish("", self.name, body, properties)
+            channel.tx_commit()
+
+    def counts(self):
+        """Messages that wait in the queue, and in that of the dead letters."""
+        with self.server.connect() as connection:
+            channel = connection.channel()
+            return tuple(channel.queue_declare(name, passive=True).method.message_count
+                         for name in (self.name, self.dead))
+
+    def take_dead(self):
+        """Empties the dead letters: (properties, body) of each."""
+        found = []
+        with self.server.connect() as connection:
+            channel = connection.channel()
+            while True:
+                method, properties, body = channel.basic_get(self.dead, auto_ack=True)
+                if method is None:
+                    return found
+                found.append((properties, body))
