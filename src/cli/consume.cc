@@ -72,10 +72,13 @@ int consume(const Options& options) {
     sources.push_back(*std::move(source));
   }
   auto metrics = std::make_unique<Metrics>();
-  auto store = open_store(config->store, [counter = metrics.get()](const GroupCommit& group) {
-    counter->store_committed(group.swaps,
-                             std::chrono::duration<double>(group.longest_wait).count());
-  });
+  auto store = open_store(
+      config->store,
+      [counter = metrics.get()](const GroupCommit& group) {
+        counter->store_committed(group.swaps,
+                                 std::chrono::duration<double>(group.longest_wait).count());
+      },
+      [](const std::string& what) { log_event(LogLevel::warn, "store", {{"why", what}}); });
   if (!store) return fail(store.error());
   if (!(*store)->features().durable) {
     log_event(LogLevel::warn, "the memory store forgets every key when this process ends",

@@ -408,7 +408,8 @@ void check_consume(const Field& list, const Config& config) {
                         quote(route.name), first->second));
       }
     }
-    if (route.completes == Completes::executor && config.store.kind != StoreKind::postgres) {
+    if (route.completes == Completes::executor && config.store.kind != StoreKind::postgres &&
+        config.store.kind != StoreKind::tiered) {
       entries[i].at("completes").error("executor needs store: {kind: postgres}");
     }
   }
