@@ -18,6 +18,8 @@ void add_demo(CLI::App& app, Run& run);
 void add_config(CLI::App& app, Run& run);
 void add_keys(CLI::App& app, Run& run);
 void add_schema(CLI::App& app, Run& run);
+void add_relay(CLI::App& app, Run& run);
+void add_outbox(CLI::App& app, Run& run);
 void add_consume(CLI::App& app, Run& run);
 void add_complete(CLI::App& app, Run& run);
 void add_version(CLI::App& app, Run& run);

@@ -16,6 +16,8 @@ int main(int argc, char** argv) {
   add_config(app, run);
   add_keys(app, run);
   add_schema(app, run);
+  add_relay(app, run);
+  add_outbox(app, run);
   add_consume(app, run);
   add_complete(app, run);
   add_version(app, run);

@@ -59,6 +59,11 @@ struct ReadAgain {
 ReadAgain read_again(const std::string& file) {
   ReadAgain read{read_config(file), std::nullopt};
   if (!read.outcome.config) return read;
+  if (read.outcome.config->routes.empty()) {
+    read.outcome.config.reset();
+    read.outcome.errors.push_back({file, 0, "routes", "required; a list of routes"});
+    return read;
+  }
   auto trust = Trust::load(*read.outcome.config);
   if (trust) {
     read.trust = *std::move(trust);

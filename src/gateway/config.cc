@@ -12,6 +12,7 @@
 #include "gateway/config_consume.h"
 #include "gateway/config_paths.h"
 #include "gateway/config_reader.h"
+#include "gateway/config_relay.h"
 #include "gateway/config_routes.h"
 #include "gateway/config_store.h"
 #include "gateway/config_tenant.h"
@@ -169,6 +170,7 @@ constexpr std::array kFileKeys = std::to_array<Key<FileDraft>>({
     {"drain_timeout",
      [](const Field& f, FileDraft& d) { f.read(d.config.drain_timeout, seconds(0)); }},
     {"log", [](const Field& f, FileDraft& d) { read_mapping(f, kLogKeys, d.config.log); }},
+    {"relay", [](const Field& f, FileDraft& d) { read_relay(f, d.config.relay.emplace()); }},
     {"defaults", [](const Field& f, FileDraft& d) { d.defaults = f; }},
     {"routes", [](const Field& f, FileDraft& d) { d.routes = f; }},
     {"consume", [](const Field& f, FileDraft& d) { d.config.consume = read_consume(f); }},
@@ -296,7 +298,12 @@ void check_file(const Field& root, const FileDraft& draft, Report& report) {
     report.errors.push_back({report.file, 0, std::move(key), std::move(message)});
   };
   const bool only_consumes = root.node().find("consume") != nullptr && !draft.routes;
-  if (!draft.routes && !only_consumes) missing("routes", "required; a list of routes");
+  if (!draft.routes && !only_consumes && !config.relay) {
+    missing("routes", "required; a list of routes");
+  }
+  if (config.relay && config.store.kind != StoreKind::postgres) {
+    root.at("relay").error("the outbox is in PostgreSQL; it needs store: {kind: postgres, url: …}");
+  }
   const auto asks_tenant = [](const RouteConfig& route) {
     return is_keyed(route) && !route.webhook;
   };

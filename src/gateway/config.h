@@ -16,6 +16,7 @@
 #include "semel/key.h"
 #include "semel/outcome.h"
 #include "semel/policy.h"
+#include "semel/record.h"
 #include "semel/time.h"
 #include "stores/open.h"
 
@@ -195,6 +196,26 @@ struct RouteConfig {
   int line = 0;          // where it stands in the file
 };
 
+// Where `semel relay` delivers what is in the outbox, and how patiently.
+struct RelayDestination {
+  std::string name;
+  Url url;
+  net::TlsClientFiles tls;  // if it is https://
+  Duration timeout = std::chrono::seconds(10);
+  std::vector<Header> headers;
+};
+enum class OnDead { skip, block };
+struct RelayConfig {
+  std::vector<RelayDestination> destinations;
+  bool allow_urls = false;  // a destination may be an http(s):// URL that is not named here
+  std::size_t max_attempts = 20;
+  Duration backoff_min = std::chrono::milliseconds(500);
+  Duration backoff_max = std::chrono::minutes(5);
+  Duration lease = std::chrono::seconds(30);
+  std::size_t parallel = 16;  // deliveries at once, to each destination
+  OnDead on_dead = OnDead::skip;
+};
+
 enum class BrokerKind { rabbitmq, nats, kafka };
 // Where messages come from.
 struct BrokerConfig {
@@ -261,8 +282,9 @@ struct Config {
   LimitsConfig limits;
   Duration drain_timeout = std::chrono::seconds(30);
   LogConfig log;
-  std::vector<RouteConfig> routes;
+  std::vector<RouteConfig> routes;  // may be empty where there is a relay, or `consume`
   std::vector<ConsumeConfig> consume;
+  std::optional<RelayConfig> relay;  // for `semel relay` only
 };
 
 // One thing wrong with the file: where, which key, what to do about it.

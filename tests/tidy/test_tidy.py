@@ -17,8 +17,9 @@ MAY_INCLUDE = {
     "stores": {"engine", "net", "core"},
     "gateway": {"stores", "engine", "net", "core"},
     "admin": {"gateway", "stores", "engine", "net", "core"},
+    "relay": {"gateway", "stores", "engine", "net", "core"},
     "messages": {"gateway", "stores", "engine", "net", "core"},
-    "cli": {"admin", "messages", "gateway", "pg", "stores", "engine", "net", "core"},
+    "cli": {"relay", "admin", "messages", "gateway", "pg", "stores", "engine", "net", "core"},
 }
 
 

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <optional>
+#include <string>
+
+#include "gateway/config.h"
+
+// Which outbox a command is about: --config FILE, or --url URL and --schema NAME.
+namespace semel::cli {
+
+struct OutboxWhere {
+  std::string config_file;
+  std::string url;
+  std::string schema = "semel";
+};
+
+void add_outbox_where(CLI::App& command, OutboxWhere& where);
+
+// Fills in what the configuration says. Without a file: one of defaults. nullopt: it cannot be
+// used, and standard error says why.
+std::optional<Config> settle(OutboxWhere& where);
+
+}  // namespace semel::cli

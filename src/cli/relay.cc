@@ -1,0 +1,92 @@
+#include "relay/relay.h"
+
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+
+#include "cli/commands.h"
+#include "cli/outbox_where.h"
+#include "gateway/config_relay.h"
+#include "gateway/log.h"
+
+namespace semel::cli {
+namespace {
+
+struct Asked {
+  OutboxWhere where;
+  std::vector<std::string> destinations;  // NAME=URL
+  bool allow_urls = false;
+};
+
+bool add_destinations(const Asked& asked, RelayConfig& config) {
+  for (const std::string& text : asked.destinations) {
+    const std::size_t equals = text.find('=');
+    const std::string name = text.substr(0, equals);
+    const std::string url = equals == text.npos ? "" : text.substr(equals + 1);
+    auto destination = config_file::destination_of(name, url);
+    if (name.empty() || !destination) {
+      std::fprintf(stderr, "semel: --destination %s: write it as NAME=http://host/path\n",
+                   text.c_str());
+      return false;
+    }
+    config.destinations.push_back(*std::move(destination));
+  }
+  config.allow_urls = config.allow_urls || asked.allow_urls;
+  if (config.destinations.empty() && !config.allow_urls) {
+    std::fputs(
+        "semel: no destination is named: relay.destinations in the configuration, or "
+        "--destination NAME=URL\n",
+        stderr);
+    return false;
+  }
+  return true;
+}
+
+int relay_outbox(Asked asked) {
+  auto config = settle(asked.where);
+  if (!config) return kExitUsage;
+  relay::RelayOptions options{asked.where.url, asked.where.schema,
+                              config->relay.value_or(RelayConfig{}), config->drain_timeout};
+  if (!add_destinations(asked, options.config)) return kExitUsage;
+  start_logging(config->log);
+  std::signal(SIGPIPE, SIG_IGN);
+  const auto drained = relay::run_relay(options, [] {
+    std::puts("ready");
+    std::fflush(stdout);
+  });
+  flush_log();
+  if (!drained) {
+    std::fprintf(stderr, "semel: %s\n", drained.error().c_str());
+    return kExitFailed;
+  }
+  if (!*drained) {
+    std::fputs(
+        "semel: drain_timeout passed before everything was written down; some deliveries will "
+        "be repeated\n",
+        stderr);
+    std::_Exit(kExitFailed);
+  }
+  return kExitOk;
+}
+
+}  // namespace
+
+void add_relay(CLI::App& app, Run& run) {
+  CLI::App* command = app.add_subcommand("relay", "Deliver what is in the outbox (docs/outbox.md)");
+  auto asked = std::make_shared<Asked>();
+  add_outbox_where(*command, asked->where);
+  command
+      ->add_option("--destination", asked->destinations,
+                   "A destination beside those of the configuration; may be repeated")
+      ->type_name("NAME=URL");
+  command->add_flag("--allow-urls", asked->allow_urls,
+                    "Deliver to destinations that are URLs: whoever enqueues can then reach "
+                    "whatever this process can");
+  command->footer(
+      "Standard output says \"ready\"; the log goes to standard error. Any number of relays share "
+      "the work.\nSIGTERM: finish what is being delivered (drain_timeout), give the rest back, "
+      "then end.");
+  command->callback([&run, asked] { run = [asked] { return relay_outbox(*asked); }; });
+}
+
+}  // namespace semel::cli

@@ -1,0 +1,368 @@
+#include "relay/courier.h"
+
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <system_error>
+#include <thread>
+
+#include "engine/system.h"
+#include "gateway/config_relay.h"
+#include "gateway/log.h"
+#include "relay/backoff.h"
+#include "semel/derive.h"
+
+namespace semel::relay {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::minutes;
+using std::chrono::seconds;
+
+// While there is traffic the outbox is looked at this often, and nobody who enqueues has to notify.
+constexpr auto kLookEvery = milliseconds(20);
+constexpr int kQuietLooks = 3;  // then it is left to notifications
+constexpr Duration kLookSoonest = milliseconds(5);
+// A transaction that enqueued and will not notify is open.
+constexpr auto kLookForOpenEvery = milliseconds(50);
+// Notifications can be lost; so can the relay that was idle instead of us.
+constexpr auto kLookAnyway = seconds(1);
+constexpr auto kStrangersEvery = seconds(10);
+constexpr auto kStrangersAgain = minutes(10);
+constexpr std::size_t kNamesMax = 500;  // destinations that are URLs, at once
+constexpr std::size_t kStrangersMax = 1000;
+constexpr Duration kReconnectMin = milliseconds(100);
+constexpr Duration kReconnectMax = seconds(5);
+
+bool is_url(std::string_view name) {
+  return (name.starts_with("http://") || name.starts_with("https://")) &&
+         config_file::destination_of(name, name).has_value();
+}
+
+}  // namespace
+
+Bell::Bell() : descriptor_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+  if (descriptor_ < 0) throw std::system_error(errno, std::generic_category(), "eventfd");
+}
+Bell::~Bell() {
+  close(descriptor_);
+}
+void Bell::ring() {
+  const std::uint64_t one = 1;
+  [[maybe_unused]] const auto written = write(descriptor_, &one, sizeof one);
+}
+void Bell::quiet() {
+  std::uint64_t rung = 0;
+  [[maybe_unused]] const auto got = read(descriptor_, &rung, sizeof rung);
+}
+
+Courier::Courier(std::string url, std::string schema, const RelayConfig& config,
+                 Duration drain_timeout, std::string who)
+    : url_(std::move(url)),
+      schema_(std::move(schema)),
+      config_(config),
+      drain_timeout_(drain_timeout),
+      who_(std::move(who)) {
+  for (const RelayDestination& destination : config.destinations) {
+    names_.push_back(destination.name);
+  }
+}
+
+Courier::Result Courier::open() {
+  auto opened = Outbox::open(url_, schema_);
+  if (!opened) return std::unexpected(std::move(opened.error()));
+  outbox_ = *std::move(opened);
+  return {};
+}
+
+void Courier::stop() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  bell_.ring();
+}
+
+void Courier::report(Report report) {
+  {
+    const std::lock_guard lock(mutex_);
+    reported_.push_back(std::move(report));
+  }
+  bell_.ring();
+}
+
+bool Courier::run(Deliveries& deliveries) {
+  std::optional<Clock::time_point> give_up;
+  for (;;) {
+    bool stopping = false;
+    bell_.quiet();
+    {
+      const std::lock_guard lock(mutex_);
+      stopping = stopping_;
+      std::ranges::move(reported_, std::back_inserter(unwritten_));
+      reported_.clear();
+    }
+    if (stopping) {
+      if (!give_up) {
+        deliveries.wind_up();
+        give_up = Clock::now() + drain_timeout_;
+        look_at_ = Clock::time_point::max();
+      }
+      if (is_done()) return true;
+      if (Clock::now() > *give_up) return false;
+    }
+    if (!outbox_) {
+      reconnect();
+      continue;
+    }
+    const Result done = round(deliveries);
+    if (done) continue;
+    log_event(LogLevel::error, "the outbox cannot be reached", {{"why", done.error()}});
+    outbox_.reset();
+  }
+}
+
+void Courier::reconnect() {
+  if (failures_ > 0) {
+    const Duration pause = backoff(kReconnectMin, kReconnectMax, failures_, random_number());
+    pollfd watched{bell_.descriptor(), POLLIN, 0};
+    // Reports ring too, and nothing can be done with them yet: at least so long is slept.
+    poll(&watched, 1, static_cast<int>(pause.count()));
+    std::this_thread::sleep_for(kReconnectMin);
+  }
+  idle_ = false;
+  const Result opened = open();
+  if (!opened) {
+    ++failures_;
+    log_event(LogLevel::warn, "the outbox cannot be reached",
+              {{"why", opened.error()}, {"tries", std::to_string(failures_)}});
+    return;
+  }
+  log_event(LogLevel::info, "the outbox is reached again", {});
+  failures_ = 0;
+  quiet_looks_ = 0;
+  renew_at_ = Clock::now();
+  if (look_at_ != Clock::time_point::max()) look_at_ = Clock::now();
+}
+
+Courier::Result Courier::round(Deliveries& deliveries) {
+  if (!unwritten_.empty()) {
+    if (Result done = write_down(); !done) return done;
+  }
+  if (!held_.empty() && Clock::now() >= renew_at_) {
+    if (Result done = renew(); !done) return done;
+  }
+  if (Clock::now() >= look_at_) {
+    if (Result done = look(deliveries); !done) return done;
+  }
+  return sleep();
+}
+
+Courier::Result Courier::write_down() {
+  const auto lost = outbox_->report(unwritten_);
+  if (!lost) return std::unexpected(lost.error());
+  lose(*lost);
+  bool ended = false;
+  for (const Report& report : unwritten_) {
+    const bool gives_back = report.verdict != Verdict::delivered && report.verdict != Verdict::dead;
+    if (!gives_back) continue;
+    const auto lane = held_.find(report.lease);
+    if (lane == held_.end()) continue;
+    ended = true;
+    if (const auto busy = busy_.find(lane->second->destination); --busy->second == 0) {
+      busy_.erase(busy);
+    }
+    held_.erase(lane);
+  }
+  unwritten_.clear();
+  // There may be more behind, or in other lanes.
+  if (ended && look_at_ != Clock::time_point::max()) look_at_ = Clock::now();
+  return {};
+}
+
+Courier::Result Courier::renew() {
+  std::vector<std::int64_t> lanes;
+  std::vector<std::int64_t> leases;
+  for (const auto& [lease, lane] : held_) {
+    if (lane->lost) continue;
+    lanes.push_back(lane->lane);
+    leases.push_back(lease);
+  }
+  const auto until = Clock::now() + config_.lease;
+  const auto lost = outbox_->renew(lanes, leases, config_.lease);
+  if (!lost) return std::unexpected(lost.error());
+  for (const std::int64_t lease : leases) held_.at(lease)->until = until;
+  lose(*lost);
+  renew_at_ = Clock::now() + config_.lease / 3;
+  return {};
+}
+
+// Another has them. What is being delivered is finished, its report will change nothing.
+void Courier::lose(const std::vector<std::int64_t>& leases) {
+  for (const std::int64_t lease : leases) {
+    const auto lane = held_.find(lease);
+    if (lane == held_.end() || lane->second->lost.exchange(true)) continue;
+    log_event(LogLevel::warn, "a lease was lost: what was delivered under it is delivered again",
+              {{"destination", loggable(lane->second->destination)},
+               {"lane", std::to_string(lane->second->lane)}});
+  }
+}
+
+Courier::Result Courier::look(Deliveries& deliveries) {
+  if (config_.allow_urls) {
+    if (Result done = find_urls(); !done) return done;
+  }
+  if (Clock::now() >= strangers_at_) {
+    if (Result done = warn_of_strangers(); !done) return done;
+  }
+  const auto taken = take(deliveries);
+  if (!taken) return std::unexpected(taken.error());
+  if (*taken > 0 || !urls_after_.empty()) {
+    quiet_looks_ = 0;
+    look_at_ = Clock::now() + (*taken > 0 ? milliseconds(kLookEvery) : milliseconds(0));
+    return get_up();
+  }
+  if (++quiet_looks_ < kQuietLooks) {
+    look_at_ = Clock::now() + kLookEvery;
+    return {};
+  }
+  return settle_down(deliveries);
+}
+
+// The next window of the destinations that are URLs.
+Courier::Result Courier::find_urls() {
+  auto found = outbox_->destinations(urls_after_, kNamesMax);
+  if (!found) return std::unexpected(found.error());
+  urls_after_ = found->size() == kNamesMax ? found->back() : std::string();
+  urls_.clear();
+  for (std::string& name : *found) {
+    if (std::ranges::find(names_, name) == names_.end() && is_url(name)) {
+      urls_.push_back(std::move(name));
+    }
+  }
+  return {};
+}
+
+Courier::Result Courier::warn_of_strangers() {
+  const auto found = outbox_->destinations("", kStrangersMax);
+  if (!found) return std::unexpected(found.error());
+  strangers_at_ = Clock::now() + kStrangersEvery;
+  if (Clock::now() >= strangers_forget_at_) {
+    strangers_.clear();
+    strangers_forget_at_ = Clock::now() + kStrangersAgain;
+  }
+  for (const std::string& name : *found) {
+    if (std::ranges::find(names_, name) != names_.end()) continue;
+    if (config_.allow_urls && is_url(name)) continue;
+    if (strangers_.size() >= kStrangersMax || !strangers_.insert(name).second) continue;
+    log_event(LogLevel::warn, "messages wait for a destination that is not configured",
+              {{"destination", loggable(name)}});
+  }
+  return {};
+}
+
+Courier::Open Courier::open_destinations() const {
+  Open open;
+  const auto add = [&](const std::string& name) {
+    const auto busy = busy_.find(name);
+    const std::size_t used = busy == busy_.end() ? 0 : busy->second;
+    if (used >= config_.parallel) {
+      open.all = false;
+      return;
+    }
+    open.names.push_back(name);
+    open.slots.push_back(static_cast<std::int64_t>(config_.parallel - used));
+  };
+  for (const std::string& name : names_) add(name);
+  for (const std::string& name : urls_) add(name);
+  return open;
+}
+
+std::expected<std::size_t, std::string> Courier::take(Deliveries& deliveries) {
+  const Open open = open_destinations();
+  if (open.names.empty()) return 0;
+  const auto until = Clock::now() + config_.lease;
+  if (held_.empty()) renew_at_ = Clock::now() + config_.lease / 3;
+  auto lanes = outbox_->take(open.names, open.slots, who_, config_.lease);
+  if (!lanes) return std::unexpected(lanes.error());
+  for (LeasedLane& leased : *lanes) {
+    auto lane = lane_of(std::move(leased), until);
+    ++busy_[lane->destination];
+    held_[lane->lease] = lane;
+    deliveries.start(std::move(lane));
+  }
+  return lanes->size();
+}
+
+std::shared_ptr<Lane> Courier::lane_of(LeasedLane leased, Clock::time_point until) const {
+  auto lane = std::make_shared<Lane>();
+  lane->lane = leased.lane;
+  lane->lease = leased.lease;
+  lane->destination = std::move(leased.destination);
+  lane->ordered = leased.ordered;
+  lane->until = until;
+  for (StoredMessage& stored : leased.messages) {
+    const RecordId& from = stored.record ? *stored.record : outbox_->identity();
+    lane->messages.push_back({stored.id, std::move(stored.payload), read_headers(stored.headers),
+                              derive(from, "outbox/" + std::to_string(stored.id)),
+                              stored.attempts});
+  }
+  return lane;
+}
+
+// Nothing came for a while: from now on whoever enqueues is to say so.
+Courier::Result Courier::settle_down(Deliveries& deliveries) {
+  const Open open = open_destinations();
+  if (!open.all) {
+    // What waits for a busy destination is taken when something of it has ended, and need not be
+    // told of; the others are looked at meanwhile.
+    look_at_ = Clock::now() + kLookForOpenEvery;
+    return get_up();
+  }
+  if (!idle_) {
+    const auto how = outbox_->lie_down();
+    if (!how) return std::unexpected(how.error());
+    if (*how == LieDown::soon) {
+      look_at_ = Clock::now() + kLookForOpenEvery;
+      return {};
+    }
+    idle_ = *how == LieDown::idle;
+    // What was committed before that told nobody.
+    const auto taken = take(deliveries);
+    if (!taken) return std::unexpected(taken.error());
+    if (*taken > 0) {
+      quiet_looks_ = 0;
+      look_at_ = Clock::now() + kLookEvery;
+      return get_up();
+    }
+  }
+  const auto next = outbox_->next_due(open.names);
+  if (!next) return std::unexpected(next.error());
+  Duration pause = kLookAnyway;
+  if (*next) pause = std::clamp<Duration>(**next, kLookSoonest, kLookAnyway);
+  look_at_ = Clock::now() + pause;
+  return {};
+}
+
+Courier::Result Courier::get_up() {
+  if (!idle_) return {};
+  idle_ = false;
+  return outbox_->get_up();
+}
+
+Courier::Result Courier::sleep() {
+  auto wake_at = std::min(look_at_, Clock::now() + Clock::duration(kLookAnyway));
+  if (!held_.empty()) wake_at = std::min(wake_at, renew_at_);
+  const auto pause = std::chrono::ceil<Duration>(wake_at - Clock::now());
+  const auto notified = outbox_->wait(bell_.descriptor(), std::max(pause, Duration(0)));
+  if (!notified) return std::unexpected(notified.error());
+  if (!*notified || look_at_ == Clock::time_point::max()) return {};
+  // While we look ourselves nobody else has to be told to notify: not every commit of a burst.
+  quiet_looks_ = 0;
+  look_at_ = Clock::now();
+  return get_up();
+}
+
+}  // namespace semel::relay

@@ -1,0 +1,115 @@
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "gateway/config.h"
+#include "relay/deliveries.h"
+#include "relay/outbox.h"
+
+namespace semel::relay {
+
+// Wakes a thread that sleeps in Outbox::wait. Any thread may ring.
+class Bell {
+ public:
+  Bell();
+  ~Bell();
+  Bell(const Bell&) = delete;
+  Bell& operator=(const Bell&) = delete;
+  void ring();
+  // Forgets that it was rung.
+  void quiet();
+  int descriptor() const { return descriptor_; }
+
+ private:
+  int descriptor_;
+};
+
+// Goes between the outbox and the deliveries: leases lanes, hands them over, renews their leases,
+// and writes down what became of them. Blocks; has a thread of its own.
+//
+// If a report never lands, the lane's lease runs out and its messages are delivered again, under
+// the same keys. Nothing is ever taken out of the outbox that was not taken by its destination or
+// made a dead letter.
+class Courier {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  // `who` names this run among all relays.
+  Courier(std::string url, std::string schema, const RelayConfig& config, Duration drain_timeout,
+          std::string who);
+
+  // Whether the outbox is there at all. The error is a sentence for the operator.
+  std::expected<void, std::string> open();
+  // Until stop(), and until every lane was given back, or drain_timeout has passed: false.
+  bool run(Deliveries& deliveries);
+
+  // From any thread.
+  void stop();
+  void report(Report report);
+
+ private:
+  using Result = std::expected<void, std::string>;
+
+  // One round: writes down, renews, takes, sleeps. The error: the connection is to be made anew.
+  Result round(Deliveries& deliveries);
+  Result write_down();
+  Result renew();
+  Result look(Deliveries& deliveries);
+  Result find_urls();
+  Result warn_of_strangers();
+  // How many lanes were taken.
+  std::expected<std::size_t, std::string> take(Deliveries& deliveries);
+  Result settle_down(Deliveries& deliveries);
+  Result sleep();
+  Result get_up();
+
+  void reconnect();
+  void lose(const std::vector<std::int64_t>& leases);
+  // The destinations that can be given more, and how much more to each.
+  struct Open {
+    std::vector<std::string> names;
+    std::vector<std::int64_t> slots;
+    bool all = true;
+  };
+  Open open_destinations() const;
+  std::shared_ptr<Lane> lane_of(LeasedLane leased, Clock::time_point until) const;
+  bool is_done() const { return held_.empty() && unwritten_.empty(); }
+
+  const std::string url_;
+  const std::string schema_;
+  const RelayConfig& config_;
+  const Duration drain_timeout_;
+  const std::string who_;
+
+  Bell bell_;
+  std::mutex mutex_;
+  std::vector<Report> reported_;  // under mutex_
+  bool stopping_ = false;         // under mutex_
+
+  // The rest is the thread's own.
+  std::optional<Outbox> outbox_;
+  int failures_ = 0;  // to connect, one after another
+  std::vector<Report> unwritten_;
+  std::map<std::int64_t, std::shared_ptr<Lane>> held_;  // by lease
+  std::map<std::string, std::size_t> busy_;             // lanes held, by destination
+  std::vector<std::string> names_;                      // the configured destinations
+  std::vector<std::string> urls_;                       // those that are URLs, of this window
+  std::string urls_after_;            // where the next window begins; "": at the beginning
+  std::set<std::string> strangers_;   // destinations that were warned of
+  Clock::time_point strangers_at_{};  // when to look for them again
+  Clock::time_point strangers_forget_at_{};
+  Clock::time_point renew_at_{};
+  Clock::time_point look_at_{};
+  int quiet_looks_ = 0;
+  bool idle_ = false;  // who enqueues notifies us
+};
+
+}  // namespace semel::relay

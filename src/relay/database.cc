@@ -1,0 +1,89 @@
+#include "relay/database.h"
+
+#include <poll.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+namespace semel::relay {
+
+std::string array_of(std::span<const std::int64_t> numbers) {
+  std::string out = "{";
+  for (const std::int64_t number : numbers) {
+    if (out.size() > 1) out += ',';
+    out += std::to_string(number);
+  }
+  return out + '}';
+}
+
+std::string array_of(std::span<const std::string> texts) {
+  std::string out = "{";
+  for (const std::string& text : texts) {
+    if (out.size() > 1) out += ',';
+    out += '"';
+    for (const char c : text) {
+      if (c == '"' || c == '\\') out += '\\';
+      out += c;
+    }
+    out += '"';
+  }
+  return out + '}';
+}
+
+std::expected<Database, std::string> Database::connect(const std::string& url) {
+  auto link = PgLink::connect(url);
+  if (!link) return std::unexpected(std::move(link.error()));
+  const auto pid = link->run("SELECT pg_backend_pid()");
+  if (!pid) return std::unexpected(pid.error().why);
+  if (pid->number(0, 0) != link->backend_pid()) {
+    return std::unexpected(
+        "there is a connection pooler in between; the outbox needs a connection to PostgreSQL "
+        "itself, since it waits for notifications and holds locks of a session");
+  }
+  return Database(*std::move(link));
+}
+
+std::expected<PgRows, std::string> Database::query(
+    const std::string& statement, const std::vector<std::optional<std::string>>& values) {
+  constexpr int kBinary = 1;
+  std::vector<const char*> texts;
+  for (const auto& value : values) texts.push_back(value ? value->c_str() : nullptr);
+  PGresult* result = PQexecParams(link_.get(), statement.c_str(), static_cast<int>(texts.size()),
+                                  nullptr, texts.data(), nullptr, nullptr, kBinary);
+  PgRows rows(result);
+  const auto status = PQresultStatus(result);
+  if (status == PGRES_TUPLES_OK || status == PGRES_COMMAND_OK) return rows;
+  return std::unexpected(pg_error(link_.get(), result).why);
+}
+
+std::expected<void, std::string> Database::run(const std::string& statement) {
+  const auto rows = link_.run(statement);
+  if (!rows) return std::unexpected(rows.error().why);
+  return {};
+}
+
+bool Database::take_notifications() {
+  bool any = false;
+  while (PGnotify* notification = PQnotifies(link_.get())) {
+    any = true;
+    PQfreemem(notification);
+  }
+  return any;
+}
+
+std::expected<bool, std::string> Database::wait(int other, Duration timeout) {
+  // Some may have come along with the result of a statement.
+  if (take_notifications()) return true;
+  pollfd watched[] = {{PQsocket(link_.get()), POLLIN, 0}, {other, POLLIN, 0}};
+  const auto milliseconds = std::clamp<std::int64_t>(timeout.count(), 0, 60'000);
+  if (poll(watched, 2, static_cast<int>(milliseconds)) < 0 && errno != EINTR) {
+    return std::unexpected(std::string("poll: ") + std::strerror(errno));
+  }
+  if (watched[0].revents != 0 && PQconsumeInput(link_.get()) == 0) {
+    return std::unexpected(pg_error(link_.get(), nullptr).why);
+  }
+  return take_notifications();
+}
+
+}  // namespace semel::relay

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstdint>
+#include <expected>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "net/pg_link.h"
+#include "net/pg_values.h"
+#include "semel/time.h"
+
+// PostgreSQL for a thread that may block: one connection, one statement at a time, each a
+// transaction of its own.
+namespace semel::relay {
+
+// The text form of an array, for a parameter.
+std::string array_of(std::span<const std::int64_t> numbers);
+std::string array_of(std::span<const std::string> texts);
+
+class Database {
+ public:
+  // The error is a sentence for the operator. A pooler in between is refused: locks and
+  // notifications of a session would be somebody else's.
+  static std::expected<Database, std::string> connect(const std::string& url);
+
+  // Parameters are texts; nullopt is NULL. After an error the connection is of no use, unless the
+  // server merely refused the statement.
+  std::expected<PgRows, std::string> query(
+      const std::string& statement, const std::vector<std::optional<std::string>>& values = {});
+  // A statement without parameters or results.
+  std::expected<void, std::string> run(const std::string& statement);
+
+  // Waits until there is a notification, `other` is readable, or the time is over. True: there were
+  // notifications. The error: the connection is gone.
+  std::expected<bool, std::string> wait(int other, Duration timeout);
+
+ private:
+  explicit Database(PgLink link) : link_(std::move(link)) {}
+  bool take_notifications();
+
+  PgLink link_;
+};
+
+}  // namespace semel::relay

@@ -1,0 +1,131 @@
+#include "relay/deliveries.h"
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/post.hpp>
+
+#include "engine/system.h"
+#include "gateway/config_relay.h"
+#include "gateway/log.h"
+#include "relay/backoff.h"
+#include "relay/http_destination.h"
+#include "relay/outbox.h"
+
+namespace semel::relay {
+namespace asio = boost::asio;
+
+namespace {
+
+constexpr std::size_t kUrlsKept = 256;
+
+void note(const Lane& lane, const Message& message, const Report& report) {
+  if (report.verdict == Verdict::delivered) return;
+  const bool again = report.verdict == Verdict::retry;
+  log_event(again ? LogLevel::warn : LogLevel::error, again ? "delivery failed" : "dead letter",
+            {{"destination", loggable(lane.destination)},
+             {"id", std::to_string(message.id)},
+             {"attempt", std::to_string(message.attempts + 1)},
+             {"why", report.why},
+             {"again_in_ms", again ? std::to_string(report.delay.count()) : std::string()}});
+}
+
+}  // namespace
+
+std::string_view loggable(std::string_view destination) {
+  const bool is_url = destination.starts_with("http://") || destination.starts_with("https://");
+  return is_url ? destination.substr(0, destination.find('?')) : destination;
+}
+
+Deliveries::Deliveries(asio::io_context& context, const RelayConfig& config, const Clock& clock,
+                       std::function<void(Report)> report)
+    : context_(context),
+      config_(config),
+      clock_(clock),
+      report_(std::move(report)),
+      deadlines_(context.get_executor()) {}
+
+Deliveries::~Deliveries() = default;
+
+std::expected<void, std::string> Deliveries::open() {
+  for (const RelayDestination& config : config_.destinations) {
+    auto made = HttpDestination::make(config, context_.get_executor(), deadlines_, clock_);
+    if (!made) return std::unexpected("destination " + config.name + ": " + made.error());
+    named_[config.name] = *std::move(made);
+  }
+  asio::co_spawn(context_, deadlines_.run(), asio::detached);
+  return {};
+}
+
+void Deliveries::start(std::shared_ptr<Lane> lane) {
+  asio::post(context_, [this, lane = std::move(lane)]() mutable {
+    asio::co_spawn(context_, run(std::move(lane)), asio::detached);
+  });
+}
+
+void Deliveries::close() {
+  asio::post(context_, [this] {
+    deadlines_.stop();
+    named_.clear();
+    by_url_.clear();
+  });
+}
+
+std::shared_ptr<Destination> Deliveries::find(const std::string& name) {
+  if (const auto found = named_.find(name); found != named_.end()) return found->second;
+  if (!config_.allow_urls) return nullptr;
+  if (const auto found = by_url_.find(name); found != by_url_.end()) return found->second;
+  auto config = config_file::destination_of(name, name);
+  if (!config) return nullptr;
+  auto made =
+      HttpDestination::make(*std::move(config), context_.get_executor(), deadlines_, clock_);
+  if (!made) return nullptr;
+  if (by_url_.size() >= kUrlsKept) {
+    std::erase_if(by_url_, [](const auto& entry) { return entry.second.use_count() == 1; });
+  }
+  return by_url_[name] = *std::move(made);
+}
+
+Report Deliveries::judge(const Lane& lane, const Message& message, const Outcome& outcome) {
+  Report report{lane.lane, lane.lease, message.id, Verdict::delivered};
+  if (std::holds_alternative<Delivered>(outcome)) return report;
+  const int failures = message.attempts + 1;
+  if (const auto* retry = std::get_if<Retry>(&outcome)) {
+    report.why = retry->why;
+    if (static_cast<std::size_t>(failures) < config_.max_attempts) {
+      report.verdict = Verdict::retry;
+      report.delay = backoff(config_.backoff_min, config_.backoff_max, failures, random_number());
+      if (retry->after) report.delay = std::max(report.delay, *retry->after);
+      return report;
+    }
+  } else {
+    report.why = std::get<Refused>(outcome).why;
+  }
+  const bool blocks = config_.on_dead == OnDead::block && lane.ordered;
+  report.verdict = blocks ? Verdict::blocked : Verdict::dead;
+  return report;
+}
+
+asio::awaitable<void> Deliveries::run(std::shared_ptr<Lane> lane) {
+  const std::shared_ptr<Destination> destination = find(lane->destination);
+  for (const Message& message : lane->messages) {
+    const bool is_ours = !lane->lost && std::chrono::steady_clock::now() < lane->until.load();
+    if (winding_up_ || !is_ours) break;
+    Outcome outcome = Retry{"the destination cannot be used"};
+    try {
+      if (destination) outcome = co_await destination->deliver(message);
+    } catch (const std::exception& error) {
+      outcome = Retry{error.what()};
+    }
+    Report report = judge(*lane, message, outcome);
+    const Verdict verdict = report.verdict;
+    note(*lane, message, report);
+    report_(std::move(report));
+    if (verdict == Verdict::retry || verdict == Verdict::blocked) co_return;
+    // What follows a dead letter is sent only once that is written down: if this process died
+    // before, the next one would try it again, and it would be taken after what follows it.
+    if (verdict == Verdict::dead) break;
+  }
+  report_(Report{lane->lane, lane->lease, 0, Verdict::end});
+}
+
+}  // namespace semel::relay

@@ -1,0 +1,75 @@
+#pragma once
+
+#include <atomic>
+#include <boost/asio/io_context.hpp>
+#include <chrono>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "gateway/config.h"
+#include "net/deadlines.h"
+#include "relay/delivery.h"
+#include "semel/clock.h"
+
+namespace semel::relay {
+
+enum class Verdict;
+struct Report;
+
+// The name of a destination for the log: of a URL, without the query, which may be a secret.
+std::string_view loggable(std::string_view destination);
+
+// A lane as it is being delivered. Shared by the thread that delivers and the one that speaks to
+// the database; the atomics are how they tell each other.
+struct Lane {
+  std::int64_t lane = 0;
+  std::int64_t lease = 0;
+  std::string destination;
+  bool ordered = false;
+  std::vector<Message> messages;
+  // Until when it is ours, by our own clock. No delivery begins later.
+  std::atomic<std::chrono::steady_clock::time_point> until;
+  std::atomic<bool> lost = false;  // it is another's already
+};
+
+// Delivers lanes: the messages of each one after another, the lanes side by side.
+//
+// Message n + 1 of a lane is sent only when n was taken or is written down as a dead letter. So
+// whatever happens to leases, what a destination sees for the first time is in order; only what it
+// has seen before, under the same key, may come late.
+class Deliveries {
+ public:
+  // `report` gets what became of each message, in order; the last report of a lane gives it back
+  // (see Verdict). Called on the thread that runs `context`.
+  Deliveries(boost::asio::io_context& context, const RelayConfig& config, const Clock& clock,
+             std::function<void(Report)> report);
+  ~Deliveries();
+
+  // Prepares the configured destinations. The error is a sentence for the operator.
+  std::expected<void, std::string> open();
+  // From any thread.
+  void start(std::shared_ptr<Lane> lane);
+  // From any thread: no delivery begins any more. What runs is finished and reported.
+  void wind_up() { winding_up_ = true; }
+  // When every lane has been reported: lets the context run out of work.
+  void close();
+
+ private:
+  boost::asio::awaitable<void> run(std::shared_ptr<Lane> lane);
+  std::shared_ptr<Destination> find(const std::string& name);
+  Report judge(const Lane& lane, const Message& message, const Outcome& outcome);
+
+  boost::asio::io_context& context_;
+  const RelayConfig& config_;
+  const Clock& clock_;
+  std::function<void(Report)> report_;
+  net::Deadlines deadlines_;
+  std::map<std::string, std::shared_ptr<Destination>, std::less<>> named_;
+  std::map<std::string, std::shared_ptr<Destination>, std::less<>> by_url_;
+  std::atomic<bool> winding_up_ = false;
+};
+
+}  // namespace semel::relay

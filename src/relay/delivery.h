@@ -1,0 +1,50 @@
+#pragma once
+
+#include <boost/asio/awaitable.hpp>
+#include <cstdint>
+#include <expected>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "semel/record.h"
+#include "semel/time.h"
+
+// What a relay delivers, and to what. A technology that can be delivered to is one Destination.
+namespace semel::relay {
+
+struct Message {
+  std::int64_t id = 0;
+  std::string payload;
+  std::expected<std::vector<Header>, std::string> headers;  // the error: why they cannot be read
+  std::string key;   // derived: the same at every attempt, by whichever relay
+  int attempts = 0;  // that failed before this one
+};
+
+// The members of a message's headers as the outbox keeps them: a JSON object of texts. The error
+// is a phrase for the operator.
+std::expected<std::vector<Header>, std::string> read_headers(std::string_view json);
+
+struct Delivered {};
+// It may have arrived all the same. To be tried again, not before `after` if that is given.
+struct Retry {
+  std::string why;
+  std::optional<Duration> after = {};
+};
+// Trying again would not help: it is a dead letter.
+struct Refused {
+  std::string why;
+};
+using Outcome = std::variant<Delivered, Retry, Refused>;
+
+class Destination {
+ public:
+  virtual ~Destination() = default;
+  // Any number at once, on the thread that runs the deliveries. Ends in bounded time. The message
+  // outlives it.
+  virtual boost::asio::awaitable<Outcome> deliver(const Message& message) = 0;
+};
+
+}  // namespace semel::relay

@@ -1,0 +1,167 @@
+#include "relay/outbox.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace semel::relay {
+namespace {
+
+const char* name_of(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::delivered:
+      return "delivered";
+    case Verdict::retry:
+      return "retry";
+    case Verdict::dead:
+      return "dead";
+    case Verdict::blocked:
+      return "blocked";
+    case Verdict::end:
+      return "end";
+  }
+  return "end";
+}
+
+std::optional<RecordId> record_id(std::string_view bytes) {
+  RecordId id;
+  if (bytes.size() != id.bytes.size()) return std::nullopt;
+  std::memcpy(id.bytes.data(), bytes.data(), id.bytes.size());
+  return id;
+}
+
+std::vector<std::int64_t> numbers(const PgRows& rows) {
+  std::vector<std::int64_t> out;
+  for (int row = 0; row < rows.size(); ++row) out.push_back(rows.number(row, 0));
+  return out;
+}
+
+// Nothing of the kind that PostgreSQL refuses in a text.
+std::string text_of(std::string why) {
+  constexpr std::size_t kLengthMax = 1000;
+  std::ranges::replace_if(why, [](char c) { return c < ' ' || c > '~'; }, '?');
+  if (why.size() > kLengthMax) why.resize(kLengthMax);
+  return why;
+}
+
+}  // namespace
+
+std::expected<Outbox, std::string> Outbox::open(const std::string& url, const std::string& schema) {
+  auto database = Database::connect(url);
+  if (!database) return std::unexpected(std::move(database.error()));
+  Outbox outbox(*std::move(database), schema);
+  // A report that is lost in a crash of the server is a delivery that is made again, under the same
+  // key: not worth a sync each. The indexes are right whatever the statistics of a queue say.
+  for (const char* setting :
+       {"SET application_name = 'semel relay'", "SET search_path = pg_catalog",
+        "SET synchronous_commit = off", "SET enable_seqscan = off", "SET enable_bitmapscan = off",
+        "SET statement_timeout = '30s'"}) {
+    auto set = outbox.database_.run(setting);
+    if (!set) return std::unexpected(std::move(set.error()));
+  }
+  const auto row = outbox.database_.query("SELECT i.id, " + outbox.function("outbox_channel()") +
+                                          " FROM " + schema + ".outbox_identity i");
+  if (!row) {
+    return std::unexpected(row.error() + "\nIs the schema there? semel schema apply makes it.");
+  }
+  const auto identity = row->size() == 1 ? record_id(row->bytes(0, 0)) : std::nullopt;
+  if (!identity) return std::unexpected("the outbox of schema " + schema + " has no identity");
+  outbox.identity_ = *identity;
+  auto listening = outbox.database_.run("LISTEN \"" + std::string(row->bytes(0, 1)) + "\"");
+  if (!listening) return std::unexpected(std::move(listening.error()));
+  return outbox;
+}
+
+std::string Outbox::function(std::string_view name_and_arguments) const {
+  return schema_ + "." + std::string(name_and_arguments);
+}
+
+std::expected<std::vector<LeasedLane>, std::string> Outbox::take(
+    const std::vector<std::string>& destinations, const std::vector<std::int64_t>& slots,
+    const std::string& who, Duration lease) {
+  const auto rows = database_.query(
+      "SELECT lane, lease, destination, id, payload, headers, record, attempts, "
+      "ordering_key IS NOT NULL FROM " +
+          function("outbox_take($1, $2, $3, $4)"),
+      {array_of(destinations), array_of(slots), who, std::to_string(lease.count())});
+  if (!rows) return std::unexpected(rows.error());
+  std::vector<LeasedLane> lanes;
+  for (int row = 0; row < rows->size(); ++row) {
+    if (lanes.empty() || lanes.back().lane != rows->number(row, 0)) {
+      lanes.push_back({rows->number(row, 0),
+                       rows->number(row, 1),
+                       std::string(rows->bytes(row, 2)),
+                       rows->number(row, 8) != 0,
+                       {}});
+    }
+    StoredMessage& message = lanes.back().messages.emplace_back();
+    message.id = rows->number(row, 3);
+    message.payload = rows->bytes(row, 4);
+    message.headers = rows->bytes(row, 5);
+    if (!rows->is_null(row, 6)) message.record = record_id(rows->bytes(row, 6));
+    message.attempts = static_cast<int>(rows->number(row, 7));
+  }
+  return lanes;
+}
+
+std::expected<std::vector<std::int64_t>, std::string> Outbox::report(
+    const std::vector<Report>& reports) {
+  std::vector<std::int64_t> lanes, leases, ids, delays;
+  std::vector<std::string> verdicts, errors;
+  for (const Report& report : reports) {
+    lanes.push_back(report.lane);
+    leases.push_back(report.lease);
+    ids.push_back(report.id);
+    verdicts.emplace_back(name_of(report.verdict));
+    errors.push_back(text_of(report.why));
+    delays.push_back(report.delay.count());
+  }
+  const auto lost = database_.query("SELECT " + function("outbox_report($1, $2, $3, $4, $5, $6)"),
+                                    {array_of(lanes), array_of(leases), array_of(ids),
+                                     array_of(verdicts), array_of(errors), array_of(delays)});
+  if (!lost) return std::unexpected(lost.error());
+  return numbers(*lost);
+}
+
+std::expected<std::vector<std::int64_t>, std::string> Outbox::renew(
+    const std::vector<std::int64_t>& lanes, const std::vector<std::int64_t>& leases,
+    Duration lease) {
+  const auto lost =
+      database_.query("SELECT " + function("outbox_renew($1, $2, $3)"),
+                      {array_of(lanes), array_of(leases), std::to_string(lease.count())});
+  if (!lost) return std::unexpected(lost.error());
+  return numbers(*lost);
+}
+
+std::expected<std::optional<Duration>, std::string> Outbox::next_due(
+    const std::vector<std::string>& destinations) {
+  const auto rows =
+      database_.query("SELECT " + function("outbox_next($1)"), {array_of(destinations)});
+  if (!rows) return std::unexpected(rows.error());
+  if (rows->is_null(0, 0)) return std::nullopt;
+  return Duration(rows->number(0, 0));
+}
+
+std::expected<std::vector<std::string>, std::string> Outbox::destinations(const std::string& after,
+                                                                          std::size_t names_max) {
+  const auto rows = database_.query("SELECT " + function("outbox_destinations($1, $2)"),
+                                    {after, std::to_string(names_max)});
+  if (!rows) return std::unexpected(rows.error());
+  std::vector<std::string> names;
+  for (int row = 0; row < rows->size(); ++row) names.emplace_back(rows->bytes(row, 0));
+  return names;
+}
+
+std::expected<LieDown, std::string> Outbox::lie_down() {
+  const auto rows = database_.query("SELECT " + function("outbox_lie_down()"));
+  if (!rows) return std::unexpected(rows.error());
+  const std::string_view how = rows->bytes(0, 0);
+  return how == "idle" ? LieDown::idle : how == "another" ? LieDown::another : LieDown::soon;
+}
+
+std::expected<void, std::string> Outbox::get_up() {
+  const auto rows = database_.query("SELECT " + function("outbox_get_up()"));
+  if (!rows) return std::unexpected(rows.error());
+  return {};
+}
+
+}  // namespace semel::relay

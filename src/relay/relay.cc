@@ -1,0 +1,58 @@
+#include "relay/relay.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <boost/asio/post.hpp>
+#include <boost/asio/signal_set.hpp>
+#include <csignal>
+#include <thread>
+
+#include "engine/system.h"
+#include "gateway/log.h"
+#include "relay/courier.h"
+#include "relay/deliveries.h"
+
+namespace semel::relay {
+namespace {
+
+std::string name_of_this_run() {
+  char host[256] = {};
+  if (gethostname(host, sizeof host - 1) != 0) host[0] = '\0';
+  return fmt::format("{} {} {:016x}", host, getpid(), random_number());
+}
+
+}  // namespace
+
+std::expected<bool, std::string> run_relay(const RelayOptions& options,
+                                           const std::function<void()>& ready) {
+  boost::asio::io_context context{1};
+  const SystemClock clock;
+  Courier courier(options.url, options.schema, options.config, options.drain_timeout,
+                  name_of_this_run());
+  if (auto opened = courier.open(); !opened) return std::unexpected(std::move(opened.error()));
+  Deliveries deliveries(context, options.config, clock,
+                        [&courier](Report report) { courier.report(std::move(report)); });
+  if (auto opened = deliveries.open(); !opened) return std::unexpected(std::move(opened.error()));
+  boost::asio::signal_set signals(context, SIGTERM, SIGINT);
+  signals.async_wait([&](const boost::system::error_code& error, int) {
+    if (error) return;
+    log_event(LogLevel::info, "draining", {});
+    courier.stop();
+  });
+  ready();
+  bool drained = false;
+  std::thread thread([&] {
+    drained = courier.run(deliveries);
+    if (drained) {
+      deliveries.close();
+    } else {
+      context.stop();
+    }
+  });
+  context.run();
+  thread.join();
+  return drained;
+}
+
+}  // namespace semel::relay
