@@ -429,7 +429,7 @@ BEGIN
         expires_at = never, due_at = semel.after(at, r.hold_for), awaited = false,
         noted = semel.note(r.noted, at, 5, r.attempt, 'its owner is gone')
       WHERE r.id = record;
-      PERFORM semel.tell(was);
+      PERFORM semel.tell(held);
       verdict := 'unknown';
       attempt := was.attempt;
       token := NULL;

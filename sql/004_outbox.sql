@@ -112,7 +112,7 @@ BEGIN
     END IF;
     IF field.name !~ '^[!#$%&''*+.^_`|~0-9A-Za-z-]+$' OR
        lower(field.name) IN ('host', 'content-length', 'transfer-encoding', 'connection', 'keep-alive',
-                             'te', 'trailer', 'upgrade', 'expect', 'idempotency-key') OR
+                             'te', 'trailer', 'upgrade', 'expect', 'user-agent', 'idempotency-key') OR
        lower(field.name) LIKE 'proxy-%' THEN
       RAISE EXCEPTION 'header %: not a name that a message may set', field.name USING ERRCODE = '22023';
     END IF;
@@ -152,6 +152,8 @@ SET enable_seqscan = off AS $$
 DECLARE
   number bigint;
 BEGIN
+  -- It may be delivered at once: what it tells of must not be lost in a crash.
+  PERFORM semel.commit_synchronously();
   PERFORM semel.check_outbox_headers(enqueue.headers);
   IF enqueue.record IS NOT NULL THEN PERFORM semel.check_outbox_record(enqueue.record); END IF;
   IF enqueue.ordering_key IS NOT NULL THEN
@@ -205,7 +207,7 @@ END $$;
 -- as a whole, never its first message only.
 CREATE FUNCTION semel.outbox_take(destinations text[], slots integer[], who text, lease_ms bigint)
 RETURNS TABLE (lane bigint, lease bigint, destination text, ordering_key text, id bigint, payload bytea,
-               headers text, record bytea, attempts integer)
+               headers text, record bytea, attempts integer, enqueued_at bigint)
 LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 DECLARE
@@ -236,7 +238,7 @@ BEGIN
   END LOOP;
   RETURN QUERY
   SELECT l.lane, l.lease, l.destination, l.ordering_key, m.id, m.payload, m.headers::text, m.record,
-         m.attempts
+         m.attempts, m.enqueued_at
   FROM semel.outbox_lanes l CROSS JOIN LATERAL (
     -- The first one, and more as long as they are small.
     SELECT s.* FROM (

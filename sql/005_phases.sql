@@ -197,6 +197,9 @@ BEGIN
   IF move_operation.recovery_point = '' THEN
     RAISE EXCEPTION 'a recovery point has a name' USING ERRCODE = '22023';
   END IF;
+  IF json_typeof(move_operation.state) IS DISTINCT FROM 'object' THEN
+    RAISE EXCEPTION 'the state must be a JSON object' USING ERRCODE = '22023';
+  END IF;
   PERFORM semel.own_operation(record, token);
   until := semel.extend_lease(record, token, lease);
   -- What follows may be a call to somebody else, with what this phase has decided.
@@ -251,10 +254,12 @@ BEGIN
     DELETE FROM semel.operations o WHERE o.record = suspend_operation.record;
     RETURN;
   END IF;
-  -- A lease of no length: a renewal that ends it.
+  -- A lease of no length: a renewal that ends it. Unless it was taken over since it was looked at.
   UPDATE semel.records r SET version = nextval('semel.versions'), lease_until = now_is - 1,
                              due_at = least(r.due_at, now_is)
-  WHERE r.id = suspend_operation.record;
+  WHERE r.id = suspend_operation.record AND r.state = 2
+    AND semel.same_token(r.token, suspend_operation.token);
+  IF NOT FOUND THEN RETURN; END IF;
   UPDATE semel.operations o
   SET next_try_at = now_is + semel.backoff(o.attempts), last_error = left(why, 1000),
       updated_at = now_is

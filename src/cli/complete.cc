@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <signal.h>
 
+#include <algorithm>
 #include <boost/beast/http.hpp>
 #include <cstdio>
 #include <memory>
@@ -91,7 +92,9 @@ bool resume(PGconn* connection, const CompleteOptions& options, const Settled& s
             const pg::Abandoned& one) {
   HttpRequest request(http::verb::post, settled.to.target, 11);
   request.set(http::field::content_type, options.content_type);
-  request.set("Idempotency-Key", one.key);
+  // A key that is no header's value is left out: Semel-Record names it as well.
+  const auto is_printable = [](char c) { return c >= ' ' && c <= '~'; };
+  if (std::ranges::all_of(one.key, is_printable)) request.set("Idempotency-Key", one.key);
   request.set("Semel-Record", one.claim.record.hex());
   request.set("Semel-Token", one.claim.token.hex());
   request.set("Semel-Attempt", std::to_string(one.claim.attempt));

@@ -47,9 +47,15 @@ void read_broker_url(const Field& field, BrokerConfig& out) {
 
 // The value may hold a password: it is not shown.
 void read_properties(const Field& field, BrokerConfig& out) {
-  constexpr std::array<std::string_view, 6> kOurs = {
-      "bootstrap.servers",        "group.id",          "enable.auto.commit",
-      "enable.auto.offset.store", "auto.offset.reset", "enable.idempotence"};
+  constexpr std::array<std::string_view, 9> kOurs = {"bootstrap.servers",
+                                                     "group.id",
+                                                     "enable.auto.commit",
+                                                     "enable.auto.offset.store",
+                                                     "auto.offset.reset",
+                                                     "enable.idempotence",
+                                                     "transactional.id",
+                                                     "delivery.report.only.error",
+                                                     "partition.assignment.strategy"};
   if (!is_mapping(field)) return;
   for (const Node& child : field.node().children) {
     const Field value = field.at(child.name);

@@ -82,6 +82,13 @@ void check_route(const Field& route, const std::optional<Field>& defaults,
         "fail would make a failure final that the executor may commit yet; with completes: "
         "executor use retry, which is exact there, or hold");
   }
+  if (config.completes == Completes::executor && config.webhook &&
+      config.webhook->mode == WebhookMode::queue) {
+    route.at("completes")
+        .error(
+            "executor does not go with webhook mode: queue: a release by the service would drop an "
+            "event that was acknowledged; use mode: direct");
+  }
   if (config.policy.max_execution < config.upstream_timeout) {
     route.at("max_execution")
         .warn(fmt::format("is {}, less than upstream_timeout, which is {}: the lease of a slow "

@@ -45,7 +45,9 @@ std::optional<RequestResult> Exchange::acknowledged_as(const Admission& admissio
   }
   if (route_.webhook->mode != WebhookMode::queue) return std::nullopt;
   if (std::holds_alternative<admission::Replay>(admission)) return RequestResult::replayed;
-  if (std::holds_alternative<admission::Busy>(admission)) return RequestResult::accepted;
+  // Only what is durable and has the event in it: another delivery's may not be committed yet.
+  const auto* busy = std::get_if<admission::Busy>(&admission);
+  if (busy && !busy->record.request.empty()) return RequestResult::accepted;
   if (std::holds_alternative<admission::OutcomeUnknown>(admission)) return RequestResult::unknown;
   return std::nullopt;
 }
@@ -160,7 +162,10 @@ awaitable<void> Exchange::busy(admission::Busy found) {
     if (std::holds_alternative<waited::LookAgain>(waited)) {
       Admission again = co_await admit();
       if (auto* elsewhere = std::get_if<admission::Busy>(&again)) {
-        co_await wait_elsewhere(gateway_, elsewhere->record.id, elsewhere->record.token, left);
+        const auto still_left =
+            std::chrono::duration_cast<Duration>(*wait_until_ - request_.worker.deadlines().now());
+        co_await wait_elsewhere(gateway_, elsewhere->record.id, elsewhere->record.token,
+                                std::max(still_left, Duration{0}));
         only_waits_ = true;
         again = co_await admit();
       }

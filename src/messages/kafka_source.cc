@@ -277,7 +277,8 @@ void KafkaSource::commit(bool wait) {
   for (auto& [number, partition] : partitions_) {
     const std::int64_t done =
         partition.unsettled.empty() ? partition.next : *partition.unsettled.begin();
-    if (done <= partition.committed) continue;
+    // Before the end everything is committed once more: what was sent before may not have arrived.
+    if (done < 0 || (!wait && done <= partition.committed)) continue;
     rd_kafka_topic_partition_list_add(offsets.get(), config_.topic.c_str(), number)->offset = done;
     partition.committed = done;
   }

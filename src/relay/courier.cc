@@ -305,9 +305,11 @@ std::shared_ptr<Lane> Courier::lane_of(LeasedLane leased, Clock::time_point unti
   lane->until = until;
   for (StoredMessage& stored : leased.messages) {
     const RecordId& from = stored.record ? *stored.record : outbox_->identity();
+    // With the time: a database that was restored gives out its numbers once more.
+    const std::string label =
+        "outbox/" + std::to_string(stored.id) + "/" + std::to_string(stored.enqueued_at);
     lane->messages.push_back({stored.id, std::move(stored.payload), read_headers(stored.headers),
-                              derive(from, "outbox/" + std::to_string(stored.id)),
-                              stored.attempts});
+                              derive(from, label), stored.attempts});
   }
   return lane;
 }

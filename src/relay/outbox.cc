@@ -80,7 +80,7 @@ std::expected<std::vector<LeasedLane>, std::string> Outbox::take(
     const std::string& who, Duration lease) {
   const auto rows = database_.query(
       "SELECT lane, lease, destination, id, payload, headers, record, attempts, "
-      "ordering_key IS NOT NULL FROM " +
+      "ordering_key IS NOT NULL, enqueued_at FROM " +
           function("outbox_take($1, $2, $3, $4)"),
       {array_of(destinations), array_of(slots), who, std::to_string(lease.count())});
   if (!rows) return std::unexpected(rows.error());
@@ -99,6 +99,7 @@ std::expected<std::vector<LeasedLane>, std::string> Outbox::take(
     message.headers = rows->bytes(row, 5);
     if (!rows->is_null(row, 6)) message.record = record_id(rows->bytes(row, 6));
     message.attempts = static_cast<int>(rows->number(row, 7));
+    message.enqueued_at = rows->number(row, 9);
   }
   return lanes;
 }

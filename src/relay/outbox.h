@@ -19,6 +19,7 @@ struct StoredMessage {
   std::string headers;  // JSON
   std::optional<RecordId> record;
   int attempts = 0;
+  std::int64_t enqueued_at = 0;  // in milliseconds
 };
 
 // A lane that is ours until its lease runs out, and its first messages, in order.

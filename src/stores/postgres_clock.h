@@ -30,10 +30,9 @@ class PostgresClock {
     current_ = std::max(current_, offset);
     offset_.store(std::max(current_, before_), std::memory_order_relaxed);
   }
-  void forget() {
-    current_ = before_ = kUnknown;
-    offset_.store(kUnknown, std::memory_order_relaxed);
-  }
+  // The next reply may come from another server. Until then the time goes on as it was known: a
+  // jump to another clock would put off the renewal of leases, or end waits.
+  void forget() { current_ = before_ = kUnknown; }
 
   // Any thread. nullopt: no reply has told it yet.
   std::optional<Time> at(Steady::time_point now) const {

@@ -105,10 +105,10 @@ awaitable<void> PostgresPool::keep(Slot& slot) {
 }
 
 awaitable<PgSessionError> PostgresPool::serve(Slot& slot, PgLink link) {
-  std::string why;
   PgConnection::Events events;
-  events.lost = [&slot, &why](const std::string& reason) {
-    why = reason;
+  // Into the slot: a loss that fails a call ends serve() before it is told of it here.
+  events.lost = [&slot](const std::string& reason) {
+    slot.lost_because = reason;
     slot.ended.cancel();
   };
   if (slot.purpose == PgPurpose::listening) events.notified = events_.notified;
@@ -136,7 +136,7 @@ awaitable<PgSessionError> PostgresPool::serve(Slot& slot, PgLink link) {
   }
   events_.changed();
   while (slot.connection->is_open()) co_await wait(slot.ended);
-  co_return PgSessionError{.why = why};
+  co_return PgSessionError{.why = slot.lost_because};
 }
 
 PgConnection* PostgresPool::with_room(bool worth_it) {

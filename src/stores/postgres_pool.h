@@ -62,6 +62,7 @@ class PostgresPool {
     PgPurpose purpose = PgPurpose::records;
     std::shared_ptr<PgConnection> connection;
     bool ready = false;
+    std::string lost_because;         // of the connection that was lost last
     boost::asio::steady_timer ended;  // cancelled when the connection is lost
     boost::asio::steady_timer pause;
   };

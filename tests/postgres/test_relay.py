@@ -67,32 +67,40 @@ def rows(database, *more):
     return json.loads(semel("outbox", "ls", "--url", database.url, "--json", *more))
 
 
+def label_of(cursor):
+    """Of the message that was enqueued in this transaction, which is still open."""
+    cursor.execute("SELECT 'outbox/' || id || '/' || enqueued_at FROM semel.outbox")
+    return cursor.fetchone()[0]
+
+
 def test_a_message_arrives_as_it_was_enqueued(database, start_receiver, start_relay):
     receiver = start_receiver()
     start_relay({"hook": {"url": receiver.url + "?a=b", "headers": {"Authorization": "Bearer s3cret",
                                                                      "X-From": "relay"}}})
-    number = enqueue(database, "hook", {"order": 7})
+    with database.connect() as connection, connection.cursor() as cursor:
+        cursor.execute("SELECT semel.enqueue('hook', %s)", (b'{"order": 7}',))
+        label = label_of(cursor)
     receiver.wait_accepted(1)
     [plain] = receiver.arrived
     assert plain.json == {"order": 7} and plain.path == "/in?a=b"
     assert plain.headers["Content-Type"] == "application/json"
     assert plain.headers["Authorization"] == "Bearer s3cret" and plain.headers["X-From"] == "relay"
     identity = database.one("SELECT id FROM semel.outbox_identity")
-    assert plain.key == derived(identity, f"outbox/{number}")
+    assert plain.key == derived(identity, label)
 
     record = database.one("SELECT record FROM semel.claim('shop', 'orders', 'key')")
     with database.connect() as connection, connection.cursor() as cursor:
         cursor.execute("SELECT semel.enqueue('hook', %s, headers => %s, record => %s)",
                        (bytes(range(256)),
                         json.dumps({"Content-Type": "application/octet-stream", "X-From": "me"}), record))
-        number = cursor.fetchone()[0]
+        label = label_of(cursor)
     receiver.wait_accepted(2)
     other = receiver.arrived[-1]
     assert other.body == bytes(range(256))
     assert other.headers["Content-Type"] == "application/octet-stream"
     assert other.headers.get_all("X-From") == ["me"]
-    assert other.key == derived(record, f"outbox/{number}")
-    assert other.key == database.one("SELECT semel.derive_key(%s, %s)", record, f"outbox/{number}")
+    assert other.key == derived(record, label)
+    assert other.key == database.one("SELECT semel.derive_key(%s, %s)", record, label)
     is_empty(database)
 
 

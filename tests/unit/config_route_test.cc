@@ -295,6 +295,9 @@ TEST(ConfigRoute, ReadsWhoCompletes) {
   EXPECT_THAT(
       warnings_of("encryption: {keys_file: k}\n" + store + with_route("completes: executor")),
       ElementsAre(HasSubstr("is not encrypted by encryption.keys_file")));
+  EXPECT_THAT(errors_of(store + with_route("completes: executor, unknown: retry, webhook: "
+                                           "{provider: github, secrets: [s], mode: queue}")),
+              ElementsAre(HasSubstr("does not go with webhook mode: queue")));
 }
 
 TEST(ConfigRoute, ReadsWhatDuplicatesInFlightGet) {
