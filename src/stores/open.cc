@@ -30,7 +30,10 @@ std::expected<std::unique_ptr<Store>, std::string> open_kind(
                                   .connections = config.connections,
                                   .committed = std::move(committed)});
     case StoreKind::redis:
-      return RedisStore::open(config.redis, std::move(warn));
+      return RedisStore::open(config.redis, std::move(warn),
+                              [told = std::move(committed)](std::chrono::nanoseconds took) {
+                                if (told) told({.swaps = 1, .longest_wait = took});
+                              });
     case StoreKind::tiered: {
       StoreConfig durable = config;
       durable.kind = StoreKind::postgres;

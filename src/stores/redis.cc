@@ -56,7 +56,7 @@ std::string milliseconds(Time at) {
 // --- its life ------------------------------------------------------------------------------------
 
 std::expected<std::unique_ptr<RedisStore>, std::string> RedisStore::open(
-    RedisConfig config, std::function<void(const std::string&)> warn) {
+    RedisConfig config, std::function<void(const std::string&)> warn, Answered answered) {
   auto url = parse_redis_url(config.url);
   if (!url) return std::unexpected("the URL of Redis " + url.error());
   auto tls = redis::tls_for(*url, config);
@@ -65,7 +65,9 @@ std::expected<std::unique_ptr<RedisStore>, std::string> RedisStore::open(
       std::make_unique<Impl>(std::move(config), *std::move(url), *std::move(tls), std::move(warn));
   auto begun = impl->begin();
   if (!begun) return std::unexpected(std::move(begun.error()));
-  return std::unique_ptr<RedisStore>(new RedisStore(std::move(impl)));
+  std::unique_ptr<RedisStore> store(new RedisStore(std::move(impl)));
+  store->answered_ = std::move(answered);
+  return store;
 }
 
 RedisStore::RedisStore(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -264,11 +266,13 @@ awaitable<SwapResult> RedisStore::swap(RecordId id, Version expected, std::optio
     if (const auto lives = redis::time_to_live(*next))
       time_to_live = std::to_string(lives->count());
   }
+  const auto asked = std::chrono::steady_clock::now();
   auto work = asio::co_spawn(impl_->io(),
                              impl_->swap(id, expected, std::move(value), std::move(due),
                                          std::move(unknown_since), std::move(time_to_live)),
                              asio::use_awaitable);
   SwapResult result = co_await std::move(work);
+  if (answered_) answered_(std::chrono::steady_clock::now() - asked);
   if (auto* applied = std::get_if<swap::Applied>(&result)) applied->version = version;
   co_return result;
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <expected>
 #include <functional>
 #include <memory>
@@ -28,8 +29,11 @@ class RedisStore final : public Store {
 
   // `warn` is told, on the store's thread, in sentences for the operator, what makes a server
   // forget. The error is such a sentence: the server cannot be reached, or must not be used.
+  //
+  // `answered` is told how long each swap took, on the caller's thread.
+  using Answered = std::function<void(std::chrono::nanoseconds)>;
   static std::expected<std::unique_ptr<RedisStore>, std::string> open(
-      RedisConfig config, std::function<void(const std::string&)> warn);
+      RedisConfig config, std::function<void(const std::string&)> warn, Answered answered = {});
   ~RedisStore() override;
 
   boost::asio::awaitable<StoreResult<std::optional<Record>>> read(RecordId id) override;
@@ -54,6 +58,7 @@ class RedisStore final : public Store {
   class Impl;
   explicit RedisStore(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
+  Answered answered_;
 };
 
 }  // namespace semel

@@ -10,7 +10,7 @@
 namespace semel::sim {
 namespace {
 
-constexpr std::uint64_t kSeeds = 20;
+constexpr std::uint64_t kSeeds = 10;
 
 TEST(SimulationOnPostgres, KeepsEveryPromiseUnderFaults) {
   for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
