@@ -1,6 +1,7 @@
 #include "gateway/subrequest.h"
 
 #include "gateway/headers.h"
+#include "net/answer_head.h"
 
 namespace semel {
 namespace asio = boost::asio;
@@ -9,23 +10,7 @@ using net::IoError;
 
 namespace {
 
-constexpr std::size_t kHeadBytesMax = 64 * 1024;
 constexpr auto kIdleMax = std::chrono::seconds(2);
-
-std::string describe(IoError error) {
-  switch (error) {
-    case IoError::closed:
-    case IoError::truncated:
-      return "the connection ended before the whole answer";
-    case IoError::timeout:
-      return "no answer in time";
-    case IoError::malformed:
-      return "the answer is not HTTP";
-    case IoError::too_large:
-      return "the answer's head is too large";
-  }
-  return "no answer";
-}
 
 std::string head_of(const Url& url, const SubRequest& request) {
   std::string head = request.method + " " + (request.target.empty() ? url.target : request.target) +
@@ -34,19 +19,6 @@ std::string head_of(const Url& url, const SubRequest& request) {
   for (const Header& header : request.headers) append_header(head, header.name, header.value);
   if (request.body) append_header(head, "Content-Length", std::to_string(request.body->size()));
   return head + "\r\n";
-}
-
-// Reads the head of the final answer; interim answers are passed over.
-awaitable<net::IoResult<void>> read_head(net::Connection& connection, const SubRequest& request,
-                                         std::optional<net::Response>& response) {
-  for (;;) {
-    response.emplace();
-    if (request.method == "HEAD") response->skip(true);
-    std::string why;
-    auto head = co_await connection.read_head(*response, kHeadBytesMax, why);
-    if (!head || response->status() >= 200) co_return head;
-    if (response->status() == 101) co_return std::unexpected(IoError::malformed);
-  }
 }
 
 }  // namespace
@@ -67,6 +39,7 @@ awaitable<std::expected<SubAnswer, std::string>> subrequest(Worker& worker, Url 
   const std::string head = head_of(url, request);
   std::unique_ptr<net::Connection> connection = pool.take_idle(kIdleMax);
   bool reused = connection != nullptr;
+  const auto body = request.method == "HEAD" ? net::AnswersBody::no : net::AnswersBody::yes;
   std::optional<net::Response> response;
   for (;;) {
     if (!connection) {
@@ -78,11 +51,11 @@ awaitable<std::expected<SubAnswer, std::string>> subrequest(Worker& worker, Url 
     // A service may answer before it has read everything: a failure to write is left to the answer.
     co_await connection->write(head,
                                request.body ? std::string_view(*request.body) : std::string_view{});
-    const auto answered = co_await read_head(*connection, request, response);
+    const auto answered = co_await net::read_answer_head(*connection, response, body);
     if (answered) break;
     // The service closed an idle connection at that very moment: a question may be asked again.
     const bool again = reused && request.method == "GET" && answered.error() == IoError::closed;
-    if (!again) co_return std::unexpected(describe(answered.error()));
+    if (!again) co_return std::unexpected(net::describe_missing_answer(answered.error()));
     reused = false;
     connection.reset();
   }
@@ -94,7 +67,7 @@ awaitable<std::expected<SubAnswer, std::string>> subrequest(Worker& worker, Url 
   }
   for (;;) {
     const auto piece = co_await connection->read_piece(*response);
-    if (!piece) co_return std::unexpected(describe(piece.error()));
+    if (!piece) co_return std::unexpected(net::describe_missing_answer(piece.error()));
     if (piece->empty()) break;
     answer.body += *piece;
     if (answer.body.size() > request.answer_bytes_max) {

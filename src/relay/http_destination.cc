@@ -4,6 +4,7 @@
 
 #include "gateway/config_relay.h"
 #include "gateway/headers.h"
+#include "net/answer_head.h"
 #include "relay/retry_after.h"
 
 namespace semel::relay {
@@ -13,36 +14,8 @@ using net::IoError;
 
 namespace {
 
-constexpr std::size_t kHeadBytesMax = 64 * 1024;
 constexpr std::size_t kAnswerBytesMax = 256 * 1024;
 constexpr auto kIdleMax = std::chrono::seconds(2);
-
-std::string describe(IoError error) {
-  switch (error) {
-    case IoError::closed:
-    case IoError::truncated:
-      return "the connection ended before the whole answer";
-    case IoError::timeout:
-      return "no answer in time";
-    case IoError::malformed:
-      return "the answer is not HTTP";
-    case IoError::too_large:
-      return "the answer's head is too large";
-  }
-  return "no answer";
-}
-
-// Reads the head of the final answer; interim answers are passed over.
-awaitable<net::IoResult<void>> read_answer_head(net::Connection& connection,
-                                                std::optional<net::Response>& response) {
-  for (;;) {
-    response.emplace();
-    std::string why;
-    auto head = co_await connection.read_head(*response, kHeadBytesMax, why);
-    if (!head || response->status() >= 200) co_return head;
-    if (response->status() == 101) co_return std::unexpected(IoError::malformed);
-  }
-}
 
 bool is_worth_another_try(int status) {
   return status == 408 || status == 409 || status == 425 || status == 429 || status >= 500 ||
@@ -129,11 +102,11 @@ awaitable<Outcome> HttpDestination::exchange(const std::string& head, const std:
     connection->set_deadline(left());
     // An answer may come before everything was read: a failure to write is left to the answer.
     co_await connection->write(head, body);
-    const auto answered = co_await read_answer_head(*connection, response);
+    const auto answered = co_await net::read_answer_head(*connection, response);
     if (answered) break;
     // Closed while it was idle. It may have been taken: the key tells.
     const bool again = reused && answered.error() != IoError::timeout;
-    if (!again) co_return Retry{describe(answered.error())};
+    if (!again) co_return Retry{net::describe_missing_answer(answered.error())};
     reused = false;
     connection.reset();
   }
