@@ -3,12 +3,12 @@
 -- A column wins over what `rest` says. Times are milliseconds since 1970 UTC, 2^63-1 meaning "never";
 -- docs/formats.md has the whole format.
 --
--- Whoever writes a row gives it a version from semel.versions. Whoever inserts one holds
--- semel.id_lock(id) as an advisory lock of its transaction, so that nobody ever waits for an
+-- Whoever writes a row gives it a version: the next of semel.versions, or one of those that follow it
+-- up to the one after. So a later version is a larger one. Whoever inserts a row holds semel.id_lock(id) as an advisory lock of its transaction, so that nobody ever waits for an
 -- insertion that is not committed yet: it is taken with pg_try_advisory_xact_lock, and "not free"
 -- means that somebody is at work under this key.
 
-CREATE SEQUENCE semel.versions AS bigint CACHE 64;
+CREATE SEQUENCE semel.versions AS bigint INCREMENT BY 1024;
 
 CREATE TABLE semel.records (
   id               bytea PRIMARY KEY CHECK (length(id) = 32),
@@ -62,7 +62,7 @@ CREATE TABLE semel.answers (
   spilled    bigint NOT NULL,  -- bytes of a body that lies in semel.chunks
   sealed_key text NOT NULL,    -- '': status, headers and body are as they are
   sealed     bytea NOT NULL,   -- else they are empty, and this is they
-  PRIMARY KEY (id, version)
+  PRIMARY KEY (version)        -- not by id: ascending, so that writing touches few pages
 );
 
 -- Bodies that are too large for a row, in pieces, under the token of the attempt that made them.
@@ -132,7 +132,7 @@ BEGIN
   PERFORM set_config('lock_timeout', '100ms', true);
   FOR wanted IN SELECT generate_series(today, today + 46) LOOP
     IF to_regclass('semel.answers_' || wanted) IS NULL THEN
-      EXECUTE format('CREATE TABLE semel.answers_%s (CHECK (day = %s), PRIMARY KEY (id, version)) '
+      EXECUTE format('CREATE TABLE semel.answers_%s (CHECK (day = %s), PRIMARY KEY (version)) '
                      'INHERITS (semel.answers)', wanted, wanted);
     END IF;
   END LOOP;

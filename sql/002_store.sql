@@ -60,75 +60,93 @@ BEGIN
               r.operation, r.key, r.noted, r.rest,
               a.status, a.headers, a.body, a.spilled, a.sealed_key, a.sealed
        FROM semel.records r LEFT JOIN LATERAL (
-         SELECT * FROM ONLY %s d WHERE d.id = r.id AND d.version = r.answer_version
+         SELECT * FROM ONLY %s d WHERE d.version = r.answer_version AND d.id = r.id
          UNION ALL
-         SELECT * FROM ONLY semel.answers p WHERE p.id = r.id AND p.version = r.answer_version
+         SELECT * FROM ONLY semel.answers p WHERE p.version = r.answer_version AND p.id = r.id
          LIMIT 1) a ON true
        WHERE r.id = ANY ($1) AND r.answer_day = $2', place)
     USING ids, day;
   END LOOP;
 END $$;
 
--- Swaps many records at once. An item is a removal where its state is 0; an id is in it once. First
--- comes one row with the time by this server's clock, the ordinals of the items that were applied
--- and their new versions; then, for each of the others, the record as it is now, where there is one:
+-- Records by the order of `ids`, as many as fit: what comes after `bytes_max` is left out.
+CREATE FUNCTION semel.read_page(ids bytea[], bytes_max bigint)
+RETURNS SETOF semel.whole_record LANGUAGE plpgsql STABLE AS $$
+DECLARE
+  read_at_once CONSTANT integer := 16;
+  first integer := 1;
+  bytes bigint := 0;
+  one semel.whole_record;
+BEGIN
+  WHILE first <= coalesce(cardinality(ids), 0) AND bytes < bytes_max LOOP
+    FOR one IN SELECT * FROM semel.read_batch(ids[first:first + read_at_once - 1]) LOOP
+      bytes := bytes + coalesce(octet_length(one.rest), 0) + coalesce(octet_length(one.body), 0) +
+               coalesce(octet_length(one.sealed), 0);
+      RETURN NEXT one;
+    END LOOP;
+    first := first + read_at_once;
+  END LOOP;
+END $$;
+
+-- One swap: the record as it is to be. src/stores/postgres_rows.cc writes it by position.
+CREATE TYPE semel.swap_item AS (
+  n integer,        -- counts from 1 within a batch
+  id bytea,
+  expected bigint,  -- its version; 0: there is none
+  lock bigint,      -- semel.id_lock(id)
+  state smallint,   -- 0: it is to be removed
+  attempt integer, token bytea, fingerprint bytea, lease_until bigint, created_at bigint,
+  updated_at bigint, expires_at bigint, tombstone_until bigint, hold_until bigint, ttl bigint,
+  tombstone bigint, hold_for bigint, due_at bigint, flags smallint, result smallint,
+  response_version text, tenant text, operation text, key text,
+  answer_day integer, status integer, headers bytea, body bytea, spilled bigint, sealed_key text,
+  sealed bytea,     -- from answer_day on: null without an answer
+  rest bytea);
+
+-- Swaps many records at once, an id once. `days` are the days of the answers in it. For each item that
+-- was not applied comes the record as it is now, where there is one and `bytes_max` is not reached:
 --   at another version than expected: a conflict
 --   at the expected version, or absent where absence was expected: busy, somebody holds it in an
 --   open transaction.
--- Answers come in arrays of their own (a_…), by the ordinal of their item.
+-- The last row has the time by this server's clock and the new versions of the items that were
+-- applied, each being `base` + n.
 --
 -- Rows are only taken with SKIP LOCKED. A row is only inserted under its advisory lock, which is not
 -- waited for either.
 CREATE FUNCTION semel.swap_batch(
-  ids bytea[], expecteds bigint[], states smallint[], attempts integer[], tokens bytea[],
-  fingerprints bytea[], leases bigint[], createds bigint[], updateds bigint[], expiries bigint[],
-  tombstones_until bigint[], holds_until bigint[], ttls bigint[], tombstones bigint[],
-  holds_for bigint[], dues bigint[], flagss smallint[], results smallint[],
-  response_versions text[], days integer[], tenants text[], operations text[], keys text[],
-  rests bytea[],
-  a_ordinals integer[], a_days integer[], a_statuses integer[], a_headers bytea[], a_bodies bytea[],
-  a_spilleds bigint[], a_sealed_keys text[], a_sealeds bytea[],
-  updates boolean, removals boolean, inserts boolean)
-RETURNS TABLE (at bigint, applied integer[], versions bigint[], found semel.whole_record)
+  items semel.swap_item[], days integer[], updates boolean, removals boolean, inserts boolean,
+  bytes_max bigint)
+RETURNS TABLE (at bigint, base bigint, versions bigint[], found semel.whole_record)
 LANGUAGE plpgsql VOLATILE AS $$
 #variable_conflict use_column
 DECLARE
-  done integer[] := '{}';
-  given bigint[] := '{}';
-  more integer[];
-  more_given bigint[];
+  before bigint := nextval('semel.versions');
+  done bigint[] := '{}';
+  more bigint[];
   -- Of the records that were replaced or removed: what went with them.
-  answered_ids bytea[];
   answered_versions bigint[];
   spilled_ids bytea[];
   spilled_tokens bytea[];
   ended bytea[];
-  gone_answered_ids bytea[];
   gone_answered_versions bigint[];
   gone_spilled_ids bytea[];
   gone_spilled_tokens bytea[];
   gone_ended bytea[];
   a_day integer;
-  missed bytea[];
 BEGIN
   IF updates THEN
+    -- By its place: it is locked, so that it stays there. Where another has written to it since this
+    -- statement began (only a waiter's mark can be, the version being the same) it is not found, and
+    -- counts as held for a moment.
     WITH n AS MATERIALIZED (
-      SELECT x.*, nextval('semel.versions') AS fresh, o.state AS was_state, o.token AS was_token, o.flags AS was_flags,
-             o.awaited AS was_awaited, o.due_at AS was_due, o.answer_day AS was_day,
-             o.answer_version AS was_answer
-      FROM unnest(ids, expecteds, states, attempts, tokens, fingerprints, leases, createds, updateds,
-                  expiries, tombstones_until, holds_until, ttls, tombstones, holds_for, dues, flagss,
-                  results, response_versions, days, tenants, operations, keys, rests)
-           WITH ORDINALITY AS x (id, expected, state, attempt, token, fingerprint, lease_until,
-                  created_at, updated_at, expires_at, tombstone_until, hold_until, ttl, tombstone,
-                  hold_for, due_at, flags, result, response_version, answer_day, tenant, operation,
-                  key, rest, ordinal)
-      JOIN semel.records o ON o.id = x.id AND o.version = x.expected
+      SELECT x.*, o.ctid AS place, o.state AS was_state, o.token AS was_token, o.flags AS was_flags,
+             o.awaited AS was_awaited, o.due_at AS was_due, o.answer_version AS was_answer
+      FROM unnest(items) x JOIN semel.records o ON o.id = x.id AND o.version = x.expected
       WHERE x.expected <> 0 AND x.state <> 0
       FOR UPDATE OF o SKIP LOCKED),
     u AS (
       UPDATE semel.records r SET
-        version = n.fresh, state = n.state, attempt = n.attempt, token = n.token,
+        version = before + n.n, state = n.state, attempt = n.attempt, token = n.token,
         fingerprint = n.fingerprint, lease_until = n.lease_until, created_at = n.created_at,
         updated_at = n.updated_at, expires_at = n.expires_at, tombstone_until = n.tombstone_until,
         hold_until = n.hold_until, ttl = n.ttl, tombstone = n.tombstone, hold_for = n.hold_for,
@@ -137,44 +155,38 @@ BEGIN
                        AND n.due_at >= n.was_due THEN n.was_due ELSE n.due_at END,
         flags = n.flags, result = n.result, response_version = n.response_version,
         answer_day = n.answer_day,
-        answer_version = CASE WHEN n.answer_day IS NULL THEN NULL ELSE n.fresh END,
+        answer_version = CASE WHEN n.answer_day IS NOT NULL THEN before + n.n END,
         awaited = n.was_awaited AND n.state IN (1, 2) AND n.token = n.was_token,
         tenant = n.tenant, operation = n.operation, key = n.key, noted = NULL, rest = n.rest
-      FROM n WHERE r.id = n.id
-      RETURNING n.ordinal, r.version, r.id, n.was_token, n.was_day, n.was_answer,
+      FROM n WHERE r.ctid = n.place
+      RETURNING r.version, r.id, n.was_token, n.was_answer,
                 n.was_awaited AND NOT r.awaited AS has_ended,
                 n.was_flags & 16 <> 0 AND NOT (n.flags & 16 <> 0 AND n.token = n.was_token)
                   AS has_left_chunks)
-    SELECT coalesce(array_agg(u.ordinal::integer), '{}'), coalesce(array_agg(u.version), '{}'),
-           array_agg(u.id) FILTER (WHERE u.was_day IS NOT NULL),
-           array_agg(u.was_answer) FILTER (WHERE u.was_day IS NOT NULL),
+    SELECT coalesce(array_agg(u.version), '{}'),
+           array_agg(u.was_answer) FILTER (WHERE u.was_answer IS NOT NULL),
            array_agg(u.id) FILTER (WHERE u.has_left_chunks),
            array_agg(u.was_token) FILTER (WHERE u.has_left_chunks),
            array_agg(u.id) FILTER (WHERE u.has_ended)
-    INTO done, given, answered_ids, answered_versions, spilled_ids, spilled_tokens, ended FROM u;
+    INTO done, answered_versions, spilled_ids, spilled_tokens, ended FROM u;
   END IF;
 
   IF removals THEN
     WITH n AS MATERIALIZED (
-      SELECT x.id, x.ordinal
-      FROM unnest(ids, expecteds, states) WITH ORDINALITY AS x (id, expected, state, ordinal)
+      SELECT x.n, x.id FROM unnest(items) x
       JOIN semel.records o ON o.id = x.id AND o.version = x.expected
       WHERE x.expected <> 0 AND x.state = 0
       FOR UPDATE OF o SKIP LOCKED),
     d AS (
       DELETE FROM semel.records r USING n WHERE r.id = n.id
-      RETURNING n.ordinal, r.id, r.token, r.flags, r.awaited, r.answer_day, r.answer_version)
-    SELECT array_agg(d.ordinal::integer), array_agg(0::bigint),
-           array_agg(d.id) FILTER (WHERE d.answer_day IS NOT NULL),
-           array_agg(d.answer_version) FILTER (WHERE d.answer_day IS NOT NULL),
+      RETURNING n.n, r.id, r.token, r.flags, r.awaited, r.answer_version)
+    SELECT array_agg(before + d.n),
+           array_agg(d.answer_version) FILTER (WHERE d.answer_version IS NOT NULL),
            array_agg(d.id) FILTER (WHERE d.flags & 16 <> 0),
            array_agg(d.token) FILTER (WHERE d.flags & 16 <> 0),
            array_agg(d.id) FILTER (WHERE d.awaited)
-    INTO more, more_given, gone_answered_ids, gone_answered_versions, gone_spilled_ids,
-         gone_spilled_tokens, gone_ended FROM d;
+    INTO more, gone_answered_versions, gone_spilled_ids, gone_spilled_tokens, gone_ended FROM d;
     done := done || more;
-    given := given || more_given;
-    answered_ids := answered_ids || gone_answered_ids;
     answered_versions := answered_versions || gone_answered_versions;
     spilled_ids := spilled_ids || gone_spilled_ids;
     spilled_tokens := spilled_tokens || gone_spilled_tokens;
@@ -183,51 +195,38 @@ BEGIN
 
   IF inserts THEN
     -- What is visible is not inserted over: somebody may be removing it, and would be waited for.
-    WITH x AS MATERIALIZED (
-      SELECT x.*, nextval('semel.versions') AS fresh FROM
-           unnest(ids, expecteds, states, attempts, tokens, fingerprints, leases, createds, updateds,
-                  expiries, tombstones_until, holds_until, ttls, tombstones, holds_for, dues, flagss,
-                  results, response_versions, days, tenants, operations, keys, rests)
-           WITH ORDINALITY AS x (id, expected, state, attempt, token, fingerprint, lease_until,
-                  created_at, updated_at, expires_at, tombstone_until, hold_until, ttl, tombstone,
-                  hold_for, due_at, flags, result, response_version, answer_day, tenant, operation,
-                  key, rest, ordinal)
-      WHERE x.expected = 0 AND x.state <> 0
-        AND NOT EXISTS (SELECT FROM semel.records o WHERE o.id = x.id)),
-    i AS (
+    WITH i AS (
       INSERT INTO semel.records AS r (
         id, version, state, attempt, token, fingerprint, lease_until, created_at, updated_at,
         expires_at, tombstone_until, hold_until, ttl, tombstone, hold_for, due_at, flags, result,
         response_version, answer_day, answer_version, tenant, operation, key, rest)
-      SELECT x.id, x.fresh, x.state, x.attempt, x.token, x.fingerprint,
-        x.lease_until, x.created_at, x.updated_at, x.expires_at, x.tombstone_until, x.hold_until,
-        x.ttl, x.tombstone, x.hold_for, x.due_at, x.flags, x.result, x.response_version,
-        x.answer_day,
-        CASE WHEN x.answer_day IS NULL THEN NULL ELSE x.fresh END,
+      SELECT x.id, before + x.n, x.state, x.attempt, x.token, x.fingerprint, x.lease_until,
+        x.created_at, x.updated_at, x.expires_at, x.tombstone_until, x.hold_until, x.ttl,
+        x.tombstone, x.hold_for, x.due_at, x.flags, x.result, x.response_version, x.answer_day,
+        CASE WHEN x.answer_day IS NOT NULL THEN before + x.n END,
         x.tenant, x.operation, x.key, x.rest
-      FROM x WHERE pg_try_advisory_xact_lock(semel.id_lock(x.id))
+      FROM (SELECT * FROM unnest(items) x
+            WHERE x.expected = 0 AND x.state <> 0
+              AND NOT EXISTS (SELECT FROM semel.records o WHERE o.id = x.id)
+            OFFSET 0) x
+      WHERE pg_try_advisory_xact_lock(x.lock)
       ON CONFLICT (id) DO NOTHING
-      RETURNING r.id, r.version)
-    SELECT array_agg(array_position(ids, i.id)), array_agg(i.version) INTO more, more_given FROM i;
+      RETURNING r.version)
+    SELECT array_agg(i.version) INTO more FROM i;
     done := done || more;
-    given := given || more_given;
   END IF;
 
-  FOR a_day IN SELECT DISTINCT d FROM unnest(a_ordinals, a_days) AS x (o, d) WHERE x.o = ANY (done)
-  LOOP
+  FOREACH a_day IN ARRAY days LOOP
     EXECUTE format(
-      'INSERT INTO %s SELECT $1, ($2)[x.o], ($4)[array_position($3, x.o)], x.status, x.headers,
-              x.body, x.spilled, x.sealed_key, x.sealed
-       FROM unnest($5, $6, $7, $8, $9, $10, $11, $12)
-            AS x (o, d, status, headers, body, spilled, sealed_key, sealed)
-       WHERE x.d = $1 AND x.o = ANY ($3)', semel.answers_of(a_day))
-    USING a_day, ids, done, given, a_ordinals, a_days, a_statuses, a_headers, a_bodies, a_spilleds,
-          a_sealed_keys, a_sealeds;
+      'INSERT INTO %s SELECT x.answer_day, x.id, $2 + x.n, x.status, x.headers, x.body, x.spilled,
+                             x.sealed_key, x.sealed
+       FROM unnest($1) x WHERE x.answer_day = $3 AND ($4 OR $2 + x.n = ANY ($5))',
+      semel.answers_of(a_day))
+    USING items, before, a_day, cardinality(done) = cardinality(items), done;
   END LOOP;
   -- Days are dropped whole; only the parent is not.
-  IF answered_ids IS NOT NULL THEN
-    DELETE FROM ONLY semel.answers a USING unnest(answered_ids, answered_versions) AS x (id, version)
-    WHERE a.id = x.id AND a.version = x.version;
+  IF answered_versions IS NOT NULL THEN
+    DELETE FROM ONLY semel.answers a WHERE a.version = ANY (answered_versions);
   END IF;
   IF spilled_ids IS NOT NULL THEN
     DELETE FROM semel.chunks c USING unnest(spilled_ids, spilled_tokens) AS x (id, token)
@@ -238,16 +237,17 @@ BEGIN
     FROM unnest(ended) WITH ORDINALITY AS x (id, n) GROUP BY x.n / 100;
   END IF;
 
-  at := semel.now_ms();
-  applied := done;
-  versions := given;
-  RETURN NEXT;
-  IF cardinality(done) < cardinality(ids) THEN
-    SELECT array_agg(x.id) INTO missed
-    FROM unnest(ids) WITH ORDINALITY AS x (id, ordinal) WHERE x.ordinal <> ALL (done);
-    RETURN QUERY SELECT NULL::bigint, NULL::integer[], NULL::bigint[], b
-                 FROM semel.read_batch(missed) b;
+  IF cardinality(done) < cardinality(items) THEN
+    RETURN QUERY
+      SELECT NULL::bigint, NULL::bigint, NULL::bigint[], b FROM semel.read_page(
+        (SELECT array_agg(x.id ORDER BY x.n) FROM unnest(items) x WHERE before + x.n <> ALL (done)),
+        bytes_max) b;
   END IF;
+  at := semel.now_ms();
+  base := before;
+  versions := done;
+  found := NULL;
+  RETURN NEXT;
 END $$;
 
 -- Removes what is past its time by this server's clock, with what belongs to it. Any number of
@@ -279,24 +279,6 @@ BEGIN
     WHERE c.id = x.id AND c.token = x.token;
   END IF;
   RETURN removed;
-END $$;
-
--- Records by the order of `ids`, as many as fit: what comes after `bytes_max` is left out.
-CREATE FUNCTION semel.read_page(ids bytea[], bytes_max bigint)
-RETURNS SETOF semel.whole_record LANGUAGE plpgsql STABLE AS $$
-DECLARE
-  read_at_once CONSTANT integer := 16;
-  first integer := 1;
-  bytes bigint := 0;
-  one semel.whole_record;
-BEGIN
-  WHILE first <= coalesce(cardinality(ids), 0) AND bytes < bytes_max LOOP
-    FOR one IN SELECT * FROM semel.read_batch(ids[first:first + read_at_once - 1]) LOOP
-      bytes := bytes + coalesce(octet_length(one.rest), 0) + coalesce(octet_length(one.body), 0);
-      RETURN NEXT one;
-    END LOOP;
-    first := first + read_at_once;
-  END LOOP;
 END $$;
 
 -- What the sweeper is to look at. A lease may have been renewed since due_at was written.

@@ -2,6 +2,7 @@
 // commit, which comes with the pipeline's sync; so they are held back until then.
 #include "net/pg_connection.h"
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -10,6 +11,8 @@ namespace asio = boost::asio;
 using Descriptor = asio::posix::stream_descriptor;
 
 namespace {
+
+constexpr auto kBetweenBytes = std::chrono::seconds(2);
 
 // Another connection may be better: the server was demoted and is read-only, or the schema was
 // changed under the prepared statements.
@@ -96,6 +99,11 @@ void PgConnection::on_readable() {
   }
   flush();
   if (!open_ || !take_results()) return;
+  // A large reply is not overdue while it arrives.
+  if (!calls_.empty()) {
+    auto& deadline = calls_.front().deadline;
+    deadline = std::max(deadline, std::chrono::steady_clock::now() + kBetweenBytes);
+  }
   take_notifications();
   if (open_) wait_readable();
 }

@@ -1,12 +1,20 @@
 #include "net/pg_values.h"
 
+#include <array>
+
 namespace semel {
 namespace {
 
+// Big-endian, in the lowest `bytes` bytes.
+void write_number(std::int64_t value, int bytes, char* out) {
+  auto rest = static_cast<std::uint64_t>(value);
+  for (int i = bytes - 1; i >= 0; --i, rest >>= 8) out[i] = static_cast<char>(rest);
+}
+
 void append_number(std::int64_t value, int bytes, std::string& out) {
-  for (int shift = 8 * (bytes - 1); shift >= 0; shift -= 8) {
-    out.push_back(static_cast<char>(static_cast<std::uint64_t>(value) >> shift));
-  }
+  std::array<char, 8> buffer;
+  write_number(value, bytes, buffer.data());
+  out.append(buffer.data(), static_cast<std::size_t>(bytes));
 }
 
 std::int64_t to_number(std::string_view bytes) {
@@ -16,25 +24,10 @@ std::int64_t to_number(std::string_view bytes) {
   return static_cast<std::int64_t>(value);
 }
 
-PgValue number_of(PgType type, std::int64_t value, int bytes) {
+PgValue number_of(std::int64_t value, int bytes) {
   std::string out;
   append_number(value, bytes, out);
-  return {type, std::move(out)};
-}
-
-PgType element_of(PgType array) {
-  switch (array) {
-    case PgType::bytea_array:
-      return PgType::bytea;
-    case PgType::int2_array:
-      return PgType::int2;
-    case PgType::int4_array:
-      return PgType::int4;
-    case PgType::int8_array:
-      return PgType::int8;
-    default:
-      return PgType::text;
-  }
+  return {std::move(out)};
 }
 
 int width_of(PgType element) {
@@ -52,30 +45,29 @@ int width_of(PgType element) {
 
 // ndim, has_nulls, element type, size, lower bound.
 constexpr std::size_t kArrayHeadBytes = 20;
-constexpr std::size_t kHasNullsAt = 4;
 constexpr std::size_t kLengthBytes = 4;
+constexpr std::size_t kColumnHeadBytes = 8;  // type and length
 
 }  // namespace
 
 PgValue pg_boolean(bool value) {
-  return number_of(PgType::boolean, value ? 1 : 0, 1);
+  return number_of(value ? 1 : 0, 1);
 }
 PgValue pg_int4(std::int32_t value) {
-  return number_of(PgType::int4, value, 4);
+  return number_of(value, 4);
 }
 PgValue pg_int8(std::int64_t value) {
-  return number_of(PgType::int8, value, 8);
+  return number_of(value, 8);
 }
 PgValue pg_bytea(std::string_view bytes) {
-  return {PgType::bytea, std::string(bytes)};
+  return {std::string(bytes)};
 }
 PgValue pg_text(std::string_view text) {
-  return {PgType::text, std::string(text)};
+  return {std::string(text)};
 }
 
-PgArray::PgArray(PgType array, std::size_t elements) : array_(array) {
-  const PgType element = element_of(array);
-  number_bytes_ = width_of(element);
+PgArray::PgArray(Oid element, std::size_t elements)
+    : number_bytes_(width_of(static_cast<PgType>(element))) {
   // An array without elements has no dimension.
   append_number(elements == 0 ? 0 : 1, 4, out_);
   append_number(0, 4, out_);
@@ -95,13 +87,37 @@ void PgArray::add_number(std::int64_t value) {
   append_number(value, number_bytes_, out_);
 }
 
-void PgArray::add_null() {
-  append_number(-1, 4, out_);
-  out_[kHasNullsAt + 3] = 1;
+PgValue PgArray::take() && {
+  return {std::move(out_)};
 }
 
-PgValue PgArray::take() && {
-  return {array_, std::move(out_)};
+PgComposite::PgComposite(int columns, std::size_t bytes) {
+  out_.reserve(bytes + kColumnHeadBytes * static_cast<std::size_t>(columns));
+  append_number(columns, 4, out_);
+}
+
+void PgComposite::add(PgType type, std::string_view bytes) {
+  append_number(static_cast<std::int64_t>(type), 4, out_);
+  append_number(static_cast<std::int64_t>(bytes.size()), 4, out_);
+  out_ += bytes;
+}
+
+void PgComposite::add_number(PgType type, std::int64_t value) {
+  const int width = width_of(type);
+  std::array<char, kColumnHeadBytes + 8> buffer;
+  write_number(static_cast<std::int64_t>(type), 4, buffer.data());
+  write_number(width, 4, buffer.data() + 4);
+  write_number(value, width, buffer.data() + kColumnHeadBytes);
+  out_.append(buffer.data(), kColumnHeadBytes + static_cast<std::size_t>(width));
+}
+
+void PgComposite::add_null(PgType type) {
+  append_number(static_cast<std::int64_t>(type), 4, out_);
+  append_number(-1, 4, out_);
+}
+
+void PgComposite::set_first(std::string& composite, std::int32_t value) {
+  write_number(value, 4, composite.data() + 4 + kColumnHeadBytes);
 }
 
 std::string_view PgRows::bytes(int row, int column) const {

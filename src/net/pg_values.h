@@ -10,8 +10,8 @@
 #include <string_view>
 #include <vector>
 
-// PostgreSQL's binary format, as far as it is needed: integers, booleans, text, bytea, and flat
-// arrays of them.
+// PostgreSQL's binary format, as far as it is needed: integers, booleans, text, bytea, flat arrays
+// of them, and arrays of composites of them.
 namespace semel {
 
 enum class PgType : Oid {
@@ -21,16 +21,10 @@ enum class PgType : Oid {
   int2 = 21,
   int4 = 23,
   text = 25,
-  bytea_array = 1001,
-  int2_array = 1005,
-  int4_array = 1007,
-  text_array = 1009,
-  int8_array = 1016,
 };
 
-// One parameter of a statement; nullopt is NULL.
+// One parameter of a statement, whose type the statement knows; nullopt is NULL.
 struct PgValue {
-  PgType type{};
   std::optional<std::string> bytes;
 };
 PgValue pg_boolean(bool value);
@@ -42,16 +36,33 @@ PgValue pg_text(std::string_view text);
 // Builds an array, element by element.
 class PgArray {
  public:
-  // `elements`: how many will be added.
-  PgArray(PgType array, std::size_t elements);
-  void add(std::string_view bytes);  // text or bytea
+  // `element`: their type, a composite's too. `elements`: how many will be added.
+  PgArray(Oid element, std::size_t elements);
+  PgArray(PgType element, std::size_t elements) : PgArray(static_cast<Oid>(element), elements) {}
+  void reserve(std::size_t bytes) { out_.reserve(out_.size() + bytes); }
+  void add(std::string_view bytes);  // text, bytea or a composite
   void add_number(std::int64_t value);
-  void add_null();
   PgValue take() &&;
 
  private:
-  PgType array_;
   int number_bytes_ = 0;
+  std::string out_;
+};
+
+// Builds a composite, column by column.
+class PgComposite {
+ public:
+  // `columns`: how many will be added. `bytes`: about how many bytes that will be.
+  PgComposite(int columns, std::size_t bytes);
+  void add(PgType type, std::string_view bytes);  // text or bytea
+  void add_number(PgType type, std::int64_t value);
+  void add_null(PgType type);
+  std::string take() && { return std::move(out_); }
+
+  // Sets the first column, an int4, of what was taken.
+  static void set_first(std::string& composite, std::int32_t value);
+
+ private:
   std::string out_;
 };
 

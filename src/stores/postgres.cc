@@ -126,7 +126,7 @@ awaitable<StoreResult<std::optional<Record>>> PostgresStore::read(RecordId id) {
 awaitable<SwapResult> PostgresStore::swap(RecordId id, Version expected,
                                           std::optional<Record> next) {
   PgSwap wanted = to_swap(id, expected, std::move(next));
-  if (wanted.bytes() > kRecordBytesMax) co_return swap::TooLarge{kRecordBytesMax};
+  if (wanted.item.size() > kRecordBytesMax) co_return swap::TooLarge{kRecordBytesMax};
   auto begin = [thread = thread_.get(),
                 wanted = std::move(wanted)](PostgresQueue::SwapReply reply) mutable {
     thread->queue().swap(std::move(wanted), std::move(reply));
@@ -152,7 +152,7 @@ awaitable<StoreResult<void>> PostgresStore::put_chunk(RecordId id, Token token, 
   parameters.push_back(pg_bytea(bytes_of(id)));
   parameters.push_back(pg_bytea(bytes_of(token)));
   parameters.push_back(pg_int4(static_cast<std::int32_t>(index)));
-  parameters.push_back({PgType::bytea, std::move(bytes)});
+  parameters.push_back({std::move(bytes)});
   auto make = [thread = thread_.get(), parameters = std::move(parameters)]() mutable {
     return thread->call(pg_statement::kPutChunk, std::move(parameters));
   };

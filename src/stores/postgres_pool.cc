@@ -79,13 +79,13 @@ awaitable<void> PostgresPool::keep(Slot& slot) {
     auto open = [url = options_.url, schema = options_.schema, purpose = slot.purpose] {
       return open_pg_session(url, schema, purpose);
     };
-    auto link = co_await connecting_.run(std::move(open));
+    auto session = co_await connecting_.run(std::move(open));
     if (closing_) break;
     PgSessionError error;
-    if (link) {
-      error = co_await serve(slot, *std::move(link));
+    if (session) {
+      error = co_await serve(slot, *std::move(session));
     } else {
-      error = std::move(link.error());
+      error = std::move(session.error());
     }
     if (slot.ready) backoff = kBackoffMin;
     slot.ready = false;
@@ -104,7 +104,7 @@ awaitable<void> PostgresPool::keep(Slot& slot) {
   tell(PgSessionError{.why = "the store is being closed"});
 }
 
-awaitable<PgSessionError> PostgresPool::serve(Slot& slot, PgLink link) {
+awaitable<PgSessionError> PostgresPool::serve(Slot& slot, PgSession session) {
   PgConnection::Events events;
   // Into the slot: a loss that fails a call ends serve() before it is told of it here.
   events.lost = [&slot](const std::string& reason) {
@@ -113,9 +113,10 @@ awaitable<PgSessionError> PostgresPool::serve(Slot& slot, PgLink link) {
   };
   if (slot.purpose == PgPurpose::listening) events.notified = events_.notified;
   slot.ended.expires_at(asio::steady_timer::time_point::max());
-  auto made = PgConnection::make(context_, std::move(link), std::move(events));
+  auto made = PgConnection::make(context_, std::move(session.link), std::move(events));
   if (!made) co_return PgSessionError{.why = made.error()};
   slot.connection = *made;
+  slot.swap_item = session.swap_item;
 
   std::vector<PgValue> name;
   name.push_back(pg_text(options_.node));
@@ -139,17 +140,18 @@ awaitable<PgSessionError> PostgresPool::serve(Slot& slot, PgLink link) {
   co_return PgSessionError{.why = slot.lost_because};
 }
 
-PgConnection* PostgresPool::with_room(bool worth_it) {
-  PgConnection* best = nullptr;
-  for (auto& slot : slots_) {
+std::optional<PostgresPool::Room> PostgresPool::with_room(bool worth_it) {
+  const Slot* best = nullptr;
+  for (const auto& slot : slots_) {
     if (slot->purpose != PgPurpose::records || !slot->ready || !slot->connection->is_open()) {
       continue;
     }
-    PgConnection* one = slot->connection.get();
-    if (!best || one->in_flight() < best->in_flight()) best = one;
+    const std::size_t in_flight = slot->connection->in_flight();
+    if (!best || in_flight < best->connection->in_flight()) best = slot.get();
   }
   const std::size_t most = worth_it ? kCallsInFlightMax : 1;
-  return best && best->in_flight() < most ? best : nullptr;
+  if (!best || best->connection->in_flight() >= most) return std::nullopt;
+  return Room{*best->connection, best->swap_item};
 }
 
 bool PostgresPool::has_any() const {

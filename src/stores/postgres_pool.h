@@ -44,8 +44,12 @@ class PostgresPool {
   void close();
 
   // One for records that takes another call: an idle one, or, for a batch that is worth it, one
-  // that is still busy with its last. Null: none has room.
-  PgConnection* with_room(bool worth_it);
+  // that is still busy with its last. nullopt: none has room.
+  struct Room {
+    PgConnection& connection;
+    Oid swap_item;
+  };
+  std::optional<Room> with_room(bool worth_it);
   bool has_any() const;
   // Null: it is away.
   PgConnection* listener();
@@ -61,6 +65,7 @@ class PostgresPool {
     explicit Slot(boost::asio::io_context& context) : ended(context), pause(context) {}
     PgPurpose purpose = PgPurpose::records;
     std::shared_ptr<PgConnection> connection;
+    Oid swap_item = 0;
     bool ready = false;
     std::string lost_because;         // of the connection that was lost last
     boost::asio::steady_timer ended;  // cancelled when the connection is lost
@@ -69,7 +74,7 @@ class PostgresPool {
 
   boost::asio::awaitable<void> keep(Slot& slot);
   // Serves until the connection is lost, and says why.
-  boost::asio::awaitable<PgSessionError> serve(Slot& slot, PgLink link);
+  boost::asio::awaitable<PgSessionError> serve(Slot& slot, PgSession session);
   void tell(std::optional<PgSessionError> outcome);
   void say(std::optional<std::string> trouble);
 

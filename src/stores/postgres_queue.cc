@@ -21,8 +21,10 @@ constexpr auto kWaitMax = 5s;
 // A record that another holds is mostly in a batch of another node, which commits in a moment.
 constexpr auto kHeldAtMost = 30ms;
 constexpr auto kLookAgain = 3ms;
-// The columns of a batch's first row.
-enum Header : int { kAt, kApplied, kVersions, kFound };
+// Of the records in a reply. Those that are left out are asked for again.
+constexpr std::int64_t kReplyBytesMax = 8 << 20;
+// The columns of a batch's reply: its last row has the first three, the others have the record.
+enum Column : int { kAt, kBase, kVersions, kFound };
 
 // Long enough for what is sent over a slow network, too.
 PostgresClock::Steady::time_point deadline_of(std::size_t bytes) {
@@ -34,6 +36,29 @@ PostgresClock::Steady::time_point deadline_of(std::size_t bytes) {
 Time server_time(const PgRows& rows, int row) {
   return Time(Duration(rows.number(row, kAt)));
 }
+
+// The records of a reply, in its rows before `end`, each from `column` on.
+class Found {
+ public:
+  Found() = default;
+  Found(const PgRows& rows, int end, int column) {
+    for (int row = 0; row < end; ++row) {
+      rows_.emplace(to_id(rows.bytes(row, column)), row);
+      bytes_ += content_bytes(rows, row, column);
+    }
+  }
+  std::optional<int> row_of(const RecordId& id) const {
+    const auto row = rows_.find(id);
+    if (row == rows_.end()) return std::nullopt;
+    return row->second;
+  }
+  // What is not among them may only have been left out.
+  bool is_cut() const { return bytes_ >= kReplyBytesMax; }
+
+ private:
+  std::unordered_map<RecordId, int> rows_;
+  std::int64_t bytes_ = 0;
+};
 
 std::optional<Version> version_of(const std::optional<Record>& record) {
   if (!record) return std::nullopt;
@@ -97,23 +122,23 @@ void PostgresQueue::dispatch() {
 
 bool PostgresQueue::send_swaps() {
   if (ready_.empty()) return false;
-  PgConnection* connection = pool_.with_room(ready_.size() >= kLargeBatch);
-  if (!connection) return false;
+  const auto room = pool_.with_room(ready_.size() >= kLargeBatch);
+  if (!room) return false;
   Batch batch{.swaps = take_swaps(), .asked_before = asked_};
-  std::vector<const PgSwap*> swaps;
+  std::vector<PgSwap*> swaps;
   std::size_t bytes = 0;
-  for (const Swap& one : batch.swaps) {
+  for (Swap& one : batch.swaps) {
     swaps.push_back(&one.swap);
-    bytes += one.swap.bytes();
+    bytes += one.swap.item.size();
   }
-  auto parameters = swap_parameters(swaps);
+  auto parameters = swap_parameters(swaps, room->swap_item, kReplyBytesMax);
   auto reply = [this, batch = std::move(batch)](PgReply replied) mutable {
     swapped(std::move(batch), std::move(replied));
   };
-  connection->send({.statement = pg_statement::kSwap,
-                    .parameters = std::move(parameters),
-                    .reply = std::move(reply),
-                    .deadline = deadline_of(bytes)});
+  room->connection.send({.statement = pg_statement::kSwap,
+                         .parameters = std::move(parameters),
+                         .reply = std::move(reply),
+                         .deadline = deadline_of(bytes)});
   return true;
 }
 
@@ -122,10 +147,10 @@ std::vector<PostgresQueue::Swap> PostgresQueue::take_swaps() {
   std::size_t bytes = 0;
   while (!ready_.empty() && taken.size() < kBatchMax) {
     Swap& next = ready_.front();
-    const bool fits = bytes + next.swap.bytes() <= kBatchBytesMax && !next.alone;
+    const bool fits = bytes + next.swap.item.size() <= kBatchBytesMax && !next.alone;
     if (!taken.empty() && !fits) break;
     const bool alone = next.alone;
-    bytes += next.swap.bytes();
+    bytes += next.swap.item.size();
     taken.push_back(std::move(next));
     ready_.pop_front();
     if (alone) break;
@@ -140,30 +165,30 @@ void PostgresQueue::swapped(Batch batch, PgReply reply) {
   }
   const PgRows& rows = *reply;
   const auto now = Steady::now();
-  clock_.saw(rows.number(0, kAt), now);
-  const Time at = server_time(rows, 0);
-  const auto ordinals = rows.numbers(0, kApplied);
-  const auto versions = rows.numbers(0, kVersions);
+  const int last = rows.size() - 1;
+  clock_.saw(rows.number(last, kAt), now);
+  const Time at = server_time(rows, last);
+  const std::int64_t base = rows.number(last, kBase);
+  const auto versions = rows.numbers(last, kVersions);
   std::vector<std::optional<Version>> applied(batch.swaps.size());
-  for (std::size_t i = 0; i < ordinals.size(); ++i) {
-    applied.at(static_cast<std::size_t>(ordinals[i] - 1)) = static_cast<Version>(versions.at(i));
+  for (const std::int64_t version : versions) {
+    applied.at(static_cast<std::size_t>(version - base - 1)) = static_cast<Version>(version);
   }
-  std::unordered_map<RecordId, int> found;
-  for (int row = 1; row < rows.size(); ++row) found.emplace(to_id(rows.bytes(row, kFound)), row);
+  const Found found(rows, last, kFound);
 
-  if (committed_ && !ordinals.empty()) {
-    committed_({.swaps = ordinals.size(), .longest_wait = now - batch.swaps.front().since});
+  if (committed_ && !versions.empty()) {
+    committed_({.swaps = versions.size(), .longest_wait = now - batch.swaps.front().since});
   }
   for (std::size_t i = 0; i < batch.swaps.size(); ++i) {
     Swap& one = batch.swaps[i];
     const Version expected = one.swap.expected;
     SwapResult result = swap::Conflict{};
-    const auto row = found.find(one.swap.id);
+    const auto row = found.row_of(one.swap.id);
     if (applied[i]) {
-      result = swap::Applied{*applied[i]};
+      result = swap::Applied{one.swap.removes ? 0 : *applied[i]};
       changed_ = true;
-    } else if (row != found.end()) {
-      auto record = to_record(rows, row->second, kFound, at);
+    } else if (row) {
+      auto record = to_record(rows, *row, kFound, at);
       if (!record) {
         result = std::move(record.error());
       } else if (record->version == expected) {
@@ -171,8 +196,11 @@ void PostgresQueue::swapped(Batch batch, PgReply reply) {
       } else {
         result = swap::Conflict{*std::move(record)};
       }
+    } else if (found.is_cut() && !closed_) {
+      ready_.push_back(std::move(one));
+      continue;
     } else if (expected == 0) {
-      result = one.swap.next ? SwapResult(swap::Busy{}) : SwapResult(swap::Applied{});
+      result = one.swap.removes ? SwapResult(swap::Applied{}) : SwapResult(swap::Busy{});
     }
     settle(std::move(one), std::move(result), batch.asked_before);
   }
@@ -259,8 +287,8 @@ void PostgresQueue::refused(Batch batch, const PgError& error) {
 
 bool PostgresQueue::send_reads() {
   if (read_order_.empty()) return false;
-  PgConnection* connection = pool_.with_room(read_order_.size() >= kLargeBatch);
-  if (!connection) return false;
+  const auto room = pool_.with_room(read_order_.size() >= kLargeBatch);
+  if (!room) return false;
   std::vector<RecordId> ids;
   std::vector<std::pair<RecordId, Read>> taken;
   while (!read_order_.empty() && ids.size() < kBatchMax) {
@@ -272,44 +300,56 @@ bool PostgresQueue::send_reads() {
   }
   std::vector<PgValue> parameters;
   parameters.push_back(ids_parameter(ids));
+  parameters.push_back(pg_int8(kReplyBytesMax));
   auto reply = [this, taken = std::move(taken)](PgReply replied) mutable {
     read_done(std::move(taken), std::move(replied));
   };
-  connection->send({.statement = pg_statement::kRead,
-                    .parameters = std::move(parameters),
-                    .reply = std::move(reply),
-                    .deadline = Steady::now() + kReplyTimeout});
+  room->connection.send({.statement = pg_statement::kRead,
+                         .parameters = std::move(parameters),
+                         .reply = std::move(reply),
+                         .deadline = Steady::now() + kReplyTimeout});
   return true;
 }
 
 void PostgresQueue::read_done(std::vector<std::pair<RecordId, Read>> reads, PgReply reply) {
-  std::unordered_map<RecordId, int> found;
-  if (reply && reply->size() > 0) {
-    clock_.saw(reply->number(0, kAt), Steady::now());
-    for (int row = 0; row < reply->size(); ++row) found.emplace(to_id(reply->bytes(row, 1)), row);
-  }
+  const Found found = reply ? Found(*reply, reply->size(), 1) : Found();
+  if (reply && reply->size() > 0) clock_.saw(reply->number(0, kAt), Steady::now());
   for (auto& [id, read] : reads) {
     ReadResult result = std::nullopt;
-    const auto row = found.find(id);
+    const auto row = found.row_of(id);
     if (!reply) {
       result = std::unexpected(StoreUnavailable{"PostgreSQL: " + reply.error().why});
-    } else if (row != found.end()) {
-      auto record = to_record(*reply, row->second, 1, server_time(*reply, row->second));
+    } else if (row) {
+      auto record = to_record(*reply, *row, 1, server_time(*reply, *row));
       if (record) {
         result = *std::move(record);
       } else {
         result = std::unexpected(std::move(record.error()));
       }
+    } else if (found.is_cut() && !closed_) {
+      read_again(id, std::move(read));
+      continue;
     }
     for (ReadReply& one : read.replies) one(result);
   }
   dispatch();
 }
 
+// Others may have asked for it meanwhile.
+void PostgresQueue::read_again(const RecordId& id, Read read) {
+  const auto [present, is_first] = reads_.try_emplace(id);
+  if (is_first) {
+    present->second = std::move(read);
+    read_order_.push_back(id);
+    return;
+  }
+  for (ReadReply& one : read.replies) present->second.replies.push_back(std::move(one));
+}
+
 bool PostgresQueue::send_call() {
   if (calls_.empty()) return false;
-  PgConnection* connection = pool_.with_room(false);
-  if (!connection) return false;
+  const auto room = pool_.with_room(false);
+  if (!room) return false;
   Call next = std::move(calls_.front());
   calls_.pop_front();
   next.call.reply = [this, reply = std::move(next.call.reply)](PgReply replied) mutable {
@@ -317,7 +357,7 @@ bool PostgresQueue::send_call() {
     dispatch();
   };
   next.call.deadline += Steady::now() - next.since;
-  connection->send(std::move(next.call));
+  room->connection.send(std::move(next.call));
   return true;
 }
 

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <list>
 #include <map>
 #include <memory>
 #include <optional>
@@ -86,6 +87,7 @@ class PostgresQueue {
   void rest_a_while(Swap swap);
   void wake_rested();
   void read_done(std::vector<std::pair<RecordId, Read>> reads, PgReply reply);
+  void read_again(const RecordId& id, Read read);
   void fail_all(const std::string& why);
 
   PostgresPool& pool_;
@@ -98,7 +100,8 @@ class PostgresQueue {
   std::uint64_t asked_ = 0;
   std::deque<Swap> ready_;
   // Every id with a swap that is ready, resting or on its way, and the swaps behind that one.
-  std::unordered_map<RecordId, std::deque<Swap>> behind_;
+  // A list, since mostly there are none: an empty deque has memory of its own.
+  std::unordered_map<RecordId, std::list<Swap>> behind_;
   std::multimap<Steady::time_point, Swap> resting_;
   boost::asio::steady_timer rest_;
   std::deque<RecordId> read_order_;

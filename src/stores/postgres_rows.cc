@@ -15,6 +15,8 @@ constexpr std::int64_t kDayMs = 86'400'000;
 constexpr std::string_view kClaimedBySql = "sql";
 constexpr std::string_view kLineEnd = "\r\n";
 constexpr std::string_view kAfterName = ": ";
+constexpr int kItemColumns = 32;         // of semel.swap_item
+constexpr std::size_t kRestBytes = 512;  // mostly less
 
 enum Flag : int {
   kOnlyAuthFailures = 1,
@@ -105,9 +107,16 @@ BodyNote body_note_of(std::int64_t flags) {
   return flags & kBodyOmitted ? BodyNote::omitted : BodyNote::kept;
 }
 
-std::int64_t day_of(Time at) {
-  return std::min<std::int64_t>(at.time_since_epoch().count() / kDayMs,
-                                std::numeric_limits<std::int32_t>::max());
+std::int32_t day_of(Time at) {
+  return static_cast<std::int32_t>(std::min<std::int64_t>(
+      at.time_since_epoch().count() / kDayMs, std::numeric_limits<std::int32_t>::max()));
+}
+
+// semel.id_lock().
+std::int64_t lock_of(const RecordId& id) {
+  std::uint64_t lock = 0;
+  for (std::size_t i = 0; i < sizeof lock; ++i) lock = lock << 8 | id.bytes[i];
+  return static_cast<std::int64_t>(lock);
 }
 
 std::int64_t ms(Time at) {
@@ -161,6 +170,86 @@ void empty_columns(Record& r) {
   r.fingerprint.digest = {};
 }
 
+// The answer of a completed record has a table of its own. Whatever else a record holds of one, or
+// holds sealed, is in `rest`.
+bool has_answer_row(const Record& r) {
+  return r.state == State::completed && is_text(r.sealed.key_id);
+}
+
+void add_people(Record& r, PgComposite& item) {
+  const bool is_readable = is_text(r.tenant) && is_text(r.operation) && is_text(r.key);
+  for (std::string* one : {&r.tenant, &r.operation, &r.key}) {
+    if (is_readable) {
+      item.add(PgType::text, *one);
+      one->clear();
+    } else {
+      item.add_null(PgType::text);
+    }
+  }
+}
+
+void add_answer(Record& r, std::int32_t day, PgComposite& item) {
+  item.add_number(PgType::int4, day);
+  item.add_number(PgType::int4, r.answer.status);
+  if (fits_headers(r.answer.headers)) {
+    item.add(PgType::bytea, join(r.answer.headers));
+    r.answer.headers.clear();
+  } else {
+    item.add(PgType::bytea, {});
+  }
+  item.add(PgType::bytea, r.answer.body);
+  item.add_number(PgType::int8, static_cast<std::int64_t>(r.answer.spilled_bytes));
+  item.add(PgType::text, r.sealed.key_id);
+  item.add(PgType::bytea, r.sealed.bytes);
+  r.answer.body.clear();
+  r.answer.status = 0;
+  r.answer.spilled_bytes = 0;
+  r.sealed = {};
+}
+
+void add_no_answer(PgComposite& item) {
+  for (const PgType type : {PgType::int4, PgType::int4, PgType::bytea, PgType::bytea, PgType::int8,
+                            PgType::text, PgType::bytea}) {
+    item.add_null(type);
+  }
+}
+
+// The columns of a semel.swap_item from its state on. What a column has is taken out of the record;
+// what is left of it is `rest`.
+void add_record(Record r, const PgSwap& swap, PgComposite& item) {
+  const auto number = [&](PgType type, std::int64_t value) { item.add_number(type, value); };
+  const auto time = [&](Time at) { item.add_number(PgType::int8, ms(at)); };
+  number(PgType::int2, swap.removes ? 0 : static_cast<std::int64_t>(r.state));
+  number(PgType::int4, r.attempt);
+  item.add(PgType::bytea, bytes_of(r.token));
+  item.add(PgType::bytea, view(r.fingerprint.digest));
+  time(r.lease_until);
+  time(r.created_at);
+  time(r.updated_at);
+  time(r.expires_at);
+  time(r.tombstone_until);
+  time(r.hold_until);
+  number(PgType::int8, r.ttl.count());
+  number(PgType::int8, r.tombstone.count());
+  number(PgType::int8, r.hold_for.count());
+  time(due_at(r));
+  number(PgType::int2, flags_of(r));
+  number(PgType::int2, static_cast<std::int64_t>(r.result));
+  const bool has_version = is_text(r.response_version);
+  item.add(PgType::text, has_version ? std::string_view(r.response_version) : std::string_view());
+  if (has_version) r.response_version.clear();
+  add_people(r, item);
+  if (swap.answer_day) {
+    add_answer(r, *swap.answer_day, item);
+  } else {
+    add_no_answer(item);
+  }
+  // Where the body lies is in the flags.
+  r.answer.body_note = BodyNote::kept;
+  empty_columns(r);
+  item.add(PgType::bytea, encode(r));
+}
+
 StoreUnavailable unreadable_record(const RecordId& id, const std::string& why) {
   return {.why = "record " + id.hex() + " cannot be read: " + why, .unreadable = true};
 }
@@ -169,7 +258,8 @@ StoreUnavailable unreadable_record(const RecordId& id, const std::string& why) {
 
 std::int64_t content_bytes(const PgRows& rows, int row, int column) {
   return static_cast<std::int64_t>(rows.bytes(row, column + kRest).size() +
-                                   rows.bytes(row, column + kBody).size());
+                                   rows.bytes(row, column + kBody).size() +
+                                   rows.bytes(row, column + kSealed).size());
 }
 
 RecordId to_id(std::string_view bytes) {
@@ -185,160 +275,63 @@ std::string_view bytes_of(const Token& token) {
   return view(token.bytes);
 }
 
-std::size_t PgSwap::bytes() const {
-  constexpr std::size_t kColumnsBytes = 400;
-  if (!next) return kColumnsBytes;
-  return kColumnsBytes + rest.size() + next->answer.body.size() + next->sealed.bytes.size();
-}
-
 PgSwap to_swap(const RecordId& id, Version expected, std::optional<Record> next) {
-  PgSwap swap{.id = id, .expected = expected, .next = std::nullopt, .rest = {}};
-  if (!next) return swap;
-  Record& r = *next;
-  // The answer of a completed record has a table of its own. Whatever else a record holds of one,
-  // or holds sealed, is in `rest`.
-  swap.has_answer = r.state == State::completed && is_text(r.sealed.key_id);
-  swap.has_people = is_text(r.tenant) && is_text(r.operation) && is_text(r.key);
-
-  Record columns = r;
-  if (swap.has_answer) {
-    const bool fits = fits_headers(r.answer.headers);
-    r.answer.body.clear();
-    r.answer.status = 0;
-    r.answer.spilled_bytes = 0;
-    r.sealed = {};
-    if (fits) r.answer.headers.clear();
-    if (!fits) columns.answer.headers.clear();
+  PgSwap swap{.id = id, .expected = expected, .removes = !next, .answer_day = {}, .item = {}};
+  if (next && has_answer_row(*next)) swap.answer_day = day_of(next->expires_at);
+  constexpr std::size_t kNumbersBytes = 160;
+  std::size_t bytes = kNumbersBytes + id.bytes.size();
+  if (next) {
+    bytes += next->answer.body.size() + next->sealed.bytes.size() + next->request.size() +
+             next->tenant.size() + next->operation.size() + next->key.size() + kRestBytes;
   }
-  // Where the body lies is in the columns' flags.
-  r.answer.body_note = BodyNote::kept;
-  if (swap.has_people) {
-    r.tenant.clear();
-    r.operation.clear();
-    r.key.clear();
-  }
-  if (is_text(r.response_version)) {
-    r.response_version.clear();
-  } else {
-    columns.response_version.clear();
-  }
-  empty_columns(r);
-  swap.rest = encode(r);
-  columns.request.clear();
-  columns.history.clear();
-  if (!swap.has_answer) {
-    columns.answer.body.clear();
-    columns.answer.headers.clear();
-    columns.sealed = {};
-  }
-  swap.next = std::move(columns);
+  PgComposite item(kItemColumns, bytes);
+  item.add_number(PgType::int4, 0);
+  item.add(PgType::bytea, bytes_of(id));
+  item.add_number(PgType::int8, static_cast<std::int64_t>(expected));
+  item.add_number(PgType::int8, lock_of(id));
+  add_record(std::move(next).value_or(Record{}), swap, item);
+  swap.item = std::move(item).take();
   return swap;
 }
 
-std::vector<PgValue> swap_parameters(const std::vector<const PgSwap*>& swaps) {
-  const std::size_t count = swaps.size();
-  const auto numbers = [&](PgType type, auto of) {
-    PgArray out(type, count);
-    for (const PgSwap* swap : swaps) {
-      swap->next ? out.add_number(static_cast<std::int64_t>(of(*swap->next))) : out.add_number(0);
-    }
-    return std::move(out).take();
-  };
-  const auto times = [&](auto of) {
-    return numbers(PgType::int8_array, [&](const Record& r) { return ms(of(r)); });
-  };
-  const auto strings = [&](PgType type, auto of) {
-    PgArray out(type, count);
-    for (const PgSwap* swap : swaps) swap->next ? out.add(of(*swap->next)) : out.add({});
-    return std::move(out).take();
-  };
-  const auto people = [&](auto of) {
-    PgArray out(PgType::text_array, count);
-    for (const PgSwap* swap : swaps) {
-      swap->next && swap->has_people ? out.add(of(*swap->next)) : out.add_null();
-    }
-    return std::move(out).take();
-  };
-
-  PgArray ids(PgType::bytea_array, count);
-  PgArray expecteds(PgType::int8_array, count);
-  PgArray rests(PgType::bytea_array, count);
-  PgArray days(PgType::int4_array, count);
-  std::vector<std::pair<std::int64_t, const Record*>> answers;
+std::vector<PgValue> swap_parameters(const std::vector<PgSwap*>& swaps, Oid item_type,
+                                     std::int64_t bytes_max) {
+  constexpr std::size_t kLengthBytes = 4;
+  std::size_t bytes = 0;
+  for (const PgSwap* swap : swaps) bytes += swap->item.size() + kLengthBytes;
+  PgArray items(item_type, swaps.size());
+  items.reserve(bytes);
+  std::vector<std::int32_t> days;
   bool updates = false;
   bool removals = false;
   bool inserts = false;
-  for (std::size_t i = 0; i < count; ++i) {
-    const PgSwap& swap = *swaps[i];
-    ids.add(bytes_of(swap.id));
-    expecteds.add_number(static_cast<std::int64_t>(swap.expected));
-    rests.add(swap.rest);
-    if (swap.has_answer) {
-      days.add_number(day_of(swap.next->expires_at));
-      answers.emplace_back(i + 1, &*swap.next);
-    } else {
-      days.add_null();
+  std::int32_t number = 0;
+  for (PgSwap* swap : swaps) {
+    PgComposite::set_first(swap->item, ++number);
+    items.add(swap->item);
+    if (swap->answer_day && std::ranges::find(days, *swap->answer_day) == days.end()) {
+      days.push_back(*swap->answer_day);
     }
-    if (!swap.next) {
-      removals |= swap.expected != 0;
+    if (swap->removes) {
+      removals |= swap->expected != 0;
     } else {
-      (swap.expected == 0 ? inserts : updates) = true;
+      (swap->expected == 0 ? inserts : updates) = true;
     }
   }
-  using R = const Record&;
+  PgArray all_days(PgType::int4, days.size());
+  for (const std::int32_t day : days) all_days.add_number(day);
   std::vector<PgValue> out;
-  out.push_back(std::move(ids).take());
-  out.push_back(std::move(expecteds).take());
-  out.push_back(numbers(PgType::int2_array, [](R r) { return r.state; }));
-  out.push_back(numbers(PgType::int4_array, [](R r) { return r.attempt; }));
-  out.push_back(strings(PgType::bytea_array, [](R r) { return bytes_of(r.token); }));
-  out.push_back(strings(PgType::bytea_array, [](R r) { return view(r.fingerprint.digest); }));
-  out.push_back(times([](R r) { return r.lease_until; }));
-  out.push_back(times([](R r) { return r.created_at; }));
-  out.push_back(times([](R r) { return r.updated_at; }));
-  out.push_back(times([](R r) { return r.expires_at; }));
-  out.push_back(times([](R r) { return r.tombstone_until; }));
-  out.push_back(times([](R r) { return r.hold_until; }));
-  out.push_back(numbers(PgType::int8_array, [](R r) { return r.ttl.count(); }));
-  out.push_back(numbers(PgType::int8_array, [](R r) { return r.tombstone.count(); }));
-  out.push_back(numbers(PgType::int8_array, [](R r) { return r.hold_for.count(); }));
-  out.push_back(times([](R r) { return due_at(r); }));
-  out.push_back(numbers(PgType::int2_array, [](R r) { return flags_of(r); }));
-  out.push_back(numbers(PgType::int2_array, [](R r) { return r.result; }));
-  out.push_back(
-      strings(PgType::text_array, [](R r) { return std::string_view(r.response_version); }));
-  out.push_back(std::move(days).take());
-  out.push_back(people([](R r) { return std::string_view(r.tenant); }));
-  out.push_back(people([](R r) { return std::string_view(r.operation); }));
-  out.push_back(people([](R r) { return std::string_view(r.key); }));
-  out.push_back(std::move(rests).take());
-
-  const auto of_answers = [&](PgType type, auto add) {
-    PgArray array(type, answers.size());
-    for (const auto& [ordinal, record] : answers) add(array, ordinal, *record);
-    out.push_back(std::move(array).take());
-  };
-  of_answers(PgType::int4_array, [](PgArray& a, std::int64_t o, R) { a.add_number(o); });
-  of_answers(PgType::int4_array,
-             [](PgArray& a, std::int64_t, R r) { a.add_number(day_of(r.expires_at)); });
-  of_answers(PgType::int4_array,
-             [](PgArray& a, std::int64_t, R r) { a.add_number(r.answer.status); });
-  of_answers(PgType::bytea_array,
-             [](PgArray& a, std::int64_t, R r) { a.add(join(r.answer.headers)); });
-  of_answers(PgType::bytea_array, [](PgArray& a, std::int64_t, R r) { a.add(r.answer.body); });
-  of_answers(PgType::int8_array, [](PgArray& a, std::int64_t, R r) {
-    a.add_number(static_cast<std::int64_t>(r.answer.spilled_bytes));
-  });
-  of_answers(PgType::text_array, [](PgArray& a, std::int64_t, R r) { a.add(r.sealed.key_id); });
-  of_answers(PgType::bytea_array, [](PgArray& a, std::int64_t, R r) { a.add(r.sealed.bytes); });
+  out.push_back(std::move(items).take());
+  out.push_back(std::move(all_days).take());
   out.push_back(pg_boolean(updates));
   out.push_back(pg_boolean(removals));
   out.push_back(pg_boolean(inserts));
+  out.push_back(pg_int8(bytes_max));
   return out;
 }
 
 PgValue ids_parameter(const std::vector<RecordId>& ids) {
-  PgArray array(PgType::bytea_array, ids.size());
+  PgArray array(PgType::bytea, ids.size());
   for (const RecordId& id : ids) array.add(bytes_of(id));
   return std::move(array).take();
 }

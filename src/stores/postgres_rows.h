@@ -14,20 +14,20 @@
 // columns; the rest is the record's encoding without them.
 namespace semel {
 
-// One item of semel.swap_batch(): a swap, ready to be sent.
+// A swap, ready to be sent.
 struct PgSwap {
   RecordId id;
   Version expected = 0;
-  std::optional<Record> next;  // without what lies in `rest`; nullopt: a removal
-  std::string rest;
-  bool has_answer = false;  // it goes into semel.answers
-  bool has_people = false;  // tenant, operation and key are valid text
-  std::size_t bytes() const;
+  bool removes = false;
+  std::optional<std::int32_t> answer_day;  // its answer goes into this day of semel.answers
+  std::string item;                        // as a semel.swap_item
 };
 PgSwap to_swap(const RecordId& id, Version expected, std::optional<Record> next);
 
-// The parameters of semel.swap_batch().
-std::vector<PgValue> swap_parameters(const std::vector<const PgSwap*>& swaps);
+// The parameters of semel.swap_batch(). The items are numbered by their order. `item_type` is what
+// semel.swap_item is in this database.
+std::vector<PgValue> swap_parameters(const std::vector<PgSwap*>& swaps, Oid item_type,
+                                     std::int64_t bytes_max);
 
 PgValue ids_parameter(const std::vector<RecordId>& ids);
 

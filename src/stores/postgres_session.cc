@@ -30,21 +30,14 @@ struct Statement {
   std::string text;
 };
 
-std::string numbered(int count) {
-  std::string out;
-  for (int i = 1; i <= count; ++i) out += (i > 1 ? ", $" : "$") + std::to_string(i);
-  return out;
-}
-
 std::vector<Statement> statements(const std::string& schema) {
   using namespace pg_statement;
   const std::string s = schema + ".";
-  constexpr int kSwapParameters = 35;
   return {
       {kHello, "SELECT " + s + "hello($1)"},
-      {kSwap, "SELECT b.at, b.applied, b.versions, (b.found).* FROM " + s + "swap_batch(" +
-                  numbered(kSwapParameters) + ") b"},
-      {kRead, "SELECT " + s + "now_ms(), b.* FROM " + s + "read_batch($1) b"},
+      {kSwap, "SELECT b.at, b.base, b.versions, (b.found).* FROM " + s +
+                  "swap_batch($1, $2, $3, $4, $5, $6) b"},
+      {kRead, "SELECT " + s + "now_ms(), p.* FROM " + s + "read_page($1, $2) p"},
       {kSweep,
        "SELECT " + s + "now_ms(), p.* FROM " + s + "read_page(" + s + "due_ids($1, $2), $3) p"},
       {kScan,
@@ -94,9 +87,9 @@ std::optional<PgSessionError> look_at_schema(PgLink& link, const std::string& sc
 
 }  // namespace
 
-std::expected<PgLink, PgSessionError> open_pg_session(const std::string& url,
-                                                      const std::string& schema,
-                                                      PgPurpose purpose) {
+std::expected<PgSession, PgSessionError> open_pg_session(const std::string& url,
+                                                         const std::string& schema,
+                                                         PgPurpose purpose) {
   auto link = PgLink::connect(url);
   if (!link) return std::unexpected(PgSessionError{.why = link.error()});
   const auto failed = [](const PgError& error) {
@@ -112,6 +105,8 @@ std::expected<PgLink, PgSessionError> open_pg_session(const std::string& url,
   }
   if (auto misfit = look_at_schema(*link, schema)) return std::unexpected(*std::move(misfit));
   if (const auto set = link->run(kSettings); !set) return failed(set.error());
+  const auto item = link->run("SELECT '" + schema + ".swap_item'::regtype::oid");
+  if (!item) return failed(item.error());
   for (const Statement& statement : statements(schema)) {
     const auto prepared = link->prepare(statement.name, statement.text);
     if (!prepared) return failed(prepared.error());
@@ -121,7 +116,7 @@ std::expected<PgLink, PgSessionError> open_pg_session(const std::string& url,
       return failed(listening.error());
     }
   }
-  return *std::move(link);
+  return PgSession{*std::move(link), static_cast<Oid>(item->number(0, 0))};
 }
 
 }  // namespace semel

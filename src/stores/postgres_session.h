@@ -32,9 +32,15 @@ struct PgSessionError {
   bool unfit = false;  // the server was reached and must not be used: no retry helps
 };
 
+struct PgSession {
+  PgLink link;
+  Oid swap_item = 0;  // what semel.swap_item is in this database
+};
+
 // Connects, checks that it is the server itself with this program's schema, and prepares the
 // session. Blocks.
-std::expected<PgLink, PgSessionError> open_pg_session(const std::string& url,
-                                                      const std::string& schema, PgPurpose purpose);
+std::expected<PgSession, PgSessionError> open_pg_session(const std::string& url,
+                                                         const std::string& schema,
+                                                         PgPurpose purpose);
 
 }  // namespace semel

@@ -96,8 +96,8 @@ void PostgresWaits::look(Steady::time_point now) {
     if (claims.size() == kClaimsMax) break;
   }
   if (claims.empty()) return;
-  PgArray ids(PgType::bytea_array, claims.size());
-  PgArray tokens(PgType::bytea_array, claims.size());
+  PgArray ids(PgType::bytea, claims.size());
+  PgArray tokens(PgType::bytea, claims.size());
   for (const auto& [id, token] : claims) {
     ids.add(bytes_of(id));
     tokens.add(bytes_of(token));
