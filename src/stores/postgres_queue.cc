@@ -11,11 +11,11 @@ using namespace std::chrono_literals;
 
 namespace {
 
-constexpr std::size_t kBatchMax = 128;
+constexpr std::size_t kBatchMax = 256;  // semel.versions counts in steps that are larger
 constexpr std::size_t kBatchBytesMax = 4 << 20;
 // A connection that is still busy gets another batch only if it is at least this large: a call
 // costs the server more than a record does, so that fewer and larger ones are cheaper.
-constexpr std::size_t kLargeBatch = 96;
+constexpr std::size_t kLargeBatch = 128;
 constexpr auto kReplyTimeout = 5s;
 constexpr auto kWaitMax = 5s;
 // A record that another holds is mostly in a batch of another node, which commits in a moment.

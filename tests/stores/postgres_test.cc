@@ -169,6 +169,38 @@ TEST_F(PostgresStoreTest, ADuplicateStormCostsAFewRoundTrips) {
   EXPECT_LT(steady_clock::now() - begun, 2s);
 }
 
+// What was found is sent in replies of a bounded size; nobody is told of an absence that is none.
+TEST_F(PostgresStoreTest, LargeAnswersThatAreAskedForAtOnceAllArrive) {
+  constexpr std::uint64_t kRecords = 40;
+  const auto body_of = [](std::uint64_t n) {
+    return std::string((1 << 20) + n, static_cast<char>('a' + n % 26));
+  };
+  for (std::uint64_t n = 0; n < kRecords; ++n) {
+    Record record = completion_of(id_of(n), database_time() + 1h);
+    record.answer.body = body_of(n);
+    apply(id_of(n), 0, std::move(record));
+  }
+  asio::io_context io(1);
+  std::uint64_t refused = 0;
+  std::uint64_t read = 0;
+  auto claim = [&](std::uint64_t n) -> asio::awaitable<void> {
+    const SwapResult result = co_await store().swap(id_of(n), 0, claim_of(id_of(n)));
+    const auto* conflict = std::get_if<swap::Conflict>(&result);
+    refused += conflict && conflict->current && conflict->current->answer.body == body_of(n);
+  };
+  auto look = [&](std::uint64_t n) -> asio::awaitable<void> {
+    const auto record = co_await store().read(id_of(n));
+    read += record && *record && (*record)->answer.body == body_of(n);
+  };
+  for (std::uint64_t n = 0; n < kRecords; ++n) {
+    asio::co_spawn(io, claim(n), asio::detached);
+    asio::co_spawn(io, look(n), asio::detached);
+  }
+  io.run();
+  EXPECT_EQ(refused, kRecords);
+  EXPECT_EQ(read, kRecords);
+}
+
 // A batch with one record that takes long: a trigger sleeps on it.
 TEST_F(PostgresStoreTest, AReplyThatIsLostIsUnknownAndTheStoreComesBack) {
   in_postgres(
