@@ -80,7 +80,7 @@ void PostgresQueue::swap(PgSwap swap, SwapReply reply) {
              .held_since = std::nullopt};
   const auto [present, is_first] = behind_.try_emplace(id);
   if (is_first) {
-    ready_.push_back(std::move(asked));
+    ready_.push(std::move(asked));
   } else {
     present->second.push_back(std::move(asked));
   }
@@ -121,7 +121,7 @@ void PostgresQueue::dispatch() {
 }
 
 bool PostgresQueue::send_swaps() {
-  if (ready_.empty()) return false;
+  if (ready_.size() == 0) return false;
   const auto room = pool_.with_room(ready_.size() >= kLargeBatch);
   if (!room) return false;
   Batch batch{.swaps = take_swaps(), .asked_before = asked_};
@@ -144,18 +144,46 @@ bool PostgresQueue::send_swaps() {
 
 std::vector<PostgresQueue::Swap> PostgresQueue::take_swaps() {
   std::vector<Swap> taken;
-  std::size_t bytes = 0;
-  while (!ready_.empty() && taken.size() < kBatchMax) {
-    Swap& next = ready_.front();
-    const bool fits = bytes + next.swap.item.size() <= kBatchBytesMax && !next.alone;
-    if (!taken.empty() && !fits) break;
-    const bool alone = next.alone;
-    bytes += next.swap.item.size();
-    taken.push_back(std::move(next));
-    ready_.pop_front();
-    if (alone) break;
+  const bool is_small = ready_.size() < kLargeBatch;
+  take_from(ready_.older(), taken);
+  if (is_small) {
+    take_from(ready_.claims, taken);
+    take_from(ready_.changes, taken);
   }
   return taken;
+}
+
+void PostgresQueue::take_from(std::deque<Swap>& ready, std::vector<Swap>& taken) {
+  if (!taken.empty() && taken.back().alone) return;
+  std::size_t bytes = 0;
+  for (const Swap& one : taken) bytes += one.swap.item.size();
+  while (!ready.empty() && taken.size() < kBatchMax) {
+    Swap& next = ready.front();
+    bytes += next.swap.item.size();
+    const bool fits = bytes <= kBatchBytesMax && !next.alone;
+    if (!taken.empty() && !fits) return;
+    taken.push_back(std::move(next));
+    ready.pop_front();
+    if (taken.back().alone) return;
+  }
+}
+
+void PostgresQueue::Ready::push(Swap swap) {
+  auto& kind = swap.swap.expected == 0 ? claims : changes;
+  kind.push_back(std::move(swap));
+}
+
+std::deque<PostgresQueue::Swap>& PostgresQueue::Ready::older() {
+  if (claims.empty()) return changes;
+  if (changes.empty()) return claims;
+  return claims.front().since < changes.front().since ? claims : changes;
+}
+
+PostgresQueue::Swap PostgresQueue::Ready::pop() {
+  std::deque<Swap>& from = older();
+  Swap first = std::move(from.front());
+  from.pop_front();
+  return first;
 }
 
 void PostgresQueue::swapped(Batch batch, PgReply reply) {
@@ -197,7 +225,7 @@ void PostgresQueue::swapped(Batch batch, PgReply reply) {
         result = swap::Conflict{*std::move(record)};
       }
     } else if (found.is_cut() && !closed_) {
-      ready_.push_back(std::move(one));
+      ready_.push(std::move(one));
       continue;
     } else if (expected == 0) {
       result = one.swap.removes ? SwapResult(swap::Applied{}) : SwapResult(swap::Busy{});
@@ -243,7 +271,7 @@ void PostgresQueue::let_next(const RecordId& id) {
     behind_.erase(present);
     return;
   }
-  ready_.push_back(std::move(present->second.front()));
+  ready_.push(std::move(present->second.front()));
   present->second.pop_front();
 }
 
@@ -260,7 +288,7 @@ void PostgresQueue::wake_rested() {
     if (error) return;
     const auto now = Steady::now();
     while (!resting_.empty() && resting_.begin()->first <= now) {
-      ready_.push_back(std::move(resting_.begin()->second));
+      ready_.push(std::move(resting_.begin()->second));
       resting_.erase(resting_.begin());
     }
     if (!resting_.empty()) wake_rested();
@@ -274,7 +302,7 @@ void PostgresQueue::refused(Batch batch, const PgError& error) {
       error.sqlstate != "25006") {
     for (Swap& one : batch.swaps) {
       one.alone = true;
-      ready_.push_back(std::move(one));
+      ready_.push(std::move(one));
     }
     return;
   }
@@ -363,12 +391,11 @@ bool PostgresQueue::send_call() {
 
 void PostgresQueue::fail_all(const std::string& why) {
   const StoreUnavailable unavailable{why};
-  for (auto& [until, resting] : std::exchange(resting_, {})) ready_.push_back(std::move(resting));
+  for (auto& [until, resting] : std::exchange(resting_, {})) ready_.push(std::move(resting));
   rest_.cancel();
   // Those behind become ready as those before them are settled.
-  while (!ready_.empty()) {
-    Swap next = std::move(ready_.front());
-    ready_.pop_front();
+  while (ready_.size() > 0) {
+    Swap next = ready_.pop();
     settle(std::move(next), unavailable, 0);
   }
   read_order_.clear();
@@ -383,9 +410,8 @@ void PostgresQueue::fail_all(const std::string& why) {
 void PostgresQueue::look_at_deadlines() {
   const auto too_old = Steady::now() - kWaitMax;
   const StoreUnavailable overdue{"PostgreSQL: no connection has had room in time"};
-  while (!ready_.empty() && ready_.front().since < too_old) {
-    Swap next = std::move(ready_.front());
-    ready_.pop_front();
+  while (ready_.size() > 0 && ready_.older().front().since < too_old) {
+    Swap next = ready_.pop();
     settle(std::move(next), overdue, 0);
   }
   while (!read_order_.empty() && reads_.at(read_order_.front()).since < too_old) {

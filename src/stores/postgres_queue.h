@@ -60,6 +60,17 @@ class PostgresQueue {
     std::optional<Steady::time_point> held_since;  // found busy
     bool alone = false;                            // a batch with it was refused
   };
+  // What can be sent. New records and changes lie apart, since a batch of one kind is one statement
+  // for the server and not two.
+  struct Ready {
+    std::deque<Swap> claims;
+    std::deque<Swap> changes;
+    std::size_t size() const { return claims.size() + changes.size(); }
+    void push(Swap swap);
+    // The kind whose first has waited longest. There must be one.
+    std::deque<Swap>& older();
+    Swap pop();
+  };
   struct Read {
     std::vector<ReadReply> replies;
     Steady::time_point since;
@@ -77,6 +88,8 @@ class PostgresQueue {
   bool send_reads();
   bool send_call();
   std::vector<Swap> take_swaps();
+  // Moves what fits into a batch.
+  static void take_from(std::deque<Swap>& ready, std::vector<Swap>& taken);
   void swapped(Batch batch, PgReply reply);
   void refused(Batch batch, const PgError& error);
   // `result` is what the server said of it.
@@ -98,7 +111,7 @@ class PostgresQueue {
   int turn_ = 0;
 
   std::uint64_t asked_ = 0;
-  std::deque<Swap> ready_;
+  Ready ready_;
   // Every id with a swap that is ready, resting or on its way, and the swaps behind that one.
   // A list, since mostly there are none: an empty deque has memory of its own.
   std::unordered_map<RecordId, std::list<Swap>> behind_;
