@@ -132,6 +132,14 @@ void NatsSource::fetch_until_stopped() {
       log_event(LogLevel::warn, "broker lost",
                 {{"stream", config_.stream}, {"why", nats_failed("cannot fetch", status).error()}});
     }
+    // Somebody may have deleted the consumer: a new one begins with the stream's first message, and
+    // what was done before is known.
+    if (natsConnection_Status(connection_.get()) == NATS_CONN_STATUS_CONNECTED) {
+      if (const Worked found = find_consumer(); !found) {
+        log_event(LogLevel::warn, "broker lost",
+                  {{"stream", config_.stream}, {"why", found.error()}});
+      }
+    }
     if (!pause(wait.next())) return;
   }
 }
