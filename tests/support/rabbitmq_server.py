@@ -75,7 +75,7 @@ class RabbitmqServer:
 
     @property
     def tls_url(self):
-        return f"amqps://guest:guest@127.0.0.1:{self.tls_port}/%2f"
+        return f"amqps://guest:guest@localhost:{self.tls_port}/%2f"  # rabbitmq-c verifies no addresses
 
     def start(self):
         with open(self.folder / "log", "ab") as log:
