@@ -17,6 +17,8 @@ from semel_harness import eventually, let_pass
 
 CLIENTS = 200
 NODES = 3
+# Failovers take their time, and everything that was acknowledged meanwhile is asked for again on every node.
+REST_SECONDS = 1
 SEED = 20260505
 ROUTE = {"name": "charges", "path": "/charges", "unknown": "hold", "lease": "1s"}
 
@@ -47,7 +49,7 @@ def under_fire(start_gateway, upstream, store, strikes, count):
     nodes = [start_gateway(ROUTE, store=store) for _ in range(NODES)]
     begun = time.monotonic()
     struck = []
-    with Fleet(CLIENTS, nodes, SEED) as fleet:
+    with Fleet(CLIENTS, nodes, SEED, rest=REST_SECONDS) as fleet:
         for number in range(count):
             # The moment is counted in work done, so that every blow falls under load.
             upstream.wait_effects(upstream.effects() + chance.randint(20, 150))

@@ -197,14 +197,15 @@ TEST(RedisCache, WhatWaitsForAServerThatHangsIsBounded) {
   const auto cache = open_cache();
   keep_until_there(*cache, answer_of(1));
   const RedisAddress server = parse_redis_url(redis_config(RedisSetup::single).url)->address;
-  in_redis(server, {"CLIENT", "PAUSE", "1000", "ALL"});
-  for (std::uint64_t n = 10; n < 110; ++n) finish(cache->keep(answer_of(n, 1 << 20), now()));
-  for (std::uint64_t n = 0; n < 100'000; ++n) finish(cache->drop({.id = id_of(n), .at = kThen}));
+  in_redis(server, {"CLIENT", "PAUSE", "60000", "WRITE"});
+  for (std::uint64_t n = 10; n < 30; ++n) finish(cache->keep(answer_of(n, 1 << 20), now()));
+  for (std::uint64_t n = 0; n < 20'000; ++n) finish(cache->drop({.id = id_of(n), .at = kThen}));
   EXPECT_GT(cache->pending_bytes(), RedisCache::kPendingBytesMax / 2);
   EXPECT_LE(cache->pending_bytes(), RedisCache::kPendingBytesMax);
+  in_redis(server, {"CLIENT", "UNPAUSE"});
   for (int i = 0; i < 1000 && cache->pending_bytes() > 0; ++i) std::this_thread::sleep_for(10ms);
   EXPECT_EQ(cache->pending_bytes(), 0u);
-  keep_until_there(*cache, answer_of(200));
+  keep_until_there(*cache, answer_of(1'000'000));
 }
 
 TEST(RedisCache, WhatItKeepsEndsByItself) {
