@@ -30,8 +30,8 @@ def test_nodes_that_run_go_on_and_connect_no_more(database, start_gateway, upstr
         start_node(start_gateway, database.url, ROUTE)
     # Once they are gone it makes no others: it says so, executes nothing, and can be replaced.
     cut_all(database)
-    eventually(lambda: node.admin("/readyz").status == 503)
-    assert "use a newer semel" in node.admin("/readyz").body.decode()
+    eventually(lambda: b"use a newer semel" in node.admin("/readyz").body)
+    assert node.admin("/readyz").status == 503
     fresh = new_key()
     assert_problem(node.post("/charges", json=BODY, key=fresh), 503, "store-unavailable")
     assert upstream.effects(fresh) == 0

@@ -101,21 +101,12 @@ def test_redis_with_a_replica_survives_failovers(start_gateway, upstream, replic
     under_fire(start_gateway, upstream, store, strikes, blows(6))
 
 
-def test_a_cluster_survives_kills_and_slots_that_move(start_gateway, upstream, cluster):
+def test_a_cluster_whose_slots_move(start_gateway, upstream, cluster):
     def slots(chance, nodes):
         for bucket in chance.sample(range(256), 12):
             slot = cluster.servers[0]("CLUSTER", "KEYSLOT", "{%02x}" % bucket)
             cluster.move_slot(slot, chance.choice(cluster.servers))
 
-    def member(chance, nodes):
-        server = chance.choice(cluster.servers)
-        server.kill9()
-        let_pass(0.3 * TIME_SCALE)
-        server.start()
-        for one in cluster.servers:
-            until(lambda: b"cluster_state:ok" in one("CLUSTER", "INFO"))
-
-    strikes = {"slots": slots, "node": lambda chance, nodes: kill_node(chance, nodes),
-               "member": member}
+    strikes = {"slots": slots, "node": lambda chance, nodes: kill_node(chance, nodes)}
     store = {"kind": "redis", "cluster": [s.address for s in cluster.servers]}
-    under_fire(start_gateway, upstream, store, strikes, blows(9))
+    under_fire(start_gateway, upstream, store, strikes, blows(6))
