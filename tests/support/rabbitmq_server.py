@@ -16,6 +16,7 @@ from postgres_server import free_port
 
 PROGRAM = "/usr/lib/rabbitmq/bin/rabbitmq-server"
 START_SECONDS = 120
+START_TRIES = 3
 
 
 def unprivileged():
@@ -28,13 +29,24 @@ def unprivileged():
 class RabbitmqServer:
     """`start()` may be called again after `kill9()`: what was durable is kept until `discard()`."""
 
-    def __init__(self):
+    def __init__(self, certificate=None):
+        """With a certificate it takes TLS too, on `tls_port`."""
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="semel-rabbitmq-"))
         self.port = free_port()
         names, distribution = free_port(), free_port()
         (self.folder / "plugins").write_text("[].\n")
         (self.folder / "rabbitmq.conf").write_text("loopback_users = none\nlog.file = false\n"
                                                    "log.console = true\nlog.console.level = error\n")
+        if certificate:
+            self.tls_port = free_port()
+            for name, path in (("cert", certificate.cert), ("key", certificate.key)):
+                shutil.copy(path, self.folder / name)
+                os.chmod(self.folder / name, 0o644)
+            with open(self.folder / "rabbitmq.conf", "a") as config:
+                config.write(f"listeners.ssl.1 = 127.0.0.1:{self.tls_port}\n"
+                             f"ssl_options.certfile = {self.folder}/cert\n"
+                             f"ssl_options.keyfile = {self.folder}/key\n"
+                             "ssl_options.verify = verify_none\n")
         self._environment = {
             "PATH": os.environ["PATH"], "LANG": "C.UTF-8", "HOME": str(self.folder),
             "ERL_EPMD_PORT": str(names), "ERL_EPMD_ADDRESS": "127.0.0.1",
@@ -62,20 +74,31 @@ class RabbitmqServer:
     def url(self):
         return f"amqp://guest:guest@127.0.0.1:{self.port}/%2f"
 
+    @property
+    def tls_url(self):
+        return f"amqps://guest:guest@localhost:{self.tls_port}/%2f"  # rabbitmq-c verifies no addresses
+
     def start(self):
-        with open(self.folder / "log", "ab") as log:
-            self.process = subprocess.Popen([PROGRAM], cwd=self.folder, env=self._environment,
-                                            stdin=subprocess.DEVNULL, stdout=log, stderr=log,
-                                            start_new_session=True, **unprivileged())
         deadline = time.monotonic() + START_SECONDS
+        tries = 0
         while True:
+            # A port of its many may be somebody's outgoing connection at this moment.
+            if self.process is None or self.process.poll() is not None:
+                tries += 1
+                assert tries <= START_TRIES, self.log_tail()
+                self._launch()
             try:
                 self.connect().close()
                 return self
             except pika.exceptions.AMQPError:
-                assert self.process.poll() is None, self.log_tail()
                 assert time.monotonic() < deadline, self.log_tail()
                 time.sleep(0.05)  # the server says nowhere else that it takes connections
+
+    def _launch(self):
+        with open(self.folder / "log", "ab") as log:
+            self.process = subprocess.Popen([PROGRAM], cwd=self.folder, env=self._environment,
+                                            stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                                            start_new_session=True, **unprivileged())
 
     def connect(self):
         return pika.BlockingConnection(pika.URLParameters(self.url + "?heartbeat=0"))
@@ -90,6 +113,15 @@ class RabbitmqServer:
         os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()
         self.process = None
+        # That was the script. While the node itself still ends, another of its name does not start.
+        deadline = time.monotonic() + START_SECONDS
+        while f"name semel{self.port} " in self._known_nodes():
+            assert time.monotonic() < deadline, self.log_tail()
+            time.sleep(0.02)
+
+    def _known_nodes(self):
+        return subprocess.run(["epmd", "-port", self._environment["ERL_EPMD_PORT"], "-names"],
+                              env=self._environment, capture_output=True, text=True).stdout
 
     def discard(self):
         self.kill9()
