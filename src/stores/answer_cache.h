@@ -1,6 +1,7 @@
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
+#include <memory>
 #include <optional>
 
 #include "semel/record.h"
@@ -16,6 +17,8 @@ class AnswerCache {
 
   // nullopt: not there, or in doubt.
   virtual boost::asio::awaitable<std::optional<Record>> find(RecordId id) = 0;
+  // The same where nothing need be waited for. Null: not there, in doubt, or not at hand.
+  virtual std::shared_ptr<const Record> at_hand(const RecordId&) { return nullptr; }
   // Never replaces a record that was written later.
   virtual boost::asio::awaitable<void> keep(Record record) = 0;
   virtual boost::asio::awaitable<void> drop(RecordId id) = 0;

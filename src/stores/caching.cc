@@ -21,15 +21,22 @@ bool may_be_kept(const Record& record) {
 
 }  // namespace
 
+bool CachingStore::may_be_given(const Record& found) const {
+  const Time soon = after(inner_->now().value_or(SystemClock().now()), kEndsSoon);
+  return may_be_kept(found) && found.expires_at > soon;
+}
+
+std::shared_ptr<const Record> CachingStore::completed_at_hand(const RecordId& id) {
+  auto found = cache_->at_hand(id);
+  return found && may_be_given(*found) ? found : nullptr;
+}
+
 asio::awaitable<SwapResult> CachingStore::swap(RecordId id, Version expected,
                                                std::optional<Record> next) {
   const bool is_claim = expected == 0 && next && !may_be_kept(*next);
   if (is_claim) {
     std::optional<Record> found = co_await cache_->find(id);
-    const Time soon = after(inner_->now().value_or(SystemClock().now()), kEndsSoon);
-    if (found && may_be_kept(*found) && found->expires_at > soon) {
-      co_return swap::Conflict{std::move(found)};
-    }
+    if (found && may_be_given(*found)) co_return swap::Conflict{std::move(found)};
   }
   std::optional<Record> written;
   if (next && may_be_kept(*next)) written = next;

@@ -20,6 +20,8 @@ class CachingStore final : public Store {
   boost::asio::awaitable<StoreResult<std::optional<Record>>> read(RecordId id) override {
     return inner_->read(id);
   }
+  // As a claim that the cache answers.
+  std::shared_ptr<const Record> completed_at_hand(const RecordId& id) override;
   // A claim of a key that the cache knows as completed is a conflict at once.
   boost::asio::awaitable<SwapResult> swap(RecordId id, Version expected,
                                           std::optional<Record> next) override;
@@ -51,6 +53,8 @@ class CachingStore final : public Store {
   std::optional<std::string> trouble() const override { return inner_->trouble(); }
 
  private:
+  bool may_be_given(const Record& found) const;
+
   // The last one first: what the cache is asked for may be on its way while the store ends.
   std::unique_ptr<Store> inner_;
   std::unique_ptr<AnswerCache> cache_;
