@@ -34,31 +34,33 @@ std::shared_ptr<const Record> LocalCache::at_hand(const RecordId& id) {
   return found->second->record;
 }
 
-asio::awaitable<std::optional<Record>> LocalCache::find(RecordId id) {
+asio::awaitable<std::optional<Record>> LocalCache::find(RecordId id, Time) {
   const auto found = at_hand(id);
   if (!found) co_return std::nullopt;
   co_return *found;
 }
 
-// Looking at a record again does not make it younger: `until` counts from when it came.
-asio::awaitable<void> LocalCache::keep(Record record) {
+// Looking at a record again does not make it younger: `until` counts from when it was asked for. By
+// this machine's steady clock, which nobody sets.
+asio::awaitable<void> LocalCache::keep(Record record, Asked asked) {
   auto kept = std::make_shared<const Record>(std::move(record));
   const std::lock_guard lock(mutex_);
   const auto found = by_id_.find(kept->id);
   if (found != by_id_.end() && kept->updated_at < found->second->record->updated_at) co_return;
-  put(std::move(kept));
+  const auto until = kept_for_ ? asked.since + *kept_for_ : Clock::time_point::max();
+  put(std::move(kept), until);
 }
 
-asio::awaitable<void> LocalCache::drop(RecordId id) {
+asio::awaitable<void> LocalCache::drop(Outdated outdated) {
   const std::lock_guard lock(mutex_);
-  if (const auto found = by_id_.find(id); found != by_id_.end()) remove(found);
+  if (const auto found = by_id_.find(outdated.id); found != by_id_.end()) remove(found);
   co_return;
 }
 
 void LocalCache::written(std::shared_ptr<const Record> record) {
   const std::lock_guard lock(mutex_);
   ++changes_;
-  put(std::move(record));
+  put(std::move(record), Clock::time_point::max());
 }
 
 void LocalCache::erased(const RecordId& id) {
@@ -74,16 +76,15 @@ std::uint64_t LocalCache::changes() const {
 
 void LocalCache::read_since(std::uint64_t changes, std::shared_ptr<const Record> record) {
   const std::lock_guard lock(mutex_);
-  if (changes == changes_) put(std::move(record));
+  if (changes == changes_) put(std::move(record), Clock::time_point::max());
 }
 
-void LocalCache::put(std::shared_ptr<const Record> record) {
+void LocalCache::put(std::shared_ptr<const Record> record, Clock::time_point until) {
   const RecordId id = record->id;
   if (const auto found = by_id_.find(id); found != by_id_.end()) remove(found);
   const std::size_t bytes = bytes_of(*record);
   if (bytes > bytes_max_) return;
   while (bytes_ + bytes > bytes_max_) remove(by_id_.find(entries_.back().record->id));
-  const auto until = kept_for_ ? Clock::now() + *kept_for_ : Clock::time_point::max();
   entries_.push_front({std::move(record), bytes, until});
   by_id_.emplace(id, entries_.begin());
   bytes_ += bytes;

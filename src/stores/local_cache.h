@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstdint>
 #include <list>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <unordered_map>
@@ -20,13 +21,14 @@ class LocalCache final : public AnswerCache {
   LocalCache(std::size_t bytes_max, std::optional<Clock::duration> kept_for)
       : bytes_max_(bytes_max), kept_for_(kept_for) {}
 
-  boost::asio::awaitable<std::optional<Record>> find(RecordId id) override;
-  std::shared_ptr<const Record> at_hand(const RecordId& id) override;
-  boost::asio::awaitable<void> keep(Record record) override;
-  boost::asio::awaitable<void> drop(RecordId id) override;
+  boost::asio::awaitable<std::optional<Record>> find(RecordId id, Time now) override;
+  boost::asio::awaitable<void> keep(Record record, Asked asked) override;
+  boost::asio::awaitable<void> drop(Outdated outdated) override;
+  bool takes_running() const override { return false; }
 
   // For a store with one writer, whose every write comes here before it is acknowledged, in order:
-  // what is at hand is then never out of date. Not to be mixed with keep() and drop().
+  // what is at hand is then never out of date. Not to be mixed with find(), keep() and drop().
+  std::shared_ptr<const Record> at_hand(const RecordId& id);
   void written(std::shared_ptr<const Record> record);
   void erased(const RecordId& id);
   // What was read since `changes` were counted, and may have been written since: if so, it is left.
@@ -45,7 +47,7 @@ class LocalCache final : public AnswerCache {
   using ById = std::unordered_map<RecordId, Entries::iterator>;
 
   // With the lock held.
-  void put(std::shared_ptr<const Record> record);
+  void put(std::shared_ptr<const Record> record, Clock::time_point until);
   void remove(ById::iterator found);
 
   const std::size_t bytes_max_;
