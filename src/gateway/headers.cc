@@ -197,17 +197,7 @@ void append_status_line(std::string& head, int status) {
 }
 
 void append_header(std::string& head, std::string_view name, std::string_view value) {
-  constexpr std::string_view kBetween = ": ";
-  constexpr std::string_view kEnd = "\r\n";
-  const std::size_t at = head.size();
-  head.resize_and_overwrite(at + name.size() + kBetween.size() + value.size() + kEnd.size(),
-                            [&](char* out, std::size_t size) {
-                              out += at;
-                              for (const std::string_view part : {name, kBetween, value, kEnd}) {
-                                out += part.copy(out, part.size());
-                              }
-                              return size;
-                            });
+  head.append(name).append(": ").append(value).append("\r\n");
 }
 
 std::string http_date(Time at) {

@@ -14,7 +14,7 @@ namespace {
 // Where there are two caches, one behind the other, what the first has may be as old as the second
 // keeps things: they share the time.
 Duration cache_length(const StoreConfig& config) {
-  const bool has_two = config.kind == StoreKind::tiered && config.local_cache_bytes > 0;
+  const bool has_two = config.kind == StoreKind::tiered && config.local_cache_bytes.value_or(0) > 0;
   return has_two ? config.cache_for / 2 : config.cache_for;
 }
 
