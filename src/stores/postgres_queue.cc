@@ -194,7 +194,7 @@ void PostgresQueue::swapped(Batch batch, PgReply reply) {
   const PgRows& rows = *reply;
   const auto now = Steady::now();
   const int last = rows.size() - 1;
-  clock_.saw(rows.number(last, kAt), now);
+  clock_.saw(rows.number(last, kAt), rows.asked_at, now);
   const Time at = server_time(rows, last);
   const std::int64_t base = rows.number(last, kBase);
   const auto versions = rows.numbers(last, kVersions);
@@ -341,7 +341,9 @@ bool PostgresQueue::send_reads() {
 
 void PostgresQueue::read_done(std::vector<std::pair<RecordId, Read>> reads, PgReply reply) {
   const Found found = reply ? Found(*reply, reply->size(), 1) : Found();
-  if (reply && reply->size() > 0) clock_.saw(reply->number(0, kAt), Steady::now());
+  if (reply && reply->size() > 0) {
+    clock_.saw(reply->number(0, kAt), reply->asked_at, Steady::now());
+  }
   for (auto& [id, read] : reads) {
     ReadResult result = std::nullopt;
     const auto row = found.row_of(id);
