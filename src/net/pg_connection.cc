@@ -52,12 +52,14 @@ void PgConnection::send(PgCall call) {
     values.push_back(value.bytes ? value.bytes->data() : nullptr);
     lengths.push_back(value.bytes ? static_cast<int>(value.bytes->size()) : 0);
   }
+  const auto asked_at = std::chrono::steady_clock::now();
   constexpr int kBinary = 1;
   const std::vector<int> formats(values.size(), kBinary);
   const int sent =
       PQsendQueryPrepared(link_.get(), call.statement.c_str(), static_cast<int>(values.size()),
                           values.data(), lengths.data(), formats.data(), kBinary);
-  calls_.push_back({.reply = std::move(call.reply), .deadline = call.deadline});
+  calls_.push_back(
+      {.reply = std::move(call.reply), .asked_at = asked_at, .deadline = call.deadline});
   if (sent != 1 || PQpipelineSync(link_.get()) != 1) {
     close(pg_error(link_.get(), nullptr).why);
     return;
@@ -126,6 +128,7 @@ void PgConnection::take(PGresult* result) {
   }
   if (status == PGRES_TUPLES_OK || status == PGRES_COMMAND_OK) {
     if (call.has_outcome) return;
+    rows.asked_at = call.asked_at;
     call.outcome = std::move(rows);
     call.has_outcome = true;
     return;

@@ -54,6 +54,7 @@ class PgConnection : public std::enable_shared_from_this<PgConnection> {
  private:
   struct Sent {
     std::move_only_function<void(PgReply)> reply;
+    std::chrono::steady_clock::time_point asked_at;
     std::chrono::steady_clock::time_point deadline;
     PgReply outcome = std::unexpected(PgError{.why = "no result", .sqlstate = {}, .lost = false});
     bool has_outcome = false;

@@ -1,7 +1,10 @@
 #include "net/pg_link.h"
 
+#include <poll.h>
+
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cstring>
 #include <utility>
 #include <vector>
@@ -82,20 +85,52 @@ std::expected<PgLink, std::string> PgLink::connect(const std::string& url) {
 
 std::expected<PgRows, PgError> PgLink::run(const std::string& statement) {
   constexpr int kBinary = 1;
-  PGresult* result =
-      PQexecParams(get(), statement.c_str(), 0, nullptr, nullptr, nullptr, nullptr, kBinary);
-  PgRows rows(result);
-  const auto status = PQresultStatus(result);
-  if (status == PGRES_TUPLES_OK || status == PGRES_COMMAND_OK) return rows;
-  return std::unexpected(pg_error(get(), result));
+  return reply(
+      PQsendQueryParams(get(), statement.c_str(), 0, nullptr, nullptr, nullptr, nullptr, kBinary));
 }
 
 std::expected<void, PgError> PgLink::prepare(const std::string& name,
                                              const std::string& statement) {
-  PGresult* result = PQprepare(get(), name.c_str(), statement.c_str(), 0, nullptr);
-  const PgRows cleared(result);
-  if (PQresultStatus(result) == PGRES_COMMAND_OK) return {};
-  return std::unexpected(pg_error(get(), result));
+  const auto prepared = reply(PQsendPrepare(get(), name.c_str(), statement.c_str(), 0, nullptr));
+  if (!prepared) return std::unexpected(prepared.error());
+  return {};
+}
+
+std::expected<PgRows, PgError> PgLink::reply(int sent) {
+  if (sent != 1) return std::unexpected(pg_error(get(), nullptr));
+  std::expected<PgRows, PgError> outcome =
+      std::unexpected(PgError{.why = "no result", .sqlstate = {}, .lost = true});
+  for (;;) {
+    while (PQisBusy(get())) {
+      if (!wait_for_input()) {
+        return std::unexpected(PgError{.why = "no reply in time", .sqlstate = {}, .lost = true});
+      }
+      if (PQconsumeInput(get()) != 1) return std::unexpected(pg_error(get(), nullptr));
+    }
+    PGresult* result = PQgetResult(get());
+    if (!result) return outcome;
+    PgRows rows(result);
+    const auto status = PQresultStatus(result);
+    if (status == PGRES_TUPLES_OK || status == PGRES_COMMAND_OK) {
+      outcome = std::move(rows);
+    } else {
+      outcome = std::unexpected(pg_error(get(), result));
+    }
+  }
+}
+
+bool PgLink::wait_for_input() {
+  using std::chrono::milliseconds;
+  constexpr milliseconds kLookEvery = std::chrono::seconds(10);
+  for (;;) {
+    const auto now = std::chrono::steady_clock::now();
+    if (now >= deadline_) return false;
+    const auto left = std::chrono::ceil<milliseconds>(deadline_ - now);
+    pollfd socket{PQsocket(get()), POLLIN, 0};
+    const int ready = poll(&socket, 1, static_cast<int>(std::min(left, kLookEvery).count()));
+    if (ready > 0) return true;
+    if (ready < 0 && errno != EINTR) return false;
+  }
 }
 
 }  // namespace semel

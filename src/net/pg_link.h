@@ -2,6 +2,7 @@
 
 #include <libpq-fe.h>
 
+#include <chrono>
 #include <expected>
 #include <memory>
 #include <string>
@@ -28,6 +29,10 @@ class PgLink {
   // nullopt: libpq can read the URL.
   static std::optional<std::string> trouble_of_url(const std::string& url);
 
+  // Until when run() and prepare() wait for the server, which may have stopped answering without
+  // ending the connection. What has no reply by then is `lost`, and the link of no more use. At
+  // first they wait for ever.
+  void set_deadline(std::chrono::steady_clock::time_point deadline) { deadline_ = deadline; }
   std::expected<PgRows, PgError> run(const std::string& statement);
   std::expected<void, PgError> prepare(const std::string& name, const std::string& statement);
   // As the server said when the connection was made.
@@ -39,8 +44,13 @@ class PgLink {
     void operator()(PGconn* connection) const { PQfinish(connection); }
   };
   explicit PgLink(PGconn* connection) : connection_(connection) {}
+  // The last result of the statement whose sending began with `sent`.
+  std::expected<PgRows, PgError> reply(int sent);
+  // False: the deadline has passed, or the connection is gone.
+  bool wait_for_input();
 
   std::unique_ptr<PGconn, Finish> connection_;
+  std::chrono::steady_clock::time_point deadline_ = std::chrono::steady_clock::time_point::max();
 };
 
 // The error of a failed result; null: of the connection.

@@ -2,6 +2,7 @@
 
 #include <libpq-fe.h>
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -70,6 +71,9 @@ class PgRows {
   // Of an array of integers without NULLs. Empty, too, if it is anything else.
   std::vector<std::int64_t> numbers(int row, int column) const;
   std::vector<std::string_view> all_bytes(int row, int column) const;
+
+  // When the statement was sent, where it was by a PgConnection.
+  std::chrono::steady_clock::time_point asked_at{};
 
  private:
   struct Clear {

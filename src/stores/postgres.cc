@@ -65,6 +65,7 @@ awaitable<StoreResult<std::vector<Record>>> sweep_here(PostgresThread& thread, T
   parameters.push_back(pg_int8(kPageBytesMax));
   const PgReply reply = co_await thread.call(pg_statement::kSweep, std::move(parameters));
   if (!reply) co_return std::unexpected(unavailable(reply.error()));
+  thread.take_time(*reply);
   std::vector<Record> records = to_records(*reply);
   // A page is read in parts, and a renewed lease is due later than the index says.
   std::ranges::sort(records, {},
@@ -80,6 +81,7 @@ awaitable<StoreResult<ScanPage>> scan_here(PostgresThread& thread, std::optional
   parameters.push_back(pg_int8(kPageBytesMax));
   const PgReply reply = co_await thread.call(pg_statement::kScan, std::move(parameters));
   if (!reply) co_return std::unexpected(unavailable(reply.error()));
+  thread.take_time(*reply);
   ScanPage page{.records = to_records(*reply), .next = std::nullopt};
   std::ranges::sort(page.records, {}, &Record::id);
   std::vector<RecordId> ids;

@@ -12,14 +12,19 @@ namespace semel {
 
 // The database's clock, as its replies tell it: the time of a reply, and the steady time that
 // passed since it was received. So it is behind by a reply's way at most, and never ahead. Of the
-// last seconds the reply with the shortest way counts; older ones are forgotten, so that a clock
-// that was set back is followed.
+// last seconds the reply with the shortest way counts. A clock that was set back is followed with
+// the first reply that proves it: one that was asked for, by what was believed, after the time that
+// it tells. So whoever has read a record judges its lease by a time that is not ahead of the
+// server's when it gave the record.
 class PostgresClock {
  public:
   using Steady = std::chrono::steady_clock;
 
-  // One thread. `server_ms` was read by the server before the reply was received at `now`.
-  void saw(std::int64_t server_ms, Steady::time_point now) {
+  // One thread. `server_ms` was read by the server after it was asked at `asked` and before the
+  // reply was received at `now`.
+  void saw(std::int64_t server_ms, Steady::time_point asked, Steady::time_point now) {
+    const std::int64_t offset_max = server_ms + 1 - whole_ms(asked);
+    if (std::max(current_, before_) > offset_max) forget();
     // The server rounds to the nearest millisecond, and steady time is cut below.
     const std::int64_t offset = server_ms - 1 - whole_ms(now);
     if (now - begun_ >= kWindow) {

@@ -126,7 +126,7 @@ awaitable<PgSessionError> PostgresPool::serve(Slot& slot, PgLink link) {
     slot.connection->close(error.why);
     co_return error;
   }
-  clock_.saw(hello->number(0, 0), std::chrono::steady_clock::now());
+  clock_.saw(hello->number(0, 0), hello->asked_at, std::chrono::steady_clock::now());
   slot.ready = true;
   if (slot.purpose == PgPurpose::records) {
     say(std::nullopt);

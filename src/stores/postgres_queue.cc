@@ -140,7 +140,7 @@ void PostgresQueue::swapped(Batch batch, PgReply reply) {
   }
   const PgRows& rows = *reply;
   const auto now = Steady::now();
-  clock_.saw(rows.number(0, kAt), now);
+  clock_.saw(rows.number(0, kAt), rows.asked_at, now);
   const Time at = server_time(rows, 0);
   const auto ordinals = rows.numbers(0, kApplied);
   const auto versions = rows.numbers(0, kVersions);
@@ -285,7 +285,7 @@ bool PostgresQueue::send_reads() {
 void PostgresQueue::read_done(std::vector<std::pair<RecordId, Read>> reads, PgReply reply) {
   std::unordered_map<RecordId, int> found;
   if (reply && reply->size() > 0) {
-    clock_.saw(reply->number(0, kAt), Steady::now());
+    clock_.saw(reply->number(0, kAt), reply->asked_at, Steady::now());
     for (int row = 0; row < reply->size(); ++row) found.emplace(to_id(reply->bytes(row, 1)), row);
   }
   for (auto& [id, read] : reads) {

@@ -1,5 +1,6 @@
 #include "stores/postgres_session.h"
 
+#include <chrono>
 #include <utility>
 #include <vector>
 
@@ -24,6 +25,10 @@ constexpr const char* kSettings = R"(SELECT
   set_config('enable_mergejoin', 'off', false),
   set_config('plan_cache_mode', 'force_generic_plan', false),
   set_config('jit', 'off', false))";
+
+// A server that is overloaded may be slow; one that has stopped answering must not hold the thread
+// that connects.
+constexpr auto kSetUpMax = std::chrono::seconds(10);
 
 struct Statement {
   const char* name;
@@ -99,6 +104,7 @@ std::expected<PgLink, PgSessionError> open_pg_session(const std::string& url,
                                                       PgPurpose purpose) {
   auto link = PgLink::connect(url);
   if (!link) return std::unexpected(PgSessionError{.why = link.error()});
+  link->set_deadline(std::chrono::steady_clock::now() + kSetUpMax);
   const auto failed = [](const PgError& error) {
     return std::unexpected(PgSessionError{.why = error.why});
   };

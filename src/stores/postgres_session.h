@@ -33,7 +33,8 @@ struct PgSessionError {
 };
 
 // Connects, checks that it is the server itself with this program's schema, and prepares the
-// session. Blocks.
+// session. Blocks, for connect_timeout (of the URL; 3 s) for each of the URL's hosts and 10 s at
+// most.
 std::expected<PgLink, PgSessionError> open_pg_session(const std::string& url,
                                                       const std::string& schema, PgPurpose purpose);
 

@@ -167,7 +167,7 @@ awaitable<void> PostgresThread::keep_up() {
 awaitable<void> PostgresThread::refresh_stats(PgConnection& connection) {
   const PgReply reply = co_await pg_call(connection, pg_statement::kStats, {}, kUpkeepTimeout);
   if (!reply) co_return;
-  clock_.saw(reply->number(0, 0), std::chrono::steady_clock::now());
+  take_time(*reply);
   const std::lock_guard lock(stats_mutex_);
   stats_.unknown_records = static_cast<std::uint64_t>(reply->number(0, 1));
   stats_.oldest_unknown.reset();

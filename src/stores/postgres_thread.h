@@ -82,6 +82,11 @@ class PostgresThread {
   PostgresPool& pool() { return pool_; }
   const PostgresPool& pool() const { return pool_; }
   const PostgresClock& clock() const { return clock_; }
+  // Rows that begin with the server's time. On the store's thread.
+  void take_time(const PgRows& rows) {
+    if (rows.size() == 0) return;
+    clock_.saw(rows.number(0, 0), rows.asked_at, std::chrono::steady_clock::now());
+  }
   StoreStats stats() const;
 
  private:

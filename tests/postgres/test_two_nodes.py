@@ -10,7 +10,7 @@ import psycopg2
 import pytest
 
 from http_client import TIME_SCALE, request_bytes
-from postgres_server import PostgresServer, free_port, unprivileged
+from postgres_server import free_port, unprivileged
 from semel_harness import (Background, Gateway, assert_problem, assert_replay, eventually, new_key, settle)
 
 BODY = {"amount": 100}
@@ -26,20 +26,6 @@ def as_store(url, **more):
 def nodes(start_gateway, database):
     """Two gateways on one database."""
     return [start_gateway(*ROUTES, store=as_store(database.url)) for _ in range(2)]
-
-
-@pytest.fixture
-def own_server():
-    """A server that the test may stop."""
-    server = PostgresServer()
-    try:
-        server.start()
-        url = server.create_database("semel")
-        subprocess.run([os.environ["SEMEL_BINARY"], "schema", "apply", "--url", url], check=True,
-                       stdout=subprocess.DEVNULL)
-        yield server
-    finally:
-        server.discard()
 
 
 def test_100_requests_over_two_nodes_have_one_effect(nodes, upstream, key):

@@ -1,5 +1,5 @@
 """Stands between an application and PostgreSQL and stops at its COMMIT, so that a test can kill the one or the
-other at that very moment."""
+other at that very moment; or goes silent as soon as a connection is made."""
 
 import socket
 import threading
@@ -12,6 +12,8 @@ class PgProxy:
         self.port = self.listener.getsockname()[1]
         self.stop_at_commit = None  # or "before": it is not sent on; "after": its reply is not
         self.stopped = threading.Event()
+        self.silent = False  # of new connections nothing is sent on after the handshake, for ever
+        self.silenced = 0
         threading.Thread(target=self._accept, daemon=True).start()
 
     def _accept(self):
@@ -20,9 +22,14 @@ class PgProxy:
                 client, _ = self.listener.accept()
             except OSError:
                 return
-            server = socket.create_connection(self.target)
+            try:
+                server = socket.create_connection(self.target)
+            except OSError:
+                _close(client)
+                continue
             committing = threading.Event()
-            threading.Thread(target=self._to_server, args=(client, server, committing), daemon=True).start()
+            talks = self._to_server if not self.silent else self._only_handshake
+            threading.Thread(target=talks, args=(client, server, committing), daemon=True).start()
             threading.Thread(target=self._to_client, args=(client, server, committing), daemon=True).start()
 
     def _to_server(self, client, server, committing):
@@ -36,6 +43,14 @@ class PgProxy:
                 break
         if self.stop_at_commit == "before" and self.stopped.is_set():
             _receive(client)  # until the application is gone
+        _close(server)
+
+    def _only_handshake(self, client, server, _committing):
+        while (data := _receive(client)) and data[:1] not in (b"P", b"Q"):
+            _send(server, data)
+        self.silenced += 1
+        while _receive(client):
+            pass
         _close(server)
 
     def _to_client(self, client, server, committing):

@@ -43,6 +43,17 @@ def postgres():
         server.discard()
 
 
+@pytest.fixture
+def own_server():
+    """A server with the schema that the test may stop."""
+    server = PostgresServer()
+    try:
+        apply_schema(server.start().create_database("semel"))
+        yield server
+    finally:
+        server.discard()
+
+
 @pytest.fixture(scope="session")
 def new_database(postgres):
     """Makes databases. The schema is applied once; they are copies."""

@@ -147,22 +147,34 @@ class PostgresServer:
         """As if it had crashed: the next start recovers."""
         self._end(signal.SIGQUIT)
 
+    def stand_still(self):
+        """Every process of it stops, and answers nothing, until go_on()."""
+        self.process.send_signal(signal.SIGSTOP)  # so that none is born while they are counted
+        children = subprocess.run(["pgrep", "-P", str(self.process.pid)], capture_output=True,
+                                  text=True).stdout.split()
+        self.stopped = [self.process.pid, *map(int, children)]
+        self._signal_stopped(signal.SIGSTOP)
+
+    def go_on(self):
+        self._signal_stopped(signal.SIGCONT)
+
+    def _signal_stopped(self, number):
+        for pid in self.stopped:
+            try:
+                os.kill(pid, number)
+            except ProcessLookupError:
+                pass
+
     def kill9(self):
         """Every process of it, at once."""
         if self.process is None:
             return
-        self.process.send_signal(signal.SIGSTOP)  # so that none is born while they are counted
-        children = subprocess.run(["pgrep", "-P", str(self.process.pid)], capture_output=True,
-                                  text=True).stdout.split()
-        for pid in [self.process.pid, *map(int, children)]:
-            try:
-                os.kill(pid, signal.SIGKILL)
-            except ProcessLookupError:
-                pass
+        self.stand_still()
+        self._signal_stopped(signal.SIGKILL)
         self.process.wait()
         self.process = None
         # The next server does not start while one of them still holds the memory they shared.
-        while any(is_running(pid) for pid in children):
+        while any(is_running(pid) for pid in self.stopped[1:]):
             time.sleep(0.01)
         (self.data / "postmaster.pid").unlink(missing_ok=True)
 
