@@ -133,6 +133,19 @@ BEGIN
   END IF;
 END $$;
 
+-- For whoever is told what another transaction has written. Where commits wait for a synchronous
+-- standby, a row can be seen that the standby does not have: its writer's wait was cut short, or the
+-- primary has come back from a crash. So this transaction writes to the log as well, and its COMMIT
+-- returns when the standby has all that came before. pg_current_xact_id() alone would not do: a
+-- commit that has written nothing is not waited for.
+CREATE FUNCTION semel.commit_on_standby() RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  IF current_setting('synchronous_standby_names') <> '' THEN
+    PERFORM semel.commit_synchronously();
+    PERFORM pg_logical_emit_message(true, 'semel', '');
+  END IF;
+END $$;
+
 -- Whether a row that this transaction sees was written by this transaction itself, perhaps inside a
 -- savepoint: what others have written is visible only once it is no longer in progress.
 CREATE FUNCTION semel.written_here(writer xid) RETURNS boolean LANGUAGE plpgsql AS $$
@@ -411,6 +424,7 @@ BEGIN
       verdict := 'same';
     END IF;
     IF verdict = 'replay' THEN
+      PERFORM semel.commit_on_standby();
       SELECT a.* INTO status, headers, body FROM semel.answer_of(was) AS a;
     END IF;
     IF verdict NOT IN ('anew', 'again', 'same', 'becomes-unknown', 'fails') THEN

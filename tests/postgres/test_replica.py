@@ -1,12 +1,17 @@
 """A primary whose commits wait for a synchronous standby. Whatever happens to the primary, what was
 acknowledged is on the standby, and what is not there was never acted on."""
 
+import threading
+
+import psycopg2
 import pytest
 
+from postgres_fixtures import Database
 from postgres_nodes import apply_schema, start_node
 from postgres_server import PostgresServer
 from retrying_client import Fleet, assert_once_and_remembered, effects_by_key
-from semel_harness import Background, eventually
+from semel_harness import Background, eventually, settle
+from sql_app import App
 
 SEED = 20260303
 ROUTE = {"name": "charges", "path": "/charges", "unknown": "hold", "lease": "1s"}
@@ -78,3 +83,67 @@ def test_a_claim_whose_commit_still_waits_for_the_standby_is_not_acted_on(
     standby.promote()
     answer = eventually(lambda: (a := gateway.post("/charges", key=key)).status == 200 and a)
     assert effects_by_key(upstream)[key] == [answer.effect]
+
+
+def waiting_for_standby(primary):
+    return primary.execute("SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep'")[0][0]
+
+
+class Committing:
+    """A COMMIT of its own thread."""
+
+    def __init__(self, app):
+        self.error = None
+        self.thread = threading.Thread(target=self._run, args=(app,), daemon=True)
+        self.thread.start()
+
+    def _run(self, app):
+        try:
+            app.commit()
+        except psycopg2.Error as error:
+            self.error = error
+
+
+def test_a_replay_in_sql_is_not_committed_before_the_standby_has_what_it_tells(pair):
+    """Trap 28, inside an application's transaction. The first COMMIT is cut off while it waits: the row is there to
+    be read, and the standby does not have it."""
+    primary, standby = pair
+    database = Database(primary, "semel")
+    first, second = App(database), App(database)
+    first.complete(first.claim("before").held)
+    first.commit()
+
+    standby.stop()
+    first.complete(first.claim("k").held)
+    cut_off = Committing(first)
+    eventually(lambda: waiting_for_standby(primary) == 1)
+    primary.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'")
+    cut_off.thread.join()
+    assert cut_off.error
+
+    second.run("SET synchronous_commit = off")
+    told = second.claim("k")
+    assert (told.verdict, told.body) == ("replay", b"made")
+    relies = Committing(second)
+    eventually(lambda: waiting_for_standby(primary) == 1)
+    settle()
+    assert relies.thread.is_alive()
+
+    primary.kill9()
+    relies.thread.join()
+    assert relies.error
+    standby.start()
+    standby.promote()
+    third = App(Database(standby, "semel"))
+    assert third.claim("k").verdict == "execute"  # nobody was told that it is done
+    assert third.claim("before").verdict == "replay"
+    third.commit()
+
+
+def test_a_replay_in_sql_waits_for_a_standby_only_where_there_is_one(world, app):
+    a = app()
+    a.complete(a.claim().held)
+    a.commit()
+    a.claim()
+    assert a.run("SELECT pg_current_xact_id_if_assigned()") == [(None,)]
+    a.rollback()
