@@ -3,7 +3,7 @@ include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
 set(library_headers derive.h fingerprint.h key.h outcome.h policy.h record.h scope.h time.h pg.h phases.h
-    completer.h)
+    completer.h inbox_result.h pg_inbox.h)
 list(TRANSFORM library_headers PREPEND ${PROJECT_SOURCE_DIR}/include/semel/)
 install(FILES ${library_headers} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/semel COMPONENT library)
 

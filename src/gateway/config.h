@@ -197,12 +197,39 @@ struct RouteConfig {
 };
 
 // Where `semel relay` delivers what is in the outbox, and how patiently.
+enum class BrokerKind { rabbitmq, nats, kafka };
+// How a broker is reached.
+struct BrokerAddress {
+  BrokerKind kind = BrokerKind::rabbitmq;
+  std::string url;                                              // rabbitmq, nats
+  std::string ca_file;                                          // rabbitmq, nats: "": the system's
+  std::string brokers;                                          // kafka: host:port, …
+  std::vector<std::pair<std::string, std::string>> properties;  // kafka: of librdkafka
+};
+
+// Where a broker is to put messages. Only what belongs to its kind is set.
+struct BrokerTarget : BrokerAddress {
+  std::string exchange;     // rabbitmq: "" is the default exchange
+  std::string routing_key;  // rabbitmq
+  std::string subject;      // nats
+  std::string topic;        // kafka
+};
+
+// What the messages of a destination are, in CloudEvents' words, where they do not say it
+// themselves.
+struct CloudEventsConfig {
+  std::string source = "urn:semel:outbox";
+  std::string type = "semel.outbox.message";
+};
+
 struct RelayDestination {
   std::string name;
+  std::optional<BrokerTarget> broker;  // nullopt: HTTP, to `url`
   Url url;
   net::TlsClientFiles tls;  // if it is https://
   Duration timeout = std::chrono::seconds(10);
   std::vector<Header> headers;
+  std::optional<CloudEventsConfig> cloudevents;  // nullopt: HTTP without them
 };
 enum class OnDead { skip, block };
 struct RelayConfig {
@@ -216,21 +243,15 @@ struct RelayConfig {
   OnDead on_dead = OnDead::skip;
 };
 
-enum class BrokerKind { rabbitmq, nats, kafka };
 // Where messages come from.
-struct BrokerConfig {
-  BrokerKind kind = BrokerKind::rabbitmq;
-  std::string url;                                              // rabbitmq, nats
-  std::string ca_file;                                          // rabbitmq, nats: "": the system's
-  std::string queue;                                            // rabbitmq
-  std::string stream;                                           // nats
-  std::string consumer;                                         // nats: its durable name
-  Duration ack_wait = std::chrono::seconds(30);                 // nats
-  std::string brokers;                                          // kafka: host:port, …
-  std::string topic;                                            // kafka
-  std::string group;                                            // kafka
-  std::vector<std::pair<std::string, std::string>> properties;  // kafka: of librdkafka
-  std::size_t prefetch = 256;  // messages held here that are not acknowledged
+struct BrokerConfig : BrokerAddress {
+  std::string queue;                             // rabbitmq
+  std::string stream;                            // nats
+  std::string consumer;                          // nats: its durable name
+  Duration ack_wait = std::chrono::seconds(30);  // nats
+  std::string topic;                             // kafka
+  std::string group;                             // kafka
+  std::size_t prefetch = 256;                    // messages held here that are not acknowledged
 };
 
 enum class MessageKeySource { property, header, pointer };

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <map>
 
+#include "gateway/config_broker.h"
 #include "gateway/config_route_keys.h"
 #include "gateway/config_tls.h"
 
@@ -41,34 +42,6 @@ struct ConsumeDraft {
   RouteDraft route;
 };
 
-void read_broker_url(const Field& field, BrokerConfig& out) {
-  field.read(out.url, 1, kTextLengthMax);
-}
-
-// The value may hold a password: it is not shown.
-void read_properties(const Field& field, BrokerConfig& out) {
-  constexpr std::array<std::string_view, 9> kOurs = {"bootstrap.servers",
-                                                     "group.id",
-                                                     "enable.auto.commit",
-                                                     "enable.auto.offset.store",
-                                                     "auto.offset.reset",
-                                                     "enable.idempotence",
-                                                     "transactional.id",
-                                                     "delivery.report.only.error",
-                                                     "partition.assignment.strategy"};
-  if (!is_mapping(field)) return;
-  for (const Node& child : field.node().children) {
-    const Field value = field.at(child.name);
-    const std::optional<std::string> text = value.text();
-    if (!text) continue;
-    if (std::ranges::count(kOurs, child.name) > 0) {
-      value.error("is set by Semel; remove it");
-    } else {
-      out.properties.emplace_back(child.name, *text);
-    }
-  }
-}
-
 constexpr std::array kFromKeys = std::to_array<Key<BrokerConfig>>({
     {"kind",
      [](const Field& f, BrokerConfig& out) {
@@ -78,17 +51,17 @@ constexpr std::array kFromKeys = std::to_array<Key<BrokerConfig>>({
                     {"kafka", BrokerKind::kafka}},
                    out.kind);
      }},
-    {"url", read_broker_url},
-    {"ca", [](const Field& f, BrokerConfig& out) { f.read(out.ca_file, 1, kFilePathLengthMax); }},
+    {"url", [](const Field& f, BrokerConfig& out) { read_broker_url(f, out); }},
+    {"ca", [](const Field& f, BrokerConfig& out) { read_broker_ca(f, out); }},
     {"queue", [](const Field& f, BrokerConfig& out) { f.read(out.queue, 1, 255); }},
     {"stream", [](const Field& f, BrokerConfig& out) { f.read(out.stream, 1, 255); }},
     {"consumer", [](const Field& f, BrokerConfig& out) { f.read(out.consumer, 1, 255); }},
     {"ack_wait",
      [](const Field& f, BrokerConfig& out) { f.read(out.ack_wait, seconds(1), minutes(60)); }},
-    {"brokers", [](const Field& f, BrokerConfig& out) { f.read(out.brokers, 1, kTextLengthMax); }},
+    {"brokers", [](const Field& f, BrokerConfig& out) { read_broker_list(f, out); }},
     {"topic", [](const Field& f, BrokerConfig& out) { f.read(out.topic, 1, 249); }},
     {"group", [](const Field& f, BrokerConfig& out) { f.read(out.group, 1, 255); }},
-    {"properties", read_properties},
+    {"properties", [](const Field& f, BrokerConfig& out) { read_broker_properties(f, out); }},
     {"prefetch",
      [](const Field& f, BrokerConfig& out) { f.read_count(out.prefetch, 1, kPrefetchMax); }},
 });
@@ -191,12 +164,6 @@ void read_keys(const Field& entry, ConsumeDraft& draft) {
   }
 }
 
-// What one kind of broker needs, and what the others have no use for.
-struct KeyOfBroker {
-  BrokerKind kind;
-  std::string_view name;
-  bool required;
-};
 constexpr KeyOfBroker kKeysOfBrokers[] = {
     {BrokerKind::rabbitmq, "url", true},   {BrokerKind::nats, "url", true},
     {BrokerKind::rabbitmq, "ca", false},   {BrokerKind::nats, "ca", false},
@@ -206,47 +173,12 @@ constexpr KeyOfBroker kKeysOfBrokers[] = {
     {BrokerKind::kafka, "group", true},    {BrokerKind::kafka, "properties", false},
 };
 
-std::string_view to_string(BrokerKind kind) {
-  switch (kind) {
-    case BrokerKind::rabbitmq:
-      return "rabbitmq";
-    case BrokerKind::nats:
-      return "nats";
-    case BrokerKind::kafka:
-      return "kafka";
-  }
-  return "";
-}
-
 void check_from(const Field& from, const BrokerConfig& broker) {
   if (from.node().find("kind") == nullptr) {
     from.at("kind").error("required: rabbitmq, nats or kafka");
     return;
   }
-  for (const KeyOfBroker& key : kKeysOfBrokers) {
-    if (key.kind == broker.kind && key.required && from.node().find(key.name) == nullptr) {
-      from.at(key.name).error(fmt::format("required with kind: {}", to_string(broker.kind)));
-    }
-  }
-  for (const Node& child : from.node().children) {
-    const bool belongs = std::ranges::any_of(kKeysOfBrokers, [&](const KeyOfBroker& key) {
-      return key.name == child.name && key.kind == broker.kind;
-    });
-    const bool is_known = std::ranges::any_of(
-        kKeysOfBrokers, [&](const KeyOfBroker& key) { return key.name == child.name; });
-    if (is_known && !belongs) {
-      from.at(child.name).error(fmt::format("does not go with kind: {}", to_string(broker.kind)));
-    }
-  }
-  const auto starts = [&](std::string_view scheme) { return broker.url.starts_with(scheme); };
-  if (broker.kind == BrokerKind::rabbitmq && !broker.url.empty() && !starts("amqp://") &&
-      !starts("amqps://")) {
-    from.at("url").error("must begin with amqp:// or amqps://");
-  }
-  if (broker.kind == BrokerKind::nats && !broker.url.empty() && !starts("nats://") &&
-      !starts("tls://")) {
-    from.at("url").error("must begin with nats:// or tls://");
-  }
+  check_broker_keys(from, broker, kKeysOfBrokers);
 }
 
 // The properties that a broker's messages have.

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "gateway/config_broker.h"
 #include "gateway/config_tls.h"
 
 namespace semel::config_file {
@@ -36,16 +37,146 @@ void read_headers(const Field& field, RelayDestination& out) {
   }
 }
 
-constexpr std::array kDestinationKeys = std::to_array<Key<RelayDestination>>({
-    {"url",
-     [](const Field& f, RelayDestination& out) {
-       if (std::optional<Url> url = f.parsed(parse_url)) out.url = *std::move(url);
+constexpr std::size_t kNameLengthMax = 255;   // an AMQP short string, a NATS subject
+constexpr std::size_t kTopicLengthMax = 249;  // what Kafka allows
+constexpr std::size_t kAttributeMax = 1024;
+
+constexpr std::array kCloudEventsKeys = std::to_array<Key<CloudEventsConfig>>({
+    {"source",
+     [](const Field& f, CloudEventsConfig& out) {
+       f.read(out.source, 1, kAttributeMax);
+       if (!is_printable(out.source)) f.error("must be printable ASCII, as a URI reference is");
      }},
-    {"tls", [](const Field& f, RelayDestination& out) { read_upstream_tls(f, out.tls); }},
-    {"timeout", [](const Field& f,
-                   RelayDestination& out) { f.read(out.timeout, milliseconds(1), minutes(10)); }},
-    {"headers", read_headers},
+    {"type",
+     [](const Field& f, CloudEventsConfig& out) {
+       f.read(out.type, 1, kAttributeMax);
+       if (!is_printable(out.type)) f.error("must be printable ASCII");
+     }},
 });
+
+enum class DestinationKind { http, rabbitmq, nats, kafka };
+
+struct DestinationDraft {
+  RelayDestination config;
+  DestinationKind kind = DestinationKind::http;
+  BrokerTarget broker;
+  bool is_broker() const { return kind != DestinationKind::http; }
+};
+
+void read_kind(const Field& field, DestinationDraft& out) {
+  read_choice(field,
+              {{"http", DestinationKind::http},
+               {"rabbitmq", DestinationKind::rabbitmq},
+               {"nats", DestinationKind::nats},
+               {"kafka", DestinationKind::kafka}},
+              out.kind);
+  out.broker.kind = out.kind == DestinationKind::nats    ? BrokerKind::nats
+                    : out.kind == DestinationKind::kafka ? BrokerKind::kafka
+                                                         : BrokerKind::rabbitmq;
+}
+
+constexpr std::array kDestinationKeys = std::to_array<Key<DestinationDraft>>({
+    {"kind", [](const Field&, DestinationDraft&) { /* read before all others */ }},
+    {"url",
+     [](const Field& f, DestinationDraft& out) {
+       if (out.is_broker()) {
+         read_broker_url(f, out.broker);
+       } else if (std::optional<Url> url = f.parsed(parse_url)) {
+         out.config.url = *std::move(url);
+       }
+     }},
+    {"tls",
+     [](const Field& f, DestinationDraft& out) {
+       if (out.is_broker()) {
+         f.error("goes with https:// only; a broker's certificate is checked against ca");
+       } else {
+         read_upstream_tls(f, out.config.tls);
+       }
+     }},
+    {"ca", [](const Field& f, DestinationDraft& out) { read_broker_ca(f, out.broker); }},
+    {"exchange",
+     [](const Field& f, DestinationDraft& out) { f.read(out.broker.exchange, 0, kNameLengthMax); }},
+    {"routing_key",
+     [](const Field& f, DestinationDraft& out) {
+       f.read(out.broker.routing_key, 0, kNameLengthMax);
+     }},
+    {"subject",
+     [](const Field& f, DestinationDraft& out) { f.read(out.broker.subject, 1, kNameLengthMax); }},
+    {"brokers", [](const Field& f, DestinationDraft& out) { read_broker_list(f, out.broker); }},
+    {"topic",
+     [](const Field& f, DestinationDraft& out) { f.read(out.broker.topic, 1, kTopicLengthMax); }},
+    {"properties",
+     [](const Field& f, DestinationDraft& out) { read_broker_properties(f, out.broker); }},
+    {"timeout",
+     [](const Field& f, DestinationDraft& out) {
+       f.read(out.config.timeout, milliseconds(1), minutes(10));
+     }},
+    {"headers", [](const Field& f, DestinationDraft& out) { read_headers(f, out.config); }},
+    {"cloudevents",
+     [](const Field& f,
+        DestinationDraft&
+            out) { read_mapping(f, kCloudEventsKeys, out.config.cloudevents.emplace()); }},
+});
+
+constexpr KeyOfBroker kKeysOfBrokers[] = {
+    {BrokerKind::rabbitmq, "url", true},       {BrokerKind::nats, "url", true},
+    {BrokerKind::rabbitmq, "ca", false},       {BrokerKind::nats, "ca", false},
+    {BrokerKind::rabbitmq, "exchange", false}, {BrokerKind::rabbitmq, "routing_key", false},
+    {BrokerKind::nats, "subject", true},       {BrokerKind::kafka, "brokers", true},
+    {BrokerKind::kafka, "topic", true},        {BrokerKind::kafka, "properties", false},
+};
+
+void check_subject(const Field& field, std::string_view subject) {
+  const bool is_whole = std::ranges::none_of(
+      subject, [](char c) { return c <= ' ' || c > '~' || c == '*' || c == '>'; });
+  if (!is_whole) field.bad_value("is not one subject: no spaces and no wildcards");
+}
+
+void check_broker(const Field& value, DestinationDraft& draft) {
+  check_broker_keys(value, draft.broker, kKeysOfBrokers);
+  const BrokerTarget& broker = draft.broker;
+  if (broker.kind == BrokerKind::rabbitmq && broker.exchange.empty() &&
+      broker.routing_key.empty()) {
+    value.at("routing_key")
+        .error("required: the queue's name, or what an exchange is to route by ({exchange: …})");
+  }
+  if (broker.kind == BrokerKind::nats && !broker.subject.empty()) {
+    check_subject(value.at("subject"), broker.subject);
+  }
+  for (const Header& header : draft.config.headers) {
+    if (lower_case(header.name).starts_with("nats-")) {
+      value.at("headers").at(header.name).error("is one of the server's own");
+    }
+  }
+  if (!draft.config.cloudevents) draft.config.cloudevents.emplace();
+  draft.config.broker = std::move(draft.broker);
+}
+
+void check_http(const Field& value) {
+  for (const KeyOfBroker& key : kKeysOfBrokers) {
+    if (key.name == "url" || value.node().find(key.name) == nullptr) continue;
+    if (key.kind == BrokerKind::nats && key.name == "ca") continue;  // is said once
+    value.at(key.name).error("goes with a broker only: say its kind, rabbitmq, nats or kafka");
+  }
+  if (value.node().find("url") == nullptr) {
+    value.at("url").error("required; where it is delivered to, like https://hooks.example/orders");
+  }
+}
+
+RelayDestination read_destination(const Field& value) {
+  DestinationDraft draft;
+  if (value.node().kind == NodeKind::mapping && value.node().find("kind") != nullptr) {
+    read_kind(value.at("kind"), draft);
+  }
+  read_mapping(value, kDestinationKeys, draft);
+  if (value.node().kind != NodeKind::mapping) return draft.config;
+  if (draft.is_broker()) {
+    check_broker(value, draft);
+  } else {
+    check_http(value);
+  }
+  return std::move(draft.config);
+}
 
 void read_destinations(const Field& field, RelayConfig& out) {
   if (!is_mapping(field)) return;
@@ -55,14 +186,8 @@ void read_destinations(const Field& field, RelayConfig& out) {
       value.error(fmt::format("the name must have 1 to {} characters", kDestinationNameMax));
       continue;
     }
-    RelayDestination destination;
-    destination.name = child.name;
-    read_mapping(value, kDestinationKeys, destination);
-    if (value.node().kind == NodeKind::mapping && value.node().find("url") == nullptr) {
-      value.at("url").error(
-          "required; where it is delivered to, like https://hooks.example/orders");
-    }
-    out.destinations.push_back(std::move(destination));
+    out.destinations.push_back(read_destination(value));
+    out.destinations.back().name = child.name;
   }
 }
 

@@ -13,20 +13,6 @@ constexpr int kPollMs = 20;
 constexpr auto kCommitEvery = std::chrono::milliseconds(200);
 constexpr int kFlushTimeoutMs = 5000;
 
-using Settings = std::vector<std::pair<std::string, std::string>>;
-
-std::expected<rd_kafka_conf_t*, std::string> make_conf(const Settings& settings) {
-  rd_kafka_conf_t* conf = rd_kafka_conf_new();
-  char why[512];
-  for (const auto& [name, value] : settings) {
-    if (rd_kafka_conf_set(conf, name.c_str(), value.c_str(), why, sizeof why) != RD_KAFKA_CONF_OK) {
-      rd_kafka_conf_destroy(conf);
-      return std::unexpected(std::string(why));
-    }
-  }
-  return conf;
-}
-
 std::vector<Header> headers_in(const rd_kafka_message_t& message) {
   std::vector<Header> headers;
   rd_kafka_headers_t* all = nullptr;
@@ -68,35 +54,27 @@ KafkaSource::~KafkaSource() {
 }
 
 std::expected<void, std::string> KafkaSource::make_clients() {
-  Settings common = config_.properties;
-  common.emplace_back("bootstrap.servers", config_.brokers);
-  common.emplace_back("client.id", "semel");
-  Settings consuming = common;
+  KafkaSettings consuming = kafka_settings(config_);
   consuming.emplace_back("group.id", config_.group);
   consuming.emplace_back("enable.auto.commit", "false");
   consuming.emplace_back("enable.auto.offset.store", "false");
   consuming.emplace_back("auto.offset.reset", "earliest");
-  auto conf = make_conf(consuming);
+  auto conf = make_kafka_conf(consuming);
   if (!conf) return std::unexpected(conf.error());
   rd_kafka_conf_set_opaque(*conf, this);
   rd_kafka_conf_set_rebalance_cb(*conf, on_rebalance);
-  char why[512];
-  consumer_.reset(rd_kafka_new(RD_KAFKA_CONSUMER, *conf, why, sizeof why));
-  if (!consumer_) {
-    rd_kafka_conf_destroy(*conf);
-    return std::unexpected(std::string(why));
-  }
+  auto client = make_kafka_client(RD_KAFKA_CONSUMER, *conf);
+  if (!client) return std::unexpected(client.error());
+  consumer_ = *std::move(client);
   rd_kafka_poll_set_consumer(consumer_.get());
-  Settings producing = common;
+  KafkaSettings producing = kafka_settings(config_);
   producing.emplace_back("enable.idempotence", "true");
-  conf = make_conf(producing);
+  conf = make_kafka_conf(producing);
   if (!conf) return std::unexpected(conf.error());
   rd_kafka_conf_set_dr_msg_cb(*conf, on_published);
-  producer_.reset(rd_kafka_new(RD_KAFKA_PRODUCER, *conf, why, sizeof why));
-  if (!producer_) {
-    rd_kafka_conf_destroy(*conf);
-    return std::unexpected(std::string(why));
-  }
+  client = make_kafka_client(RD_KAFKA_PRODUCER, *conf);
+  if (!client) return std::unexpected(client.error());
+  producer_ = *std::move(client);
   return {};
 }
 
@@ -209,35 +187,16 @@ void KafkaSource::settled(const DeliveryId& delivery) {
 void KafkaSource::publish(Command command) {
   auto letter = std::make_unique<Letter>(*this, command.delivery, std::move(command.message),
                                          std::move(command.done));
-  rd_kafka_headers_t* headers = rd_kafka_headers_new(16);
-  const auto add = [&](const std::string& name, const std::string& value) {
-    rd_kafka_header_add(headers, name.data(), static_cast<ssize_t>(name.size()), value.data(),
-                        static_cast<ssize_t>(value.size()));
-  };
-  for (const Header& header : letter->message->headers) add(header.name, header.value);
-  std::string key;
+  std::vector<Header> headers = letter->message->headers;
+  const std::string* key = nullptr;
   for (const Header& property : letter->message->properties) {
-    if (property.name == "key") key = property.value;
-    if (property.name == "offset") add("Semel-Offset", property.value);
+    if (property.name == "key") key = &property.value;
+    if (property.name == "offset") headers.push_back({"Semel-Offset", property.value});
   }
-  for (const Header& header : headers_of(command.why)) add(header.name, header.value);
-  const std::string& body = letter->message->body;
-  rd_kafka_vu_t parts[6] = {};
-  parts[0].vtype = RD_KAFKA_VTYPE_TOPIC;
-  parts[0].u.cstr = dead_letter_topic_.c_str();
-  parts[1].vtype = RD_KAFKA_VTYPE_VALUE;
-  parts[1].u.mem = {const_cast<char*>(body.data()), body.size()};
-  parts[2].vtype = RD_KAFKA_VTYPE_KEY;
-  parts[2].u.mem = {key.data(), key.size()};
-  parts[3].vtype = RD_KAFKA_VTYPE_HEADERS;
-  parts[3].u.headers = headers;
-  parts[4].vtype = RD_KAFKA_VTYPE_MSGFLAGS;
-  parts[4].u.i = RD_KAFKA_MSG_F_COPY;
-  parts[5].vtype = RD_KAFKA_VTYPE_OPAQUE;
-  parts[5].u.ptr = letter.get();
-  if (rd_kafka_error_t* error = rd_kafka_produceva(producer_.get(), parts, std::size(parts))) {
-    rd_kafka_error_destroy(error);
-    rd_kafka_headers_destroy(headers);
+  for (Header& header : headers_of(command.why)) headers.push_back(std::move(header));
+  const auto handed_over = produce(
+      producer_.get(), {dead_letter_topic_, key, letter->message->body, headers, letter.get()});
+  if (!handed_over) {
     letter->done(false);
     return;
   }

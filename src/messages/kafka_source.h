@@ -1,7 +1,5 @@
 #pragma once
 
-#include <librdkafka/rdkafka.h>
-
 #include <atomic>
 #include <expected>
 #include <map>
@@ -11,7 +9,8 @@
 #include <thread>
 #include <unordered_map>
 
-#include "messages/commands.h"
+#include "brokers/commands.h"
+#include "brokers/kafka_client.h"
 #include "messages/source.h"
 
 namespace semel {
@@ -61,11 +60,6 @@ class KafkaSource final : public Source {
     std::shared_ptr<const Message> message;
     std::function<void(bool)> done;
   };
-  struct Destroy {
-    void operator()(rd_kafka_t* client) const { rd_kafka_destroy(client); }
-  };
-  using Client = std::unique_ptr<rd_kafka_t, Destroy>;
-
   explicit KafkaSource(const ConsumeConfig& config);
   std::expected<void, std::string> make_clients();
 
@@ -92,8 +86,8 @@ class KafkaSource final : public Source {
   std::atomic<std::uint64_t> assignment_ = 1;
 
   // Of the thread alone.
-  Client consumer_;
-  Client producer_;
+  KafkaClient consumer_;
+  KafkaClient producer_;
   bool paused_ = false;
   std::uint64_t delivered_ = 0;
   std::unordered_map<std::uint64_t, Place> unsettled_;

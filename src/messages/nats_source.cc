@@ -6,8 +6,8 @@
 
 #include <chrono>
 
+#include "brokers/reconnect_pause.h"
 #include "gateway/log.h"
-#include "messages/reconnect_pause.h"
 
 namespace semel {
 namespace {
@@ -18,19 +18,10 @@ constexpr int kFetchBatchMax = 256;
 constexpr std::int64_t kFetchTimeoutMs = 500;
 constexpr std::int64_t kPublishTimeoutMs = 2000;
 constexpr std::int64_t kFlushTimeoutMs = 5000;
-constexpr std::int64_t kReconnectWaitMs = 250;
 constexpr std::int64_t kAckPendingMin = 1000;
-constexpr int kReconnectForever = -1;
 constexpr std::int64_t kNanosecondsPerMs = 1'000'000;
 // How often in an AckWait the server is told that a message is still being worked on.
 constexpr int kExtendsPerAckWait = 3;
-
-std::unexpected<std::string> failed(std::string_view what, natsStatus status) {
-  std::string why = std::string(what) + ": " + natsStatus_GetText(status);
-  const char* detail = nats_GetLastError(nullptr);
-  if (detail && *detail) why.append(" (").append(detail).append(")");
-  return std::unexpected(std::move(why));
-}
 
 std::vector<Header> headers_in(natsMsg* message) {
   std::vector<Header> headers;
@@ -139,35 +130,21 @@ void NatsSource::fetch_until_stopped() {
     }
     if (!std::exchange(was_lost, true)) {
       log_event(LogLevel::warn, "broker lost",
-                {{"stream", config_.stream}, {"why", failed("cannot fetch", status).error()}});
+                {{"stream", config_.stream}, {"why", nats_failed("cannot fetch", status).error()}});
     }
     if (!pause(wait.next())) return;
   }
 }
 
 NatsSource::Worked NatsSource::connect() {
-  natsOptions* made = nullptr;
-  natsStatus status = natsOptions_Create(&made);
-  if (status != NATS_OK) return failed("no options", status);
-  const Options options(made);
-  status = natsOptions_SetURL(options.get(), config_.url.c_str());
-  if (status == NATS_OK) status = natsOptions_SetName(options.get(), "semel consume");
-  if (status == NATS_OK) status = natsOptions_SetMaxReconnect(options.get(), kReconnectForever);
-  if (status == NATS_OK) status = natsOptions_SetReconnectWait(options.get(), kReconnectWaitMs);
-  if (status == NATS_OK && config_.url.starts_with("tls://")) {
-    status = natsOptions_SetSecure(options.get(), true);
-  }
-  if (status == NATS_OK && !config_.ca_file.empty()) {
-    status = natsOptions_LoadCATrustedCertificates(options.get(), config_.ca_file.c_str());
-  }
-  if (status != NATS_OK) return failed("cannot be configured", status);
-  natsConnection* connection = nullptr;
-  status = natsConnection_Connect(&connection, options.get());
-  if (status != NATS_OK) return failed("cannot connect", status);
-  connection_.reset(connection);
+  const auto options = nats_options(config_, "semel consume");
+  if (!options) return Trouble(options.error());
+  auto connection = connect_nats(*options);
+  if (!connection) return Trouble(connection.error());
+  connection_ = *std::move(connection);
   jsCtx* jet_stream = nullptr;
-  status = natsConnection_JetStream(&jet_stream, connection, nullptr);
-  if (status != NATS_OK) return failed("no JetStream", status);
+  const natsStatus status = natsConnection_JetStream(&jet_stream, connection_.get(), nullptr);
+  if (status != NATS_OK) return nats_failed("no JetStream", status);
   jet_stream_.reset(jet_stream);
   return {};
 }
@@ -193,7 +170,7 @@ NatsSource::Worked NatsSource::find_consumer() {
     return {};
   }
   if (status != NATS_NOT_FOUND || code == JSStreamNotFoundErr) {
-    return failed("no stream " + config_.stream, status);
+    return nats_failed("no stream " + config_.stream, status);
   }
   jsConsumerConfig wanted;
   jsConsumerConfig_Init(&wanted);
@@ -206,7 +183,7 @@ NatsSource::Worked NatsSource::find_consumer() {
   jsConsumerInfo* made = nullptr;
   status =
       js_AddConsumer(&made, jet_stream_.get(), config_.stream.c_str(), &wanted, nullptr, &code);
-  if (status != NATS_OK) return failed("cannot make the consumer " + config_.consumer, status);
+  if (status != NATS_OK) return nats_failed("cannot make the consumer " + config_.consumer, status);
   jsConsumerInfo_Destroy(made);
   return {};
 }
@@ -221,7 +198,7 @@ NatsSource::Worked NatsSource::subscribe() {
   jsErrCode code{};
   const natsStatus status = js_PullSubscribe(&subscription, jet_stream_.get(), "",
                                              config_.consumer.c_str(), nullptr, &options, &code);
-  if (status != NATS_OK) return failed("cannot subscribe", status);
+  if (status != NATS_OK) return nats_failed("cannot subscribe", status);
   subscription_.reset(subscription);
   return {};
 }
@@ -350,7 +327,7 @@ bool NatsSource::publish_dead_letter(const Command& command) {
   log_event(LogLevel::error, "dead letter not kept",
             {{"operation", operation_},
              {"subject", dead_letter_subject_},
-             {"why", failed("cannot publish", status).error()}});
+             {"why", nats_failed("cannot publish", status).error()}});
   return false;
 }
 

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <nats/nats.h>
-
 #include <atomic>
 #include <condition_variable>
 #include <expected>
@@ -11,7 +9,8 @@
 #include <string>
 #include <thread>
 
-#include "messages/commands.h"
+#include "brokers/commands.h"
+#include "brokers/nats_link.h"
 #include "messages/source.h"
 
 namespace semel {
@@ -42,17 +41,8 @@ class NatsSource final : public Source {
     DeadLetter why = {};
     std::function<void(bool)> done = nullptr;
   };
-  template <typename T, void (*destroy)(T*)>
-  struct Destroy {
-    void operator()(T* value) const { destroy(value); }
-  };
-  using Options = std::unique_ptr<natsOptions, Destroy<natsOptions, natsOptions_Destroy>>;
-  using Connection =
-      std::unique_ptr<natsConnection, Destroy<natsConnection, natsConnection_Destroy>>;
-  using JetStream = std::unique_ptr<jsCtx, Destroy<jsCtx, jsCtx_Destroy>>;
-  using Subscription =
-      std::unique_ptr<natsSubscription, Destroy<natsSubscription, natsSubscription_Destroy>>;
-  using Fetched = std::unique_ptr<natsMsg, Destroy<natsMsg, natsMsg_Destroy>>;
+  using JetStream = std::unique_ptr<jsCtx, NatsDestroy<jsCtx, jsCtx_Destroy>>;
+  using Fetched = NatsMessage;
   using Worked = std::expected<void, std::string>;
   using Trouble = std::unexpected<std::string>;
 
@@ -82,9 +72,9 @@ class NatsSource final : public Source {
   std::atomic<bool> stopping_ = false;
 
   // In this order: what comes later refers to what comes before.
-  Connection connection_;
+  NatsConnection connection_;
   JetStream jet_stream_;
-  Subscription subscription_;
+  NatsSubscription subscription_;
   std::atomic<bool> connected_ = false;  // all three are there, and stay
 
   std::mutex mutex_;

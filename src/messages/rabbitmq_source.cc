@@ -2,16 +2,15 @@
 // confirmed its dead letter. What a lost connection left unsettled comes again.
 #include "messages/rabbitmq_source.h"
 
-#include <amqp_ssl_socket.h>
-#include <amqp_tcp_socket.h>
 #include <poll.h>
 
 #include <chrono>
 #include <cstring>
 
+#include "brokers/amqp_text.h"
+#include "brokers/reconnect_pause.h"
 #include "gateway/log.h"
-#include "messages/amqp_text.h"
-#include "messages/reconnect_pause.h"
+#include "messages/amqp_message.h"
 
 namespace semel {
 namespace {
@@ -19,42 +18,22 @@ namespace {
 constexpr amqp_channel_t kConsumeChannel = 1;
 constexpr amqp_channel_t kPublishChannel = 2;
 constexpr const char* kConsumerTag = "semel";
-constexpr int kHeartbeatSeconds = 20;
-constexpr int kFrameBytesMax = 131'072;
 constexpr auto kLookAtHeartbeatsEvery = std::chrono::milliseconds(2000);
-constexpr timeval kConnectTimeout{5, 0};
-constexpr timeval kRpcTimeout{10, 0};
 constexpr timeval kNow{0, 0};
 constexpr auto kConfirmsAtStop = std::chrono::seconds(5);
-constexpr const char* kSystemCertificates = "/etc/ssl/certs/ca-certificates.crt";
 // Tells which publishing a returned dead letter was.
 constexpr const char* kPublishedHeader = "Semel-Published";
-
-std::expected<void, std::string> check(int status, std::string_view what) {
-  if (status == AMQP_STATUS_OK) return {};
-  return std::unexpected(std::string(what) + ": " + amqp_error_string2(status));
-}
-
-std::expected<void, std::string> check(const amqp_rpc_reply_t& reply, std::string_view what) {
-  if (reply.reply_type == AMQP_RESPONSE_NORMAL) return {};
-  return std::unexpected(std::string(what) + ": " + describe(reply));
-}
 
 }  // namespace
 
 std::expected<std::unique_ptr<Source>, std::string> RabbitmqSource::make(
     const ConsumeConfig& config) {
-  std::string url = config.from.url;  // is taken apart in place
-  amqp_connection_info info{};
-  amqp_default_connection_info(&info);
-  if (amqp_parse_url(url.data(), &info) != AMQP_STATUS_OK) {
-    return std::unexpected(config.route.name + ": from.url is not an AMQP URL");
-  }
-  Broker broker{info.host, info.port, info.user, info.password, info.vhost, info.ssl != 0};
-  return std::unique_ptr<Source>(new RabbitmqSource(config, std::move(broker)));
+  auto address = parse_amqp_address(config.from);
+  if (!address) return std::unexpected(config.route.name + ": from.url is not an AMQP URL");
+  return std::unique_ptr<Source>(new RabbitmqSource(config, *std::move(address)));
 }
 
-RabbitmqSource::RabbitmqSource(const ConsumeConfig& config, Broker broker)
+RabbitmqSource::RabbitmqSource(const ConsumeConfig& config, AmqpAddress broker)
     : config_(config.from), dead_letters_(config.dead_letter), broker_(std::move(broker)) {}
 
 RabbitmqSource::~RabbitmqSource() {
@@ -97,7 +76,7 @@ void RabbitmqSource::run() {
   ReconnectPause pause;
   while (!stopping_) {
     Worked worked;
-    auto connection = connect();
+    auto connection = connect(broker_);
     if (connection) {
       connection_ = *std::move(connection);
       worked = open_channels();
@@ -134,42 +113,12 @@ void RabbitmqSource::wait_for_events(std::chrono::milliseconds timeout) {
   } while (!connection_ && !stopping_ && std::chrono::steady_clock::now() < until);
 }
 
-std::expected<RabbitmqSource::Connection, std::string> RabbitmqSource::connect() const {
-  Connection connection(amqp_new_connection());
-  amqp_set_handshake_timeout(connection.get(), &kRpcTimeout);
-  amqp_set_rpc_timeout(connection.get(), &kRpcTimeout);
-  amqp_socket_t* socket = nullptr;
-  if (broker_.tls) {
-    socket = amqp_ssl_socket_new(connection.get());
-    const char* ca = config_.ca_file.empty() ? kSystemCertificates : config_.ca_file.c_str();
-    auto loaded = check(amqp_ssl_socket_set_cacert(socket, ca), "ca");
-    if (!loaded) return Trouble(loaded.error());
-    amqp_ssl_socket_set_verify_peer(socket, 1);
-    amqp_ssl_socket_set_verify_hostname(socket, 1);
-  } else {
-    socket = amqp_tcp_socket_new(connection.get());
-  }
-  auto worked =
-      check(amqp_socket_open_noblock(socket, broker_.host.c_str(), broker_.port, &kConnectTimeout),
-            "cannot connect");
-  if (!worked) return Trouble(worked.error());
-  worked = check(
-      amqp_login(connection.get(), broker_.vhost.c_str(), 0, kFrameBytesMax, kHeartbeatSeconds,
-                 AMQP_SASL_METHOD_PLAIN, broker_.user.c_str(), broker_.password.c_str()),
-      "cannot log in");
-  if (!worked) return Trouble(worked.error());
-  return connection;
-}
-
 RabbitmqSource::Worked RabbitmqSource::open_channels() {
   amqp_connection_state_t connection = connection_.get();
-  for (const amqp_channel_t channel : {kConsumeChannel, kPublishChannel}) {
-    amqp_channel_open(connection, channel);
-    auto worked = check(amqp_get_rpc_reply(connection), "cannot open a channel");
-    if (!worked) return worked;
-  }
-  amqp_confirm_select(connection, kPublishChannel);
-  auto worked = check(amqp_get_rpc_reply(connection), "no publisher confirms");
+  amqp_channel_open(connection, kConsumeChannel);
+  auto worked = check(amqp_get_rpc_reply(connection), "cannot open a channel");
+  if (!worked) return worked;
+  worked = open_confirming_channel(connection, kPublishChannel);
   if (!worked) return worked;
   amqp_basic_qos(connection, kConsumeChannel, 0, static_cast<std::uint16_t>(config_.prefetch), 0);
   worked = check(amqp_get_rpc_reply(connection), "prefetch refused");

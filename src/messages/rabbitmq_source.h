@@ -9,7 +9,8 @@
 #include <string>
 #include <thread>
 
-#include "messages/commands.h"
+#include "brokers/amqp_link.h"
+#include "brokers/commands.h"
 #include "messages/source.h"
 
 namespace semel {
@@ -33,14 +34,6 @@ class RabbitmqSource final : public Source {
   void stop() override;
 
  private:
-  struct Broker {  // the URL, taken apart
-    std::string host;
-    int port = 0;
-    std::string user;
-    std::string password;
-    std::string vhost;
-    bool tls = false;
-  };
   struct Command {
     enum class Kind { ack, give_back, dead_letter } kind = Kind::ack;
     DeliveryId delivery;
@@ -48,12 +41,6 @@ class RabbitmqSource final : public Source {
     DeadLetter why = {};
     std::function<void(bool)> done = nullptr;
   };
-  struct Closer {
-    void operator()(amqp_connection_state_t connection) const {
-      amqp_destroy_connection(connection);
-    }
-  };
-  using Connection = std::unique_ptr<amqp_connection_state_t_, Closer>;
   struct EnvelopeFree {
     void operator()(amqp_envelope_t* envelope) const {
       amqp_destroy_envelope(envelope);
@@ -72,10 +59,9 @@ class RabbitmqSource final : public Source {
   using Trouble = std::unexpected<std::string>;
   using Worked = std::expected<void, std::string>;
 
-  RabbitmqSource(const ConsumeConfig& config, Broker broker);
+  RabbitmqSource(const ConsumeConfig& config, AmqpAddress broker);
 
   void run();
-  std::expected<Connection, std::string> connect() const;
   Worked open_channels();
   // Serves until it is stopped, or until the connection is lost, which is the error.
   Worked serve();
@@ -93,7 +79,7 @@ class RabbitmqSource final : public Source {
 
   const BrokerConfig config_;
   const DeadLetterConfig dead_letters_;
-  const Broker broker_;
+  const AmqpAddress broker_;
   Callbacks callbacks_;
   Commands<Command> commands_;
   std::thread thread_;
@@ -102,7 +88,7 @@ class RabbitmqSource final : public Source {
   std::atomic<std::uint64_t> connection_number_ = 0;
 
   // Of the thread alone.
-  Connection connection_;
+  AmqpConnection connection_;
   bool consuming_ = false;
   std::map<std::uint64_t, Envelope> unsettled_;  // by delivery tag
   std::uint64_t published_ = 0;

@@ -301,7 +301,7 @@ std::shared_ptr<Lane> Courier::lane_of(LeasedLane leased, Clock::time_point unti
   lane->lane = leased.lane;
   lane->lease = leased.lease;
   lane->destination = std::move(leased.destination);
-  lane->ordered = leased.ordered;
+  lane->ordered = leased.ordering_key.has_value();
   lane->until = until;
   for (StoredMessage& stored : leased.messages) {
     const RecordId& from = stored.record ? *stored.record : outbox_->identity();
@@ -309,7 +309,8 @@ std::shared_ptr<Lane> Courier::lane_of(LeasedLane leased, Clock::time_point unti
     const std::string label =
         "outbox/" + std::to_string(stored.id) + "/" + std::to_string(stored.enqueued_at);
     lane->messages.push_back({stored.id, std::move(stored.payload), read_headers(stored.headers),
-                              derive(from, label), stored.attempts});
+                              derive(from, label), stored.attempts, leased.ordering_key,
+                              Time(Duration(stored.enqueued_at))});
   }
   return lane;
 }

@@ -8,6 +8,7 @@
 #include "gateway/config_relay.h"
 #include "gateway/log.h"
 #include "relay/backoff.h"
+#include "relay/broker_destination.h"
 #include "relay/http_destination.h"
 #include "relay/outbox.h"
 
@@ -48,12 +49,18 @@ Deliveries::~Deliveries() = default;
 
 std::expected<void, std::string> Deliveries::open() {
   for (const RelayDestination& config : config_.destinations) {
-    auto made = HttpDestination::make(config, context_.get_executor(), deadlines_, clock_);
+    auto made = make(config);
     if (!made) return std::unexpected("destination " + config.name + ": " + made.error());
     named_[config.name] = *std::move(made);
   }
   asio::co_spawn(context_, deadlines_.run(), asio::detached);
   return {};
+}
+
+std::expected<std::shared_ptr<Destination>, std::string> Deliveries::make(RelayDestination config) {
+  const auto executor = context_.get_executor();
+  if (config.broker) return BrokerDestination::make(std::move(config), executor);
+  return HttpDestination::make(std::move(config), executor, deadlines_, clock_);
 }
 
 void Deliveries::start(std::shared_ptr<Lane> lane) {
@@ -76,8 +83,7 @@ std::shared_ptr<Destination> Deliveries::find(const std::string& name) {
   if (const auto found = by_url_.find(name); found != by_url_.end()) return found->second;
   auto config = config_file::destination_of(name, name);
   if (!config) return nullptr;
-  auto made =
-      HttpDestination::make(*std::move(config), context_.get_executor(), deadlines_, clock_);
+  auto made = make(*std::move(config));
   if (!made) return nullptr;
   if (by_url_.size() >= kUrlsKept) {
     std::erase_if(by_url_, [](const auto& entry) { return entry.second.use_count() == 1; });
@@ -112,7 +118,9 @@ asio::awaitable<void> Deliveries::run(std::shared_ptr<Lane> lane) {
     if (winding_up_ || !is_ours) break;
     Outcome outcome = Retry{"the destination cannot be used"};
     try {
-      if (destination) outcome = co_await destination->deliver(message);
+      // The message lives as long as anybody has it: a broker's thread may for longer than this.
+      const std::shared_ptr<const Message> shared(lane, &message);
+      if (destination) outcome = co_await destination->deliver(shared);
     } catch (const std::exception& error) {
       outcome = Retry{error.what()};
     }

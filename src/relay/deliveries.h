@@ -28,7 +28,7 @@ struct Lane {
   std::int64_t lane = 0;
   std::int64_t lease = 0;
   std::string destination;
-  bool ordered = false;
+  bool ordered = false;  // more may come behind its messages
   std::vector<Message> messages;
   // Until when it is ours, by our own clock. No delivery begins later.
   std::atomic<std::chrono::steady_clock::time_point> until;
@@ -59,6 +59,7 @@ class Deliveries {
 
  private:
   boost::asio::awaitable<void> run(std::shared_ptr<Lane> lane);
+  std::expected<std::shared_ptr<Destination>, std::string> make(RelayDestination config);
   std::shared_ptr<Destination> find(const std::string& name);
   Report judge(const Lane& lane, const Message& message, const Outcome& outcome);
 

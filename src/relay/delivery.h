@@ -3,6 +3,7 @@
 #include <boost/asio/awaitable.hpp>
 #include <cstdint>
 #include <expected>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -21,6 +22,8 @@ struct Message {
   std::expected<std::vector<Header>, std::string> headers;  // the error: why they cannot be read
   std::string key;   // derived: the same at every attempt, by whichever relay
   int attempts = 0;  // that failed before this one
+  std::optional<std::string> ordering_key = {};
+  Time enqueued_at{};
 };
 
 // The members of a message's headers as the outbox keeps them: a JSON object of texts. The error
@@ -42,9 +45,9 @@ using Outcome = std::variant<Delivered, Retry, Refused>;
 class Destination {
  public:
   virtual ~Destination() = default;
-  // Any number at once, on the thread that runs the deliveries. Ends in bounded time. The message
-  // outlives it.
-  virtual boost::asio::awaitable<Outcome> deliver(const Message& message) = 0;
+  // Any number at once, on the thread that runs the deliveries. Ends in bounded time. After that
+  // nothing of the message is sent for the first time.
+  virtual boost::asio::awaitable<Outcome> deliver(std::shared_ptr<const Message> message) = 0;
 };
 
 }  // namespace semel::relay

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "gateway/config_relay.h"
 #include "gateway/headers.h"
 #include "net/answer_head.h"
+#include "relay/envelope.h"
 #include "relay/retry_after.h"
 
 namespace semel::relay {
@@ -20,10 +20,6 @@ constexpr auto kIdleMax = std::chrono::seconds(2);
 bool is_worth_another_try(int status) {
   return status == 408 || status == 409 || status == 425 || status == 429 || status >= 500 ||
          status < 400;
-}
-
-bool is_text_for_a_header(std::string_view value) {
-  return std::ranges::all_of(value, [](char c) { return c >= ' ' && c <= '~'; });
 }
 
 }  // namespace
@@ -52,37 +48,25 @@ std::expected<std::unique_ptr<HttpDestination>, std::string> HttpDestination::ma
 
 // The error: the message cannot be said in HTTP.
 std::expected<std::string, std::string> HttpDestination::head_of(const Message& message) const {
-  if (!message.headers) return std::unexpected(message.headers.error());
+  const auto envelope = envelope_of(message, config_);
+  if (!envelope) return std::unexpected(envelope.error());
   std::string head = "POST " + config_.url.target + " HTTP/1.1\r\n";
   append_header(head, "Host", config_.url.authority());
   append_header(head, "User-Agent", "semel/" SEMEL_VERSION);
-  bool has_type = false;
-  for (const Header& header : *message.headers) {
-    if (!config_file::may_be_given(header.name) || !is_text_for_a_header(header.value)) {
-      return std::unexpected("its header " + header.name + " cannot be sent");
-    }
-    has_type = has_type || net::iequals(header.name, "content-type");
-    append_header(head, header.name, header.value);
+  for (const Header& header : envelope->headers) append_header(head, header.name, header.value);
+  for (const Header& attribute : envelope->attributes) {
+    append_header(head, "ce-" + attribute.name, header_value_of(attribute.value));
   }
-  // The configuration's are added; where a message says the same header itself, the message's
-  // count.
-  for (const Header& header : config_.headers) {
-    const bool is_said = std::ranges::any_of(
-        *message.headers, [&](const Header& said) { return net::iequals(said.name, header.name); });
-    if (is_said) continue;
-    has_type = has_type || net::iequals(header.name, "content-type");
-    append_header(head, header.name, header.value);
-  }
-  if (!has_type) append_header(head, "Content-Type", "application/json");
+  append_header(head, "Content-Type", envelope->content_type);
   append_header(head, "Idempotency-Key", quoted_key(message.key));
   append_header(head, "Content-Length", std::to_string(message.payload.size()));
   return head + "\r\n";
 }
 
-awaitable<Outcome> HttpDestination::deliver(const Message& message) {
-  const auto head = head_of(message);
+awaitable<Outcome> HttpDestination::deliver(std::shared_ptr<const Message> message) {
+  const auto head = head_of(*message);
   if (!head) co_return Refused{head.error()};
-  co_return co_await exchange(*head, message.payload);
+  co_return co_await exchange(*head, message->payload);
 }
 
 awaitable<Outcome> HttpDestination::exchange(const std::string& head, const std::string& body) {

@@ -27,7 +27,7 @@ class HttpDestination final : public Destination {
       RelayDestination config, boost::asio::any_io_executor executor, net::Deadlines& deadlines,
       const Clock& clock);
 
-  boost::asio::awaitable<Outcome> deliver(const Message& message) override;
+  boost::asio::awaitable<Outcome> deliver(std::shared_ptr<const Message> message) override;
 
  private:
   HttpDestination(RelayDestination config, boost::asio::any_io_executor executor,

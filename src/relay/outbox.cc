@@ -80,7 +80,7 @@ std::expected<std::vector<LeasedLane>, std::string> Outbox::take(
     const std::string& who, Duration lease) {
   const auto rows = database_.query(
       "SELECT lane, lease, destination, id, payload, headers, record, attempts, "
-      "ordering_key IS NOT NULL, enqueued_at FROM " +
+      "ordering_key, enqueued_at FROM " +
           function("outbox_take($1, $2, $3, $4)"),
       {array_of(destinations), array_of(slots), who, std::to_string(lease.count())});
   if (!rows) return std::unexpected(rows.error());
@@ -90,8 +90,9 @@ std::expected<std::vector<LeasedLane>, std::string> Outbox::take(
       lanes.push_back({rows->number(row, 0),
                        rows->number(row, 1),
                        std::string(rows->bytes(row, 2)),
-                       rows->number(row, 8) != 0,
+                       std::nullopt,
                        {}});
+      if (!rows->is_null(row, 8)) lanes.back().ordering_key = rows->bytes(row, 8);
     }
     StoredMessage& message = lanes.back().messages.emplace_back();
     message.id = rows->number(row, 3);

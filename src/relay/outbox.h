@@ -27,7 +27,7 @@ struct LeasedLane {
   std::int64_t lane = 0;
   std::int64_t lease = 0;
   std::string destination;
-  bool ordered = false;  // more may come behind these
+  std::optional<std::string> ordering_key = {};  // nullopt: no more come behind these
   std::vector<StoredMessage> messages;
 };
 

@@ -3,6 +3,7 @@
 //
 //   topic NAME PARTITIONS          produce TOPIC KEY VALUE [HEADER VALUE]…       ("-" is no key)
 //   read TOPIC                     everything in it, from the beginning
+//   down, up                       the brokers
 #include <librdkafka/rdkafka.h>
 #include <librdkafka/rdkafka_mock.h>
 
@@ -65,6 +66,9 @@ json::value produce(rd_kafka_t* producer, const std::vector<std::string>& words)
 json::object to_json(const rd_kafka_message_t& message) {
   json::object out;
   out["body"] = std::string(static_cast<const char*>(message.payload), message.len);
+  if (message.key) {
+    out["key"] = std::string(static_cast<const char*>(message.key), message.key_len);
+  }
   json::object headers;
   rd_kafka_headers_t* all = nullptr;
   rd_kafka_message_headers(&message, &all);
@@ -113,6 +117,12 @@ int main() {
     if (words[0] == "topic") {
       answer = {{"error", static_cast<int>(rd_kafka_mock_topic_create(
                               cluster, words[1].c_str(), std::stoi(words[2]), kBrokers))}};
+    } else if (words[0] == "down" || words[0] == "up") {
+      for (int broker = 1; broker <= kBrokers; ++broker) {
+        words[0] == "up" ? rd_kafka_mock_broker_set_up(cluster, broker)
+                         : rd_kafka_mock_broker_set_down(cluster, broker);
+      }
+      answer = {{"done", words[0]}};
     } else if (words[0] == "produce") {
       answer = produce(producer, words);
     } else {

@@ -132,6 +132,15 @@ class NatsClient:
 
     def publish_all(self, subject, messages):
         """Each is (headers, body). Returns when the stream has them."""
+        return len(self._request_all(subject, messages))
+
+    def ask_all(self, call, configs):
+        """The answers, in the order of the questions."""
+        return self._request_all(f"$JS.API.{call}",
+                                 [({}, json.dumps(config).encode()) for config in configs])
+
+    def _request_all(self, subject, messages):
+        answers = {}
         first = self._asked + 1
         for at in range(0, len(messages), 500):
             batch = messages[at:at + 500]
@@ -141,9 +150,11 @@ class NatsClient:
                 data += self._frame(subject, body, headers, f"{self._inbox}.{self._asked}")
             self._send(data)
             for _ in batch:
-                answer = json.loads(self._read()[1])
+                to, answer = self._read()
+                answer = json.loads(answer)
                 assert "error" not in answer, answer
-        return self._asked - first + 1
+                answers[int(to.rpartition(".")[2])] = answer
+        return [answers[number] for number in range(first, self._asked + 1)]
 
 
 class Stream:
@@ -183,17 +194,24 @@ class Stream:
 
     def take_dead(self):
         """Every dead letter: (headers by lower-case name, body)."""
-        found = []
+        return self.read(self.dead)
+
+    def read(self, name=None):
+        """Everything in the stream, in its order: (headers by lower-case name, body)."""
+        name = name or self.name
         with self.server.connect() as client:
-            state = client.ask(f"STREAM.INFO.{self.dead}")["state"]
+            state = client.ask(f"STREAM.INFO.{name}")["state"]
             if state["messages"] == 0:
-                return found
-            for sequence in range(state["first_seq"], state["last_seq"] + 1):
-                kept = client.ask(f"STREAM.MSG.GET.{self.dead}", seq=sequence)["message"]
-                lines = base64.b64decode(kept.get("hdrs", "")).decode().split("\r\n")[1:]
-                headers = {}
-                for line in filter(None, lines):
-                    name, _, value = line.partition(":")
-                    headers[name.strip().lower()] = value.strip()
-                found.append((headers, base64.b64decode(kept.get("data", ""))))
-        return found
+                return []
+            numbers = range(state["first_seq"], state["last_seq"] + 1)
+            return [self._kept(answer["message"]) for answer in client.ask_all(
+                f"STREAM.MSG.GET.{name}", [{"seq": number} for number in numbers])]
+
+    @staticmethod
+    def _kept(message):
+        lines = base64.b64decode(message.get("hdrs", "")).decode().split("\r\n")[1:]
+        headers = {}
+        for line in filter(None, lines):
+            name, _, value = line.partition(":")
+            headers[name.strip().lower()] = value.strip()
+        return headers, base64.b64decode(message.get("data", ""))

@@ -132,11 +132,18 @@ class Queue:
 
     def take_dead(self):
         """Empties the dead letters: (properties, body) of each."""
-        found = []
+        return self.take(self.dead)
+
+    def take(self, name=None):
+        """Empties the queue: (properties, body) of each."""
+        name = name or self.name
         with self.server.connect() as connection:
             channel = connection.channel()
-            while True:
-                method, properties, body = channel.basic_get(self.dead, auto_ack=True)
-                if method is None:
-                    return found
+            count = channel.queue_declare(name, passive=True).method.message_count
+            found = []
+            if count == 0:
+                return found
+            for _, properties, body in channel.consume(name, auto_ack=True):
                 found.append((properties, body))
+                if len(found) == count:
+                    return found

@@ -17,9 +17,10 @@ MAY_INCLUDE = {
     "stores": {"engine", "net", "core"},
     "gateway": {"stores", "engine", "net", "core"},
     "admin": {"gateway", "stores", "engine", "net", "core"},
-    "relay": {"gateway", "stores", "engine", "net", "core"},
-    "messages": {"gateway", "stores", "engine", "net", "core"},
-    "cli": {"relay", "admin", "messages", "gateway", "pg", "stores", "engine", "net", "core"},
+    "brokers": {"gateway", "core"},
+    "relay": {"brokers", "gateway", "stores", "engine", "net", "core"},
+    "messages": {"brokers", "gateway", "stores", "engine", "net", "core"},
+    "cli": {"relay", "admin", "messages", "brokers", "gateway", "pg", "stores", "engine", "net", "core"},
 }
 
 

@@ -82,5 +82,62 @@ TEST(ConfigRelay, ADeliveryIsNotGivenHeadersOfTheConnection) {
   }
 }
 
+TEST(ConfigRelay, BrokersAreReadWhole) {
+  const Config config = config_of(with_relay(
+      "{destinations: {r: {kind: rabbitmq, url: 'amqps://u:p@h/v', ca: f, exchange: e, "
+      "routing_key: k, timeout: 3s, headers: {X-A: b}}, "
+      "n: {kind: nats, url: 'nats://h', subject: a.b, cloudevents: {source: /s, type: t}}, "
+      "k: {kind: kafka, brokers: 'h:1', topic: t, properties: {sasl.password: x}}}}"));
+  const auto& all = config.relay->destinations;
+  ASSERT_EQ(all.size(), 3u);
+  for (const RelayDestination& one : all) {
+    ASSERT_TRUE(one.broker) << one.name;
+    ASSERT_TRUE(one.cloudevents) << one.name;
+    if (one.name == "r") {
+      EXPECT_EQ(one.broker->kind, BrokerKind::rabbitmq);
+      EXPECT_EQ(one.broker->url, "amqps://u:p@h/v");
+      EXPECT_EQ(one.broker->ca_file, "f");
+      EXPECT_EQ(one.broker->exchange, "e");
+      EXPECT_EQ(one.broker->routing_key, "k");
+      EXPECT_EQ(one.timeout, std::chrono::seconds(3));
+      EXPECT_THAT(one.headers, ElementsAre(Header{"X-A", "b"}));
+      EXPECT_EQ(one.cloudevents->source, "urn:semel:outbox");
+    } else if (one.name == "n") {
+      EXPECT_EQ(one.broker->subject, "a.b");
+      EXPECT_EQ(one.cloudevents->source, "/s");
+      EXPECT_EQ(one.cloudevents->type, "t");
+    } else {
+      EXPECT_EQ(one.broker->brokers, "h:1");
+      EXPECT_EQ(one.broker->topic, "t");
+      EXPECT_EQ(one.broker->properties.size(), 1u);
+    }
+  }
+}
+
+TEST(ConfigRelay, WhatIsWrongWithABrokerIsSaid) {
+  const auto error = [](std::string_view destination) {
+    return errors_of(with_relay("{destinations: {a: {" + std::string(destination) + "}}}"));
+  };
+  EXPECT_THAT(error("kind: rabbitmq, url: 'amqp://h'"),
+              ElementsAre(HasSubstr("a.routing_key: required")));
+  EXPECT_THAT(error("kind: rabbitmq, routing_key: q"), ElementsAre(HasSubstr("a.url: required")));
+  EXPECT_THAT(error("kind: rabbitmq, url: 'http://h', routing_key: q"),
+              ElementsAre(HasSubstr("must begin with amqp://")));
+  EXPECT_THAT(error("kind: nats, url: 'nats://h'"), ElementsAre(HasSubstr("a.subject: required")));
+  EXPECT_THAT(error("kind: nats, url: 'nats://h', subject: 'a.*'"),
+              ElementsAre(HasSubstr("no wildcards")));
+  EXPECT_THAT(error("kind: nats, url: 'nats://h', subject: a, topic: t"),
+              ElementsAre(HasSubstr("a.topic: does not go with kind: nats")));
+  EXPECT_THAT(error("kind: nats, url: 'nats://h', subject: a, tls: {ca: f}"),
+              ElementsAre(HasSubstr("checked against ca")));
+  EXPECT_THAT(error("kind: nats, url: 'nats://h', subject: a, headers: {Nats-Rollup: all}"),
+              ElementsAre(HasSubstr("the server's own")));
+  EXPECT_THAT(error("kind: kafka, brokers: 'h:1'"), ElementsAre(HasSubstr("a.topic: required")));
+  EXPECT_THAT(error("kind: kafka, brokers: h, topic: t, properties: {enable.idempotence: 'false'}"),
+              ElementsAre(HasSubstr("is set by Semel")));
+  EXPECT_THAT(error("kind: kafak, url: 'http://h'"), ElementsAre(HasSubstr("kafka")));
+  EXPECT_THAT(error("url: 'http://h', ca: f"), ElementsAre(HasSubstr("say its kind")));
+}
+
 }  // namespace
 }  // namespace semel

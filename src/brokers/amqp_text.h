@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "messages/message.h"
+#include "semel/record.h"
 
 // Between rabbitmq-c's values and ours. Pure functions.
 namespace semel {
@@ -24,8 +24,5 @@ std::vector<Header> headers_in(const amqp_basic_properties_t& properties);
 // to both.
 std::vector<amqp_table_entry_t> with_headers(const amqp_basic_properties_t& properties,
                                              const std::vector<Header>& added);
-
-// The delivery itself is left to the caller.
-Message to_message(const amqp_envelope_t& envelope);
 
 }  // namespace semel

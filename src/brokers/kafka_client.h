@@ -1,0 +1,45 @@
+#pragma once
+
+#include <librdkafka/rdkafka.h>
+
+#include <expected>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "gateway/config.h"
+#include "semel/record.h"
+
+// Clients of Kafka, by librdkafka.
+namespace semel {
+
+using KafkaSettings = std::vector<std::pair<std::string, std::string>>;
+
+struct KafkaDestroy {
+  void operator()(rd_kafka_t* client) const { rd_kafka_destroy(client); }
+};
+using KafkaClient = std::unique_ptr<rd_kafka_t, KafkaDestroy>;
+
+// Where the brokers are, and whatever else the configuration sets. More may be appended.
+KafkaSettings kafka_settings(const BrokerAddress& broker);
+
+// The error says which setting is wrong, and why.
+std::expected<rd_kafka_conf_t*, std::string> make_kafka_conf(const KafkaSettings& settings);
+// Takes the configuration, also where it fails.
+std::expected<KafkaClient, std::string> make_kafka_client(rd_kafka_type_t type,
+                                                          rd_kafka_conf_t* conf);
+
+// A message for produce(). Names and values are copied when it is made; topic, key and value must
+// live until it is produced.
+struct KafkaRecord {
+  const std::string& topic;
+  const std::string* key;  // nullptr: none
+  const std::string& value;
+  const std::vector<Header>& headers;
+  void* opaque;  // what its delivery report will carry
+};
+// Hands it to the producer, which reports later what became of it. The error: it never will.
+std::expected<void, rd_kafka_resp_err_t> produce(rd_kafka_t* producer, const KafkaRecord& record);
+
+}  // namespace semel

@@ -1,0 +1,61 @@
+#include "brokers/nats_link.h"
+
+namespace semel {
+namespace {
+
+constexpr std::int64_t kReconnectWaitMs = 250;
+constexpr int kReconnectForever = -1;
+constexpr const char* kSystemCertificates = "/etc/ssl/certs/ca-certificates.crt";
+
+// Without user and port.
+std::string host_of(std::string_view url) {
+  url.remove_prefix(url.find("://") + 3);
+  url = url.substr(0, url.find('/'));
+  if (const auto at = url.rfind('@'); at != url.npos) url.remove_prefix(at + 1);
+  if (url.starts_with('[')) return std::string(url.substr(1, url.find(']') - 1));
+  return std::string(url.substr(0, url.find(':')));
+}
+
+natsStatus secure(natsOptions* options, const BrokerAddress& broker) {
+  natsStatus status = natsOptions_SetSecure(options, true);
+  const char* ca = broker.ca_file.empty() ? kSystemCertificates : broker.ca_file.c_str();
+  if (status == NATS_OK) status = natsOptions_LoadCATrustedCertificates(options, ca);
+  // Without it the library takes any certificate that the authority has signed.
+  if (status == NATS_OK) {
+    status = natsOptions_SetExpectedHostname(options, host_of(broker.url).c_str());
+  }
+  return status;
+}
+
+}  // namespace
+
+std::unexpected<std::string> nats_failed(std::string_view what, natsStatus status) {
+  std::string why = std::string(what) + ": " + natsStatus_GetText(status);
+  const char* detail = nats_GetLastError(nullptr);
+  if (detail && *detail) why.append(" (").append(detail).append(")");
+  return std::unexpected(std::move(why));
+}
+
+std::expected<NatsOptions, std::string> nats_options(const BrokerAddress& broker,
+                                                     const char* name) {
+  natsOptions* made = nullptr;
+  natsStatus status = natsOptions_Create(&made);
+  if (status != NATS_OK) return nats_failed("no options", status);
+  NatsOptions options(made);
+  status = natsOptions_SetURL(made, broker.url.c_str());
+  if (status == NATS_OK) status = natsOptions_SetName(made, name);
+  if (status == NATS_OK) status = natsOptions_SetMaxReconnect(made, kReconnectForever);
+  if (status == NATS_OK) status = natsOptions_SetReconnectWait(made, kReconnectWaitMs);
+  if (status == NATS_OK && broker.url.starts_with("tls://")) status = secure(made, broker);
+  if (status != NATS_OK) return nats_failed("cannot be configured", status);
+  return options;
+}
+
+std::expected<NatsConnection, std::string> connect_nats(const NatsOptions& options) {
+  natsConnection* connection = nullptr;
+  const natsStatus status = natsConnection_Connect(&connection, options.get());
+  if (status != NATS_OK) return nats_failed("cannot connect", status);
+  return NatsConnection(connection);
+}
+
+}  // namespace semel

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <nats/nats.h>
+
+#include <expected>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "gateway/config.h"
+
+// Connections to NATS, and what its library hands out.
+namespace semel {
+
+template <typename T, void (*destroy)(T*)>
+struct NatsDestroy {
+  void operator()(T* value) const { destroy(value); }
+};
+using NatsOptions = std::unique_ptr<natsOptions, NatsDestroy<natsOptions, natsOptions_Destroy>>;
+using NatsConnection =
+    std::unique_ptr<natsConnection, NatsDestroy<natsConnection, natsConnection_Destroy>>;
+using NatsSubscription =
+    std::unique_ptr<natsSubscription, NatsDestroy<natsSubscription, natsSubscription_Destroy>>;
+using NatsMessage = std::unique_ptr<natsMsg, NatsDestroy<natsMsg, natsMsg_Destroy>>;
+
+// What failed, and the library's reasons.
+std::unexpected<std::string> nats_failed(std::string_view what, natsStatus status);
+
+// For a connection that is made again whenever it is lost. With tls:// the server's certificate is
+// verified, and that it is the one of the URL's host. `name` is what the server knows us by.
+std::expected<NatsOptions, std::string> nats_options(const BrokerAddress& broker, const char* name);
+// Blocks for a few seconds at most.
+std::expected<NatsConnection, std::string> connect_nats(const NatsOptions& options);
+
+}  // namespace semel

@@ -1,0 +1,12 @@
+#pragma once
+
+#include <amqp.h>
+
+#include "messages/message.h"
+
+namespace semel {
+
+// What RabbitMQ delivered. The delivery itself is left to the caller.
+Message to_message(const amqp_envelope_t& envelope);
+
+}  // namespace semel

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <atomic>
+#include <expected>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include "brokers/kafka_client.h"
+#include "relay/publication.h"
+
+namespace semel::relay {
+
+// Publishes to a topic of Kafka by an idempotent producer, with the ordering key as the message's
+// key. Experimental. What the producer cannot deliver within the timeout it drops, and says so.
+class KafkaPublisher final : public Publisher {
+ public:
+  static std::expected<std::unique_ptr<Publisher>, std::string> make(const BrokerTarget& target,
+                                                                     Duration timeout);
+  ~KafkaPublisher() override;
+
+  void publish(std::shared_ptr<Publication> publication) override;
+
+ private:
+  KafkaPublisher(const BrokerTarget& target, Duration timeout)
+      : target_(target), timeout_(timeout) {}
+
+  std::expected<std::shared_ptr<rd_kafka_t>, std::string> make_producer() const;
+  void run();
+  // A producer that cannot go on (the library's "fatal error") is replaced by a new one.
+  void replace_if_broken();
+  static void on_report(rd_kafka_t*, const rd_kafka_message_t* report, void*);
+
+  const BrokerTarget target_;
+  const Duration timeout_;
+  std::atomic<bool> stopping_ = false;
+  std::mutex mutex_;
+  std::shared_ptr<rd_kafka_t> producer_;  // under mutex_
+  std::thread thread_;                    // asks for reports
+};
+
+}  // namespace semel::relay
