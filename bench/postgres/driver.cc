@@ -15,101 +15,21 @@
 #include <cstdio>
 #include <random>
 
-#include "semel/scope.h"
+#include "../store_load.h"
 #include "stores/postgres.h"
 
 namespace {
 
-namespace asio = boost::asio;
 using asio::awaitable;
 using semel::Record;
-using Steady = std::chrono::steady_clock;
+using namespace semel::bench;
 
-constexpr std::size_t kBodyBytes = 200;
 constexpr auto kSweepPause = std::chrono::milliseconds(50);  // EngineOptions::tick
 constexpr std::size_t kSweepBatch = 256;                     // EngineOptions::sweep_batch
 
-semel::Time wall() {
-  return std::chrono::time_point_cast<semel::Duration>(std::chrono::system_clock::now());
-}
-
-Record claim_of(const std::string& key, std::uint64_t number) {
-  const semel::Time now = wall();
-  Record record;
-  record.id = semel::make_id({"default", "bench", "charges"}, key);
-  record.attempt = 1;
-  std::memcpy(record.token.bytes.data(), &number, sizeof number);
-  record.token.bytes[15] = 1;
-  record.owner = {"bench", 1};
-  record.fingerprint.digest = record.id.bytes;
-  record.created_at = record.updated_at = now;
-  record.lease_until = now + std::chrono::seconds(30);
-  record.ttl = std::chrono::hours(24);
-  record.response_version = "1";
-  record.tenant = "bench";
-  record.operation = "charges";
-  record.key = key;
-  return record;
-}
-
-void complete(Record& record) {
-  record.state = semel::State::completed;
-  record.result = semel::Result::succeeded;
-  record.answer = {201, {{"Content-Type", "application/json"}}, std::string(kBodyBytes, 'x')};
-  record.updated_at = wall();
-  record.expires_at = record.tombstone_until = record.updated_at + record.ttl;
-}
-
-struct Times {
-  std::vector<double> ms;
-  void add(Steady::time_point since) {
-    ms.push_back(std::chrono::duration<double, std::milli>(Steady::now() - since).count());
-  }
-  double at(double quantile) {
-    if (ms.empty()) return 0;
-    std::ranges::sort(ms);
-    return ms[std::min(ms.size() - 1, static_cast<std::size_t>(quantile * double(ms.size())))];
-  }
-};
-
-struct Bench {
-  semel::Store& store;
-  std::string prefix;
-  Steady::time_point until;
-  std::uint64_t next = 0;
-  std::uint64_t cycles = 0;
-  std::uint64_t failed = 0;
+struct Bench : Load {
   std::uint64_t busy = 0;
   bool working = true;
-  Times claims = {};
-  Times completions = {};
-
-  awaitable<bool> one_cycle(std::string key) {
-    Record record = claim_of(key, ++next);
-    const semel::RecordId id = record.id;
-    const auto begun = Steady::now();
-    const auto claimed = co_await store.swap(id, 0, record);
-    const auto* applied = std::get_if<semel::swap::Applied>(&claimed);
-    if (!applied) co_return false;
-    claims.add(begun);
-    complete(record);
-    const auto ending = Steady::now();
-    const auto completed = co_await store.swap(id, applied->version, std::move(record));
-    if (!std::holds_alternative<semel::swap::Applied>(completed)) co_return false;
-    completions.add(ending);
-    co_return true;
-  }
-
-  awaitable<void> client() {
-    while (Steady::now() < until) {
-      std::string key = prefix + std::to_string(++next);
-      if (co_await one_cycle(std::move(key))) {
-        ++cycles;
-      } else {
-        ++failed;
-      }
-    }
-  }
 
   // What every gateway does, without a rest between batches longer than its tick.
   awaitable<void> sweeper() {
@@ -135,21 +55,12 @@ struct Bench {
   }
 };
 
-template <class Awaitable>
-void start(asio::io_context& context, Awaitable work, int& running) {
-  ++running;
-  asio::co_spawn(context, std::move(work), [&running](std::exception_ptr failed) {
-    --running;
-    if (failed) std::rethrow_exception(failed);
-  });
-}
-
 boost::json::object cycles(semel::PostgresStore& store, const std::string& mode, int seconds,
                            int in_flight, const std::string& held_key) {
   asio::io_context context;
   const auto begun = Steady::now();
-  Bench bench{store, std::to_string(std::random_device()()) + "-",
-              begun + std::chrono::seconds(seconds)};
+  Bench bench{
+      {store, std::to_string(std::random_device()()) + "-", begun + std::chrono::seconds(seconds)}};
   int clients = 0, others = 0;
   for (int i = 0; i < in_flight; ++i) start(context, bench.client(), clients);
   if (mode == "sweep") start(context, bench.sweeper(), others);
@@ -167,34 +78,21 @@ boost::json::object cycles(semel::PostgresStore& store, const std::string& mode,
           {"completion_p99_ms", bench.completions.at(0.99)}};
 }
 
-awaitable<void> prepare(Bench& bench, int from, int count) {
-  for (int i = from; i < count; i += 64) {
-    if (!co_await bench.one_cycle(bench.prefix + std::to_string(i))) ++bench.failed;
-  }
-}
-
 awaitable<void> replay(Bench& bench, int count) {
   for (int i = 0; i < count; ++i) {
-    Record record = claim_of(bench.prefix + std::to_string(i), ++bench.next);
-    const semel::RecordId id = record.id;
-    const auto begun = Steady::now();
-    const auto result = co_await bench.store.swap(id, 0, std::move(record));
-    const auto* conflict = std::get_if<semel::swap::Conflict>(&result);
-    const bool answered =
-        conflict && conflict->current && conflict->current->answer.body.size() == kBodyBytes;
-    if (!answered) ++bench.failed;
-    bench.claims.add(begun);
+    if (!co_await bench.one_replay(bench.prefix + std::to_string(i))) ++bench.failed;
   }
 }
 
 boost::json::object sequence(semel::PostgresStore& store, const std::string& mode, int count,
                              const std::string& prefix) {
   asio::io_context context;
-  Bench bench{store, prefix, {}};
+  Bench bench{{store, prefix, {}}};
   if (mode == "replay") {
     asio::co_spawn(context, replay(bench, count), asio::detached);
   } else {
-    for (int i = 0; i < 64; ++i) asio::co_spawn(context, prepare(bench, i, count), asio::detached);
+    for (int i = 0; i < 64; ++i)
+      asio::co_spawn(context, bench.prepare(i, count, 64), asio::detached);
   }
   context.run();
   return {{"failed", bench.failed},

@@ -147,7 +147,10 @@ struct Refused {
 using Resolved = std::variant<resolve::Done, resolve::NotFound, resolve::Refused, StoreUnavailable>;
 
 struct Resolution {
-  std::optional<Answer> answer;  // nullopt: release
+  std::optional<Answer> answer;  // nullopt: release, or forget
+  // Set: what is completed or released is forgotten. Its answer goes now; the key is answered as
+  // expired for so long at least, and is new after that.
+  std::optional<Duration> forget_for = std::nullopt;
   std::string who;
   std::string why;
   bool force = false;
@@ -236,8 +239,9 @@ class Engine {
   // Not of whatever runs under this id by now: that may be another request's.
   boost::asio::awaitable<Waited> wait(RecordId id, Token token, Duration timeout);
 
-  // An operator's decision about a record whose outcome is unknown. Refused while the execution may
-  // still run, unless forced; its answer, should it come after all, is then no longer recorded.
+  // An operator's decision about a record: whose outcome is unknown, or whose answer is to be
+  // forgotten. Refused while the execution may still run, unless forced; its answer, should it come
+  // after all, is then no longer recorded.
   boost::asio::awaitable<Resolved> resolve(RecordId id, Resolution resolution);
 
   // Renews leases and ends waits whose time is over. Runs until stop().

@@ -158,14 +158,15 @@ awaitable<Answer> Admin::change(net::Connection& client, net::Request& request, 
   const std::string rest = path.substr(std::min(kKeys.size() + 1, path.size()));
   const std::size_t slash = rest.rfind('/');
   const std::string verb = slash == std::string::npos ? rest : rest.substr(slash + 1);
-  if (verb != "resolve" && verb != "release") {
-    co_return problem_answer(404, "no-such-path", "Here are …/resolve and …/release.");
+  const auto decided = parse_verb(verb);
+  if (!decided) {
+    co_return problem_answer(404, "no-such-path", "Here are …/resolve, …/release and …/forget.");
   }
-  const Decided decided = verb == "resolve" ? Decided::completed : Decided::released;
   if (slash == std::string::npos) {
-    co_return co_await keys_.decide_many(decided, *std::move(who), std::move(body));
+    co_return co_await keys_.decide_many(*decided, *std::move(who), std::move(body));
   }
-  co_return co_await keys_.decide(decided, rest.substr(0, slash), *std::move(who), std::move(body));
+  co_return co_await keys_.decide(*decided, rest.substr(0, slash), *std::move(who),
+                                  std::move(body));
 }
 
 Answer Admin::ready() const {
@@ -185,7 +186,7 @@ std::string Admin::metrics() const {
   if (stats.oldest_unknown) {
     snapshot.oldest_unknown_seconds = seconds_since(now, *stats.oldest_unknown);
   }
-  snapshot.waiting = static_cast<double>(running.waiters);
+  snapshot.waiting = static_cast<double>(running.waiters + gateway_.wait_elsewhere.load());
   snapshot.removed_records = static_cast<double>(stats.removed_records);
   snapshot.connections = static_cast<double>(gateway_.connections.load());
   return gateway_.metrics.render(snapshot);

@@ -162,11 +162,13 @@ Wrong read_cursor(const json::value& value, std::optional<RecordId>& out) {
   return std::nullopt;
 }
 
-Wrong read_member(std::string_view name, const json::value& value, bool resolves, bool many,
+Wrong read_member(std::string_view name, const json::value& value, Decided decided, bool many,
                   DecisionBody& out) {
   if (name == "reason") return read_reason(value, out.resolution.why);
-  if (name == "force") return read_bool(name, value, out.resolution.force);
-  if (name == "answer" && resolves) return read_answer(value, out.resolution.answer);
+  if (name == "force" && decided != Decided::forgotten)
+    return read_bool(name, value, out.resolution.force);
+  if (name == "answer" && decided == Decided::completed)
+    return read_answer(value, out.resolution.answer);
   if (name == "where" && many) return read_where(value, out.where);
   if (name == "limit" && many) return read_limit(value, out.limit);
   if (name == "cursor" && many) return read_cursor(value, out.after);
@@ -186,7 +188,7 @@ std::expected<DecisionBody, std::string> parse_decision(const std::string& body,
   DecisionBody out;
   for (const auto& member : *object) {
     const std::string_view name(member.key().data(), member.key().size());
-    if (auto wrong = read_member(name, member.value(), resolves, many, out)) {
+    if (auto wrong = read_member(name, member.value(), decided, many, out)) {
       return std::unexpected(*wrong);
     }
   }
@@ -200,7 +202,7 @@ std::expected<DecisionBody, std::string> parse_decision(const std::string& body,
     return std::unexpected("where: is required; say which records are meant");
   }
   // Nothing else can be resolved, but for what still runs, and that has to be asked for by name.
-  if (many && !out.where.state) out.where.state = State::unknown;
+  if (many && !out.where.state && decided != Decided::forgotten) out.where.state = State::unknown;
   return out;
 }
 

@@ -18,7 +18,8 @@ namespace semel {
 //    "where": {"state": "unknown", "operation": "charges", "older": "1h"},
 //    "limit": 100, "cursor": "…", "dry_run": false}
 //
-// `answer` belongs to resolve and is required there; `body_base64` may stand for `body`. `where`,
+// `answer` belongs to resolve and is required there; `body_base64` may stand for `body`. `force` is
+// for what may still run, and so not for forget. `where`,
 // `limit`, `cursor` and `dry_run` belong to many, and `where` may not be empty.
 struct DecisionBody {
   Resolution resolution;

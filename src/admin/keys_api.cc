@@ -1,5 +1,6 @@
 #include "admin/keys_api.h"
 
+#include <algorithm>
 #include <boost/asio/post.hpp>
 #include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
@@ -56,11 +57,24 @@ json::value cursor_of(const std::optional<RecordId>& next) {
   return next ? json::value(next->hex()) : json::value(nullptr);
 }
 
+constexpr std::pair<std::string_view, Decided> kVerbs[] = {{"resolve", Decided::completed},
+                                                           {"release", Decided::released},
+                                                           {"forget", Decided::forgotten}};
+
 std::string_view verb_of(Decided decided) {
-  return decided == Decided::completed ? "resolve" : "release";
+  const auto* found =
+      std::ranges::find(kVerbs, decided, &std::pair<std::string_view, Decided>::second);
+  return found->first;
 }
 
 }  // namespace
+
+std::optional<Decided> parse_verb(std::string_view verb) {
+  for (const auto& [name, decided] : kVerbs) {
+    if (name == verb) return decided;
+  }
+  return std::nullopt;
+}
 
 awaitable<Answer> KeysApi::list(std::string query) {
   Search wanted;
@@ -96,7 +110,7 @@ awaitable<Answer> KeysApi::decide(Decided decided, std::string id, std::string w
   auto record = co_await find(std::move(id));
   if (!record) co_return std::move(record.error());
   decision->resolution.who = std::move(who);
-  Resolved resolved = co_await resolve(record->id, std::move(decision->resolution));
+  Resolved resolved = co_await resolve(decided, record->id, std::move(decision->resolution));
   if (const auto* done = std::get_if<resolve::Done>(&resolved)) {
     co_return json_answer(200, record_details(done->record, gateway_.clock.now()));
   }
@@ -123,7 +137,7 @@ awaitable<Answer> KeysApi::decide_many(Decided decided, std::string who, std::st
       changed.push_back(json::value(id));
       continue;
     }
-    Resolved resolved = co_await resolve(record.id, decision->resolution);
+    Resolved resolved = co_await resolve(decided, record.id, decision->resolution);
     if (std::holds_alternative<resolve::Done>(resolved)) {
       changed.push_back(json::value(id));
     } else if (const auto* why = std::get_if<resolve::Refused>(&resolved)) {
@@ -206,11 +220,12 @@ awaitable<std::expected<Record, Answer>> KeysApi::find(std::string id) {
   co_return std::move(page->records.front());
 }
 
-awaitable<Resolved> KeysApi::resolve(RecordId id, Resolution resolution) {
+awaitable<Resolved> KeysApi::resolve(Decided decided, RecordId id, Resolution resolution) {
   const std::string who = resolution.who;
   const std::string why = resolution.why;
   const bool forced = resolution.force;
-  const Decided decided = resolution.answer ? Decided::completed : Decided::released;
+  // No cache of any process gives the answer for longer.
+  if (decided == Decided::forgotten) resolution.forget_for = server_.config().store.cache_for;
   Resolved resolved = co_await gateway_.engine.resolve(id, std::move(resolution));
   const auto* refused = std::get_if<resolve::Refused>(&resolved);
   const bool done = std::holds_alternative<resolve::Done>(resolved);

@@ -11,8 +11,10 @@
 
 namespace semel {
 
-// What an operator decides about a record whose outcome nobody knows.
-enum class Decided { completed, released };
+// What an operator decides: about a record whose outcome nobody knows, or that its answer is to go.
+enum class Decided { completed, released, forgotten };
+// nullopt: no such verb.
+std::optional<Decided> parse_verb(std::string_view verb);
 
 // The records of the store, for operators: /api/keys. Every call looks at a bounded number of
 // records and says where to go on; scans give way to requests between pages.
@@ -24,10 +26,10 @@ class KeysApi {
   boost::asio::awaitable<Answer> list(std::string query);
   // GET /api/keys/{id}; the beginning of an id is enough if it is the only one.
   boost::asio::awaitable<Answer> show(std::string id);
-  // POST /api/keys/{id}/resolve and /release
+  // POST /api/keys/{id}/resolve, /release and /forget
   boost::asio::awaitable<Answer> decide(Decided decided, std::string id, std::string who,
                                         std::string body);
-  // POST /api/keys/resolve and /release: all that match `where`, up to `limit`.
+  // POST /api/keys/resolve, /release and /forget: all that match `where`, up to `limit`.
   boost::asio::awaitable<Answer> decide_many(Decided decided, std::string who, std::string body);
 
  private:
@@ -45,7 +47,7 @@ class KeysApi {
   boost::asio::awaitable<StoreResult<Found>> search(Search search);
   boost::asio::awaitable<StoreResult<std::optional<Record>>> by_key(KeyFilter filter);
   boost::asio::awaitable<std::expected<Record, Answer>> find(std::string id);
-  boost::asio::awaitable<Resolved> resolve(RecordId id, Resolution resolution);
+  boost::asio::awaitable<Resolved> resolve(Decided decided, RecordId id, Resolution resolution);
 
   Server& server_;
   Gateway& gateway_;

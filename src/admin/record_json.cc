@@ -5,6 +5,8 @@
 #include <boost/json/array.hpp>
 #include <chrono>
 
+#include "gateway/node.h"
+
 namespace semel {
 namespace json = boost::json;
 namespace {
@@ -77,6 +79,17 @@ json::object recipe_of(const Recipe& recipe) {
           {"hash_key_id", recipe.hash_key_id}};
 }
 
+// As far as can be told from here: another process is believed alive as long as its lease.
+json::object owner_of(const Record& record, Time now) {
+  const bool is_here = record.owner == this_node();
+  json::value alive = nullptr;
+  if (record.state == State::in_progress) alive = is_here || now <= record.lease_until;
+  return {{"node", record.owner.node},
+          {"run", run_text(record.owner)},
+          {"is_this_process", is_here},
+          {"alive", std::move(alive)}};
+}
+
 }  // namespace
 
 json::object record_summary(const Record& record, Time now) {
@@ -100,7 +113,7 @@ json::object record_details(const Record& record, Time now) {
   json::object out = record_summary(record, now);
   const bool unknown = record.state == State::unknown;
   out["unknown_since"] = unknown ? time_of(record.updated_at) : nullptr;
-  out["owner"] = {{"node", record.owner.node}, {"run", fmt::format("{:016x}", record.owner.run)}};
+  out["owner"] = owner_of(record, now);
   out["lease_until"] = time_of(record.lease_until);
   out["expires_at"] = time_of(record.expires_at);
   out["tombstone_until"] = time_of(record.tombstone_until);

@@ -25,7 +25,7 @@ constexpr int kExitNotAllowed = 5;
 constexpr std::size_t kPageMax = 1000;
 constexpr const char* kExitCodes =
     "Exit codes: 0 done, 1 failed (no answer, store down), 2 bad command line,\n"
-    "3 no such record, 4 refused (it may still run, or there is nothing to resolve),\n"
+    "3 no such record, 4 refused (it may still run, or there is nothing to decide),\n"
     "5 not allowed (token missing or wrong).";
 
 struct KeysOptions {
@@ -194,6 +194,11 @@ int decide_one(const KeysOptions& options, const AdminClient& admin, const char*
   return kExitOk;
 }
 
+const char* past_of(std::string_view verb) {
+  if (verb == "resolve") return "resolved";
+  return verb == "release" ? "released" : "forgotten";
+}
+
 int decide_many(const KeysOptions& options, const AdminClient& admin, const char* verb,
                 json::object decision) {
   auto filter = filter_of(options.where);
@@ -223,7 +228,7 @@ int decide_many(const KeysOptions& options, const AdminClient& admin, const char
     print_json(json::object{{"dry_run", options.dry_run}, {"ids", ids}, {"refused", refused}});
   } else {
     std::fprintf(stderr, "%zu %s%s, %zu refused\n", ids.size(), options.dry_run ? "would be " : "",
-                 std::string_view(verb) == "resolve" ? "resolved" : "released", refused.size());
+                 past_of(verb), refused.size());
   }
   return code;
 }
@@ -235,7 +240,8 @@ int decide(const KeysOptions& options, const AdminClient& admin, const char* ver
   if (options.dry_run && options.where.empty()) {
     return complain("--dry-run goes with --where", kExitUsage);
   }
-  json::object decision{{"reason", options.reason}, {"force", options.force}};
+  json::object decision{{"reason", options.reason}};
+  if (options.force) decision["force"] = true;
   if (std::string_view(verb) == "resolve") {
     auto answer = answer_of(options);
     if (!answer) return complain(answer.error(), kExitUsage);
@@ -283,9 +289,12 @@ void add_decision(CLI::App* command, const Options& options) {
   add_where(command, options);
   command->add_option("--reason", options->reason, "Why; kept in the record and in the log")
       ->required();
+  command->add_flag("--dry-run", options->dry_run, "With --where: only say which it would be");
+}
+
+void add_force(CLI::App* command, const Options& options) {
   command->add_flag("--force", options->force,
                     "Also while the execution may still run; its answer is then not recorded");
-  command->add_flag("--dry-run", options->dry_run, "With --where: only say which it would be");
 }
 
 }  // namespace
@@ -310,6 +319,7 @@ void add_keys(CLI::App& app, Run& run) {
       "Complete records whose outcome is unknown with a given answer; retries get it",
       [](const KeysOptions& o, const AdminClient& admin) { return decide(o, admin, "resolve"); });
   add_decision(resolve, options);
+  add_force(resolve, options);
   resolve->add_option("--status", options->status, "The answer's status")->required();
   resolve->add_option("--header", options->headers, "A header of the answer: 'Name: value'");
   resolve->add_option("--body", options->body, "The answer's body; -: standard input")
@@ -320,6 +330,13 @@ void add_keys(CLI::App& app, Run& run) {
       "Let records whose outcome is unknown run again: nothing was executed",
       [](const KeysOptions& o, const AdminClient& admin) { return decide(o, admin, "release"); });
   add_decision(release, options);
+  add_force(release, options);
+
+  CLI::App* forget = add_action(
+      group, run, options, "forget",
+      "Remove the answers of completed or released records; the key is new once no cache has them",
+      [](const KeysOptions& o, const AdminClient& admin) { return decide(o, admin, "forget"); });
+  add_decision(forget, options);
 }
 
 }  // namespace semel::cli

@@ -47,6 +47,18 @@ void print_member(const json::value& record, const char* label, const char* name
   if (!text.empty()) std::fputs(fmt::format("{:<14}{}\n", label, text).c_str(), stdout);
 }
 
+void print_owner(const json::value& owner) {
+  const std::string node = text_of(owner, "node");
+  if (node.empty()) return;
+  std::string line = fmt::format("{:<14}{}, run {}", "owner", node, text_of(owner, "run"));
+  line += text_of(owner, "is_this_process") == "true" ? ", the process that was asked"
+                                                      : ", another process";
+  const std::string alive = text_of(owner, "alive");
+  if (alive == "true") line += ", alive as far as its lease says";
+  if (alive == "false") line += ", gone: its lease has run out";
+  std::puts(line.c_str());
+}
+
 void print_answer(const json::value& answer) {
   std::fputs(fmt::format("{:<14}{}, {} bytes of body ({})\n", "answer", text_of(answer, "status"),
                          text_of(answer, "body_bytes"), text_of(answer, "body"))
@@ -93,7 +105,7 @@ void print_record(const json::value& record) {
            {"trace", "trace"}}) {
     print_member(record, label, name);
   }
-  print_member(record.at("owner"), "owner", "node");
+  print_owner(record.at("owner"));
   if (record.at("answer").is_object()) print_answer(record.at("answer"));
   std::puts("history");
   for (const json::value& entry : record.at("history").as_array()) {

@@ -1,5 +1,6 @@
 #include "core/transition.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace semel {
@@ -29,6 +30,17 @@ void become_unknown(Record& record, Time now, std::string reason) {
   record.hold_until = after(now, record.hold_for);
   record.expires_at = kNever;
   remember(record, now, record.reason);
+}
+
+// `tombstone_until` is set by whoever knows it.
+void become_tombstone(Record& record, Time now, std::string note) {
+  record.state = State::tombstone;
+  record.answer = {};
+  record.request.clear();
+  record.sealed = {};
+  record.expires_at = kNever;
+  record.hold_until = kNever;
+  remember(record, now, std::move(note));
 }
 
 void become_completed(Record& record, Time now, Answer answer, std::string reason) {
@@ -335,18 +347,31 @@ Decision on(const std::optional<Record>& found, const event::Sweep& sweep, Time 
     case State::tombstone:
       return {Erase{}, verdict::Done{}};
   }
-  next.state = State::tombstone;
-  next.answer = {};
-  next.request.clear();
-  next.sealed = {};
-  next.expires_at = kNever;
-  next.hold_until = kNever;
-  remember(next, now, "expired");
+  become_tombstone(next, now, "expired");
+  return {Put{std::move(next)}, verdict::Done{}};
+}
+
+// Caches may go on giving the answer for a while. As long the key must not be executable, or one
+// caller could get the new answer and the next one the old.
+Decision forget(const Record& found, const event::Resolve& resolve, Time now) {
+  if (found.state != State::completed && found.state != State::released) {
+    return {Keep{}, verdict::Refused{"the record is " + std::string(to_string(found.state)) +
+                                     ": only what is completed or released can be forgotten"}};
+  }
+  if (found.token != resolve.token) {
+    return {Keep{}, verdict::Refused{"it was claimed again meanwhile; look at it again"}};
+  }
+  if (resolve.why.empty()) return {Keep{}, verdict::Refused{"a reason is required"}};
+  Record next = found;
+  next.tombstone_until = after(now, std::max(found.tombstone, *resolve.forget_for));
+  next.reason.clear();
+  become_tombstone(next, now, "forgotten by " + resolve.who + ": " + resolve.why);
   return {Put{std::move(next)}, verdict::Done{}};
 }
 
 Decision on(const std::optional<Record>& found, const event::Resolve& resolve, Time now) {
   if (!found) return {Keep{}, verdict::Stale{}};
+  if (resolve.forget_for) return forget(*found, resolve, now);
   if (!holds_claim(*found) && found->state != State::queued) {
     return {Keep{}, verdict::Refused{"the record is " + std::string(to_string(found->state)) +
                                      ", not unknown: there is nothing to resolve"}};

@@ -88,10 +88,12 @@ struct Sweep {
 };
 
 // An operator's decision about an unknown or queued record: with an answer it is completed, without
-// one it is released; or queued again, if its request is kept and it had begun.
+// one it is released; or queued again, if its request is kept and it had begun. About a completed
+// or released one: it is forgotten, and leaves a tombstone.
 struct Resolve {
   Token token;  // of the claim it was made about; another one is not touched
   std::optional<Answer> answer;
+  std::optional<Duration> forget_for = std::nullopt;  // the tombstone lasts at least so long
   std::string who;
   std::string why;
   Holder holder = Holder::unsure;

@@ -512,6 +512,8 @@ awaitable<Resolved> Engine::resolve(RecordId id, Resolution resolution) {
   event::Resolve event;
   event.token = token;
   event.answer = std::move(resolution.answer);
+  // By the clock of another process it may be over earlier.
+  if (resolution.forget_for) event.forget_for = *resolution.forget_for + impl_->options.skew;
   event.who = std::move(resolution.who);
   event.why = std::move(resolution.why);
   event.skew = impl_->options.skew;

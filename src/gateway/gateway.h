@@ -38,6 +38,7 @@ struct Gateway {
   std::atomic<std::size_t> connections = 0;
   std::atomic<std::size_t> active = 0;          // requests being handled, waiting ones too
   std::atomic<std::size_t> in_flight = 0;       // of them, those that execute or proxy
+  std::atomic<std::size_t> wait_elsewhere = 0;  // that wait for what runs in another process
   std::atomic<std::size_t> buffered_bytes = 0;  // request bodies held in memory
   std::atomic<bool> draining = false;
   ObservedInFlight observed;

@@ -10,6 +10,7 @@
 #include <mutex>
 
 #include "gateway/log_pace.h"
+#include "gateway/node.h"
 
 namespace semel {
 namespace {
@@ -96,16 +97,33 @@ void write_event(LogLevel level, std::string_view event, LogFields fields,
   spdlog::default_logger_raw()->log(to_spdlog(level), spdlog::string_view_t(line));
 }
 
+// Every line says which node wrote it: those of several are read side by side.
+std::string pattern() {
+  const std::string run = run_text(this_node());
+  std::string node;
+  if (as_json) {
+    append_json_text(node, this_node().node);
+  } else {
+    node = this_node().node;
+  }
+  for (std::size_t at = 0; (at = node.find('%', at)) != std::string::npos; at += 2) {
+    node.insert(at, "%");
+  }
+  if (as_json) {
+    return R"({"time":"%Y-%m-%dT%H:%M:%S.%eZ","level":"%l","node":)" + node + R"(,"run":")" + run +
+           R"(",%v})";
+  }
+  return "%Y-%m-%dT%H:%M:%S.%eZ %-5l %v node=" + node + " run=" + run;
+}
+
 }  // namespace
 
 void start_logging(const LogConfig& config) {
   as_json = config.format == LogFormat::json;
   auto logger = std::make_shared<spdlog::logger>("semel", std::make_shared<GroupedStderr>());
   logger->set_level(to_spdlog(config.level));
-  const char* pattern = as_json ? R"({"time":"%Y-%m-%dT%H:%M:%S.%eZ","level":"%l",%v})"
-                                : "%Y-%m-%dT%H:%M:%S.%eZ %-5l %v";
   logger->set_formatter(
-      std::make_unique<spdlog::pattern_formatter>(pattern, spdlog::pattern_time_type::utc));
+      std::make_unique<spdlog::pattern_formatter>(pattern(), spdlog::pattern_time_type::utc));
   spdlog::set_default_logger(std::move(logger));
   spdlog::flush_every(std::chrono::seconds(1));
 }

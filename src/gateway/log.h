@@ -15,9 +15,9 @@ namespace semel {
 
 using LogFields = std::initializer_list<std::pair<std::string_view, std::string_view>>;
 
-// Structured logging to standard error: one event a line, as text or JSON; empty fields are left
-// out. Lines are written in groups, at the latest after a second; warnings and errors at
-// once.
+// Structured logging to standard error: one event a line, as text or JSON, with the node and its
+// run (node.h) in each; empty fields are left out. Lines are written in groups, at the latest after
+// a second; warnings and errors at once.
 void start_logging(const LogConfig& config);
 void log_event(LogLevel level, std::string_view event, LogFields fields);
 // The same for what is said again and again while something is wrong: of one event and kind (there

@@ -25,6 +25,8 @@ constexpr std::size_t kEntriesMax = 10'000;  // more unknown records are asked a
 constexpr Duration kPauseMin = std::chrono::seconds(1);
 constexpr Duration kPauseMax = std::chrono::seconds(60);
 constexpr auto kLookEvery = std::chrono::milliseconds(250);
+// On a store that others use, what they left behind. A walk over all records, and so not often.
+constexpr Duration kLookAgainEvery = std::chrono::minutes(10);
 constexpr std::size_t kScanPage = 256;
 
 bool probes(const RouteConfig& route) {
@@ -215,8 +217,17 @@ awaitable<bool> Prober::note_stored(Worker& worker) {
   co_return true;
 }
 
+// Whether the store knows of more unknown records than this process asks about: another process may
+// have been killed, and what it asked about is nobody's now.
+bool Prober::may_have_missed() {
+  const std::uint64_t stored = gateway_.store.stats().unknown_records;
+  const std::lock_guard lock(mutex_);
+  return stored > entries_.size() && entries_.size() < kEntriesMax;
+}
+
 awaitable<void> Prober::run(Worker& worker) {
   bool noted = false;
+  Time look_again_at{};
   for (;;) {
     co_await gateway_.clock.sleep(kLookEvery);
     if (gateway_.draining) continue;
@@ -224,7 +235,12 @@ awaitable<void> Prober::run(Worker& worker) {
       forget_all();
       continue;
     }
-    if (!noted) noted = co_await note_stored(worker);
+    const Time now = gateway_.clock.now();
+    if (noted && is_shared_ && now >= look_again_at && may_have_missed()) noted = false;
+    if (!noted) {
+      noted = co_await note_stored(worker);
+      look_again_at = after(now, kLookAgainEvery);
+    }
     for (const RecordId& id : due(gateway_.clock.now())) {
       asio::co_spawn(worker.context(), ask_in_background(worker, id), asio::detached);
     }

@@ -19,7 +19,8 @@ namespace semel {
 
 class Prober {
  public:
-  explicit Prober(Gateway& gateway) : gateway_(gateway) {}
+  explicit Prober(Gateway& gateway)
+      : gateway_(gateway), is_shared_(!gateway.store.features().exclusive) {}
 
   // Asks about an unknown record, for a request that came with its key. True: it is known now, look
   // at the record again. False: still unknown, or not asked because somebody asks already, the last
@@ -30,7 +31,8 @@ class Prober {
   // A record has become unknown: it is asked about in the background. Thread-safe.
   void became_unknown(const Record& record, Time now);
 
-  // Asks in the background, beginning with what the store knows as unknown. Never returns.
+  // Asks in the background, beginning with what the store knows as unknown, on whatever node it
+  // became so. On a shared store that is looked at again now and then. Never returns.
   boost::asio::awaitable<void> run(Worker& worker);
 
  private:
@@ -47,12 +49,14 @@ class Prober {
   void forget(const RecordId& id);
   void forget_all();
   std::vector<RecordId> due(Time now);
+  bool may_have_missed();
   boost::asio::awaitable<bool> note_stored(Worker& worker);
   boost::asio::awaitable<void> ask_in_background(Worker& worker, RecordId id);
   boost::asio::awaitable<bool> settle(Worker& worker, SettingsPtr settings, std::size_t route,
                                       Record record, std::string key);
 
   Gateway& gateway_;
+  const bool is_shared_;
   std::mutex mutex_;
   std::map<RecordId, Entry> entries_;
   std::size_t asking_ = 0;

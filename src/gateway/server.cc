@@ -7,6 +7,7 @@
 #include <boost/asio/detached.hpp>
 #include <cstdlib>
 
+#include "gateway/node.h"
 #include "gateway/prober.h"
 
 namespace semel {
@@ -17,11 +18,6 @@ namespace {
 
 constexpr auto kLookAtFilesEvery = std::chrono::seconds(1);
 constexpr auto kIdleCheckEvery = std::chrono::milliseconds(10);
-
-std::string host_name() {
-  char name[256] = {};
-  return gethostname(name, sizeof name - 1) == 0 ? name : "unknown";
-}
 
 unsigned worker_count(const Config& config) {
   return config.workers > 0 ? config.workers : std::max(1u, std::thread::hardware_concurrency());
@@ -51,7 +47,7 @@ Server::Server(Config config, Trust trust, std::unique_ptr<Metrics> metrics,
       files_(std::make_unique<BlockingPool>("semel-files", 1)),
       settings_(std::make_shared<const Settings>(std::move(config), std::move(trust), *metrics_)),
       gateway_(std::make_unique<Gateway>(settings_->config.log.keys, *store_, *metrics_, clock_,
-                                         tokens_, Owner{host_name(), random_number()},
+                                         tokens_, this_node(),
                                          spool_directory(settings_->config.store))) {
   gateway_->limits.count_live(counts_live(settings_->config));
   gateway_->background.set_limit(settings_->config.limits.in_flight);

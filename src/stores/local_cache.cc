@@ -22,7 +22,7 @@ std::size_t bytes_of(const Record& record) {
 
 }  // namespace
 
-asio::awaitable<std::optional<Record>> LocalCache::find(RecordId id) {
+asio::awaitable<std::optional<Record>> LocalCache::find(RecordId id, Time) {
   const std::lock_guard lock(mutex_);
   const auto found = by_id_.find(id);
   if (found == by_id_.end()) co_return std::nullopt;
@@ -34,8 +34,9 @@ asio::awaitable<std::optional<Record>> LocalCache::find(RecordId id) {
   co_return found->second->record;
 }
 
-// Looking at a record again does not make it younger: `until` counts from when it came.
-asio::awaitable<void> LocalCache::keep(Record record) {
+// Looking at a record again does not make it younger: `until` counts from when it was asked for. By
+// this machine's steady clock, which nobody sets.
+asio::awaitable<void> LocalCache::keep(Record record, Asked asked) {
   const std::size_t bytes = bytes_of(record);
   const std::lock_guard lock(mutex_);
   if (const auto found = by_id_.find(record.id); found != by_id_.end()) {
@@ -45,14 +46,14 @@ asio::awaitable<void> LocalCache::keep(Record record) {
   if (bytes > bytes_max_) co_return;
   while (bytes_ + bytes > bytes_max_) remove(by_id_.find(entries_.back().record.id));
   const RecordId id = record.id;
-  entries_.push_front({std::move(record), bytes, Clock::now() + kept_for_});
+  entries_.push_front({std::move(record), bytes, asked.since + kept_for_});
   by_id_.emplace(id, entries_.begin());
   bytes_ += bytes;
 }
 
-asio::awaitable<void> LocalCache::drop(RecordId id) {
+asio::awaitable<void> LocalCache::drop(Outdated outdated) {
   const std::lock_guard lock(mutex_);
-  if (const auto found = by_id_.find(id); found != by_id_.end()) remove(found);
+  if (const auto found = by_id_.find(outdated.id); found != by_id_.end()) remove(found);
   co_return;
 }
 

@@ -11,6 +11,13 @@
 namespace semel {
 namespace {
 
+// Where there are two caches, one behind the other, what the first has may be as old as the second
+// keeps things: they share the time.
+Duration cache_length(const StoreConfig& config) {
+  const bool has_two = config.kind == StoreKind::tiered && config.local_cache_bytes > 0;
+  return has_two ? config.cache_for / 2 : config.cache_for;
+}
+
 std::expected<std::unique_ptr<Store>, std::string> open_kind(
     const StoreConfig& config, std::function<void(const GroupCommit&)> committed,
     std::function<void(const std::string&)> warn) {
@@ -39,7 +46,7 @@ std::expected<std::unique_ptr<Store>, std::string> open_kind(
       durable.kind = StoreKind::postgres;
       auto store = open_kind(durable, std::move(committed), warn);
       if (!store) return store;
-      auto cache = RedisCache::open(config.redis, config.cache_for, std::move(warn));
+      auto cache = RedisCache::open(config.redis, cache_length(config), std::move(warn));
       if (!cache) return std::unexpected(std::move(cache.error()));
       return std::make_unique<CachingStore>(*std::move(store), *std::move(cache));
     }
@@ -53,7 +60,7 @@ std::expected<std::unique_ptr<Store>, std::string> open_plain(
     std::function<void(const std::string&)> warn) {
   auto store = open_kind(config, std::move(committed), std::move(warn));
   if (!store || config.local_cache_bytes == 0 || (*store)->features().exclusive) return store;
-  auto cache = std::make_unique<LocalCache>(config.local_cache_bytes, config.cache_for);
+  auto cache = std::make_unique<LocalCache>(config.local_cache_bytes, cache_length(config));
   return std::make_unique<CachingStore>(*std::move(store), std::move(cache));
 }
 

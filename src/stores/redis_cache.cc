@@ -2,6 +2,8 @@
 
 #include <pthread.h>
 
+#include <algorithm>
+#include <atomic>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 #include <boost/asio/io_context.hpp>
@@ -27,6 +29,11 @@ constexpr Duration kFindTimeout = std::chrono::milliseconds(50);
 constexpr auto kRest = std::chrono::seconds(1);
 constexpr auto kCloseTimeout = std::chrono::seconds(3);  // longer than connecting may take
 constexpr std::size_t kRecordBytesMax = 4 << 20;
+// What a command takes beside its value.
+constexpr std::size_t kCommandBytes = 1024;
+// An answer may be given while the word of it is on its way here. Whoever asks elsewhere meanwhile
+// must not be told for long that it is in progress.
+constexpr Duration kRunningKeptFor = std::chrono::milliseconds(250);
 
 }  // namespace
 
@@ -66,8 +73,25 @@ class RedisCache::Impl {
 
   asio::io_context& io() { return io_; }
 
+  // How much longer the record may be given; not positive: no longer.
+  Duration left_for(State state, Duration age) const { return length_for(state) - age; }
+
+  // Any thread. Where too much waits already, nothing is begun.
+  void put(RecordId id, std::string value, Duration length) {
+    const std::size_t bytes = value.size() + kCommandBytes;
+    if (pending_bytes_.fetch_add(bytes) + bytes > kPendingBytesMax) {
+      pending_bytes_.fetch_sub(bytes);
+      return;
+    }
+    asio::co_spawn(io_, send(id, std::move(value), length),
+                   [this, bytes](std::exception_ptr) { pending_bytes_.fetch_sub(bytes); });
+  }
+
+  std::size_t pending_bytes() const { return pending_bytes_; }
+  Duration kept_for() const { return kept_for_; }
+
   // On the cache's thread.
-  awaitable<std::optional<Record>> find(RecordId id) {
+  awaitable<std::optional<Record>> find(RecordId id, Time now) {
     if (std::chrono::steady_clock::now() < rests_until_) co_return std::nullopt;
     // A call cannot be taken back; one that takes too long is left to end by itself.
     struct Asked {
@@ -90,25 +114,26 @@ class RedisCache::Impl {
     }
     const CallResult& result = *asked->result;
     if (!result || result->reply.is_nil()) co_return std::nullopt;
-    auto record = redis::from_cached(id, result->reply.text());
-    if (!record) co_return std::nullopt;
-    co_return *std::move(record);
-  }
-
-  awaitable<void> keep(RecordId id, std::string value) {
-    Command put{.bucket = redis::bucket_of(id),
-                .script = &redis::fill_script(),
-                .arguments = {"1", redis::cached_key(id), std::move(value),
-                              std::to_string(kept_for_.count())}};
-    (void)co_await nodes_.call(std::move(put));
-  }
-
-  awaitable<void> drop(RecordId id) {
-    Command remove{.bucket = redis::bucket_of(id), .arguments = {"UNLINK", redis::cached_key(id)}};
-    (void)co_await nodes_.call(std::move(remove));
+    auto copy = redis::from_cached(id, result->reply.text());
+    // The word of it may have been held up on its way to the server: that makes it no younger.
+    if (!copy || !copy->record || left_for(copy->record->state, now - copy->asked_at) <= Duration{})
+      co_return std::nullopt;
+    co_return *std::move(copy->record);
   }
 
  private:
+  Duration length_for(State state) const {
+    return state == State::in_progress ? std::min(kept_for_, kRunningKeptFor) : kept_for_;
+  }
+
+  awaitable<void> send(RecordId id, std::string value, Duration length) {
+    Command fill{.bucket = redis::bucket_of(id),
+                 .script = &redis::fill_script(),
+                 .arguments = {"1", redis::cached_key(id), std::move(value),
+                               std::to_string(length.count())}};
+    (void)co_await nodes_.call(std::move(fill));
+  }
+
   awaitable<void> begin() {
     const auto started = co_await nodes_.start();
     if (!started)
@@ -123,6 +148,7 @@ class RedisCache::Impl {
   redis::Common common_;
   redis::Nodes nodes_;
   std::chrono::steady_clock::time_point rests_until_{};
+  std::atomic<std::size_t> pending_bytes_ = 0;
   std::thread thread_;
 };
 
@@ -139,20 +165,28 @@ std::expected<std::unique_ptr<RedisCache>, std::string> RedisCache::open(
 RedisCache::RedisCache(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 RedisCache::~RedisCache() = default;
 
-awaitable<std::optional<Record>> RedisCache::find(RecordId id) {
-  auto work = asio::co_spawn(impl_->io(), impl_->find(id), asio::use_awaitable);
+awaitable<std::optional<Record>> RedisCache::find(RecordId id, Time now) {
+  auto work = asio::co_spawn(impl_->io(), impl_->find(id, now), asio::use_awaitable);
   co_return co_await std::move(work);
 }
 
-awaitable<void> RedisCache::keep(Record record) {
-  std::string value = redis::to_cached(record);
+awaitable<void> RedisCache::keep(Record record, Asked asked) {
+  const auto age = std::chrono::steady_clock::now() - asked.since;
+  const Duration left = impl_->left_for(record.state, std::chrono::ceil<Duration>(age));
+  if (left <= Duration{}) co_return;
+  std::string value = redis::to_cached(record, asked.at);
   if (value.size() > kRecordBytesMax) co_return;
-  asio::co_spawn(impl_->io(), impl_->keep(record.id, std::move(value)), asio::detached);
+  impl_->put(record.id, std::move(value), left);
 }
 
-awaitable<void> RedisCache::drop(RecordId id) {
-  asio::co_spawn(impl_->io(), impl_->drop(id), asio::detached);
+// A mark is left in its place, or a copy that is still on its way would come after it and stay.
+awaitable<void> RedisCache::drop(Outdated outdated) {
+  impl_->put(outdated.id, redis::to_outdated(outdated.at, outdated.is_running), impl_->kept_for());
   co_return;
+}
+
+std::size_t RedisCache::pending_bytes() const {
+  return impl_->pending_bytes();
 }
 
 }  // namespace semel

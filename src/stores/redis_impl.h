@@ -65,7 +65,8 @@ class RedisStore::Impl {
       std::vector<redis::Command> commands);
   boost::asio::awaitable<StoreResult<std::vector<Record>>> records_of(std::vector<RecordId> ids);
   boost::asio::awaitable<StoreResult<std::vector<Due>>> due_ids(Time now, std::size_t limit);
-  boost::asio::awaitable<bool> count_unknown();
+  // The error says why some bucket's were not counted.
+  boost::asio::awaitable<std::expected<void, std::string>> count_unknown();
   boost::asio::awaitable<void> keep_counting();
   void note_unknowns(redis::Bucket bucket, const net::RespReply& count,
                      const net::RespReply& oldest);

@@ -10,6 +10,7 @@ namespace semel::redis {
 namespace {
 
 constexpr char kFormat = 1;
+constexpr char kCachedFormat = 2;  // 1: without when it was asked for
 constexpr std::size_t kVersionBytes = 8;
 // Format, version, state, token, whether the body is spilled: what the scripts look at.
 constexpr std::size_t kHeaderBytes = 1 + kVersionBytes + 1 + sizeof(Token::bytes) + 1;
@@ -55,6 +56,21 @@ std::uint16_t crc16(std::string_view bytes) {
     }
   }
   return crc;
+}
+
+// Of two copies written in the same millisecond, which one wins.
+enum Finality : char { kRunning = 0, kEnded = 1, kGone = 2 };
+constexpr std::size_t kOrderBytes = 1 + kVersionBytes + 1;
+
+std::uint64_t milliseconds_of(Time at) {
+  return static_cast<std::uint64_t>(at.time_since_epoch().count());
+}
+
+std::string cached_order(Time at, Finality finality) {
+  std::string out(1, kCachedFormat);
+  out += bytes_of(milliseconds_of(at));
+  out.push_back(finality);
+  return out;
 }
 
 StoreUnavailable unreadable(const RecordId& id, const std::string& why) {
@@ -150,25 +166,36 @@ StoreResult<Record> from_value(const RecordId& id, std::string_view value) {
   return *std::move(record);
 }
 
-// Format, when it was written (what is later wins), version.
-std::string to_cached(const Record& record) {
-  std::string out(1, kFormat);
-  out += bytes_of(static_cast<std::uint64_t>(record.updated_at.time_since_epoch().count()));
+// Format; when it was written, and how final it is, by which what is later wins; when it was asked
+// for; version; the record.
+std::string to_cached(const Record& record, Time asked_at) {
+  const bool is_running = record.state == State::in_progress;
+  std::string out = cached_order(record.updated_at, is_running ? kRunning : kEnded);
+  out += bytes_of(milliseconds_of(asked_at));
   out += bytes_of(record.version);
   out += encode(record);
   return out;
 }
 
-StoreResult<Record> from_cached(const RecordId& id, std::string_view value) {
-  constexpr std::size_t kBefore = 1 + 2 * kVersionBytes;
-  if (value.size() < kBefore || value[0] != kFormat) {
+std::string to_outdated(Time at, bool is_running) {
+  return cached_order(at, is_running ? kRunning : kGone);
+}
+
+StoreResult<CachedCopy> from_cached(const RecordId& id, std::string_view value) {
+  if (value.size() < kOrderBytes || value[0] != kCachedFormat) {
     return std::unexpected(unreadable(id, "its copy is of another format"));
   }
-  auto record = decode(value.substr(kBefore));
+  value.remove_prefix(kOrderBytes);
+  if (value.empty()) return CachedCopy{};
+  if (value.size() < 2 * kVersionBytes) {
+    return std::unexpected(unreadable(id, "its copy is cut off"));
+  }
+  auto record = decode(value.substr(2 * kVersionBytes));
   if (!record) return std::unexpected(unreadable(id, record.error()));
   record->id = id;
-  record->version = number_of(value.substr(1 + kVersionBytes, kVersionBytes));
-  return *std::move(record);
+  record->version = number_of(value.substr(kVersionBytes, kVersionBytes));
+  const auto asked_at = static_cast<Duration::rep>(number_of(value.substr(0, kVersionBytes)));
+  return CachedCopy{*std::move(record), Time(Duration(asked_at))};
 }
 
 std::optional<Duration> time_to_live(const Record& record) {

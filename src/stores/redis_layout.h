@@ -53,9 +53,15 @@ std::string to_value(const Record& record, Version version);
 // The error is StoreUnavailable with `unreadable`: the record is there, and cannot be read.
 StoreResult<Record> from_value(const RecordId& id, std::string_view value);
 
-// The value of a cached copy.
-std::string to_cached(const Record& record);
-StoreResult<Record> from_cached(const RecordId& id, std::string_view value);
+// The value of a cached copy: of the record as the store that decides gave it when it was asked at
+// `asked_at`, or only that what was written until a time is outdated.
+struct CachedCopy {
+  std::optional<Record> record;
+  Time asked_at{};
+};
+std::string to_cached(const Record& record, Time asked_at);
+std::string to_outdated(Time at, bool is_running);
+StoreResult<CachedCopy> from_cached(const RecordId& id, std::string_view value);
 
 // How long Redis itself keeps the record after it is written; nullopt: it never removes it. Only
 // what is completed, released or a tombstone ever goes by itself, and well after the sweeper should

@@ -21,7 +21,7 @@ namespace {
 // A slot that is being moved cannot be written for a while.
 constexpr Duration kRedirectPatience = std::chrono::seconds(2);
 constexpr Duration kTryAgainAfter = std::chrono::milliseconds(20);
-constexpr int kRedirectsMax = 16;
+constexpr int kFollowedAtOnceMax = 5;  // members that disagree send one to and fro: they get time
 constexpr Duration kLookEvery = std::chrono::seconds(1);
 
 // Errors that a server gives before it carries anything out. Others may come from the middle of a
@@ -147,8 +147,7 @@ awaitable<CallResult> Nodes::call(Command command) {
     if (error.starts_with("READONLY") || error.starts_with("MASTERDOWN")) link->reconnect();
     const auto redirect = redirect_of(error, link->address());
     const bool is_moving = error.starts_with("TRYAGAIN") || error.starts_with("CLUSTERDOWN");
-    if ((!redirect && !is_moving) || (redirect && ++redirects > kRedirectsMax) ||
-        std::chrono::steady_clock::now() >= give_up || closed_) {
+    if ((!redirect && !is_moving) || std::chrono::steady_clock::now() >= give_up || closed_) {
       co_return std::unexpected(Failed{why});
     }
     look_again();
@@ -158,6 +157,7 @@ awaitable<CallResult> Nodes::call(Command command) {
       asking = false;
       continue;
     }
+    if (++redirects > kFollowedAtOnceMax) co_await pause(kTryAgainAfter);
     asking = !redirect->is_permanent;
     link = link_to(redirect->to);
     if (redirect->is_permanent) owners_[command.bucket] = link;

@@ -190,7 +190,7 @@ void RedisStore::Impl::note_unknowns(Bucket bucket, const net::RespReply& count,
   unknowns_[bucket] = noted;
 }
 
-awaitable<bool> RedisStore::Impl::count_unknown() {
+awaitable<std::expected<void, std::string>> RedisStore::Impl::count_unknown() {
   std::vector<Command> commands;
   for (std::size_t bucket = 0; bucket < kBuckets; ++bucket) {
     commands.push_back({.bucket = static_cast<Bucket>(bucket),
@@ -198,13 +198,14 @@ awaitable<bool> RedisStore::Impl::count_unknown() {
                         .arguments = {"1", redis::unknown_key(static_cast<Bucket>(bucket))}});
   }
   const std::vector<CallResult> counted = co_await call_all(std::move(commands));
-  bool all = true;
+  std::expected<void, std::string> all;
   for (std::size_t bucket = 0; bucket < kBuckets; ++bucket) {
     if (counted[bucket] && counted[bucket]->reply.size() == 2) {
       const net::RespReply& reply = counted[bucket]->reply;
       note_unknowns(static_cast<Bucket>(bucket), reply.at(0), reply.at(1));
     } else {
-      all = false;
+      all = std::unexpected(counted[bucket] ? "its reply is not understood"
+                                            : counted[bucket].error().why);
     }
   }
   co_return all;

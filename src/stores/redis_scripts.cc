@@ -87,9 +87,9 @@ constexpr std::string_view kCount = R"lua(
 return {redis.call('ZCARD', KEYS[1]), redis.call('ZRANGE', KEYS[1], 0, 0, 'WITHSCORES')[2] or ''}
 )lua";
 
-// A copy begins with its format and, in 8 bytes, when it was written.
+// A copy begins with its format and, in 9 bytes, when it was written and how final it is.
 constexpr std::string_view kFill = R"lua(
-local old, new = redis.call('GETRANGE', KEYS[1], 1, 8), string.sub(ARGV[1], 2, 9)
+local old, new = redis.call('GETRANGE', KEYS[1], 1, 9), string.sub(ARGV[1], 2, 10)
 for i = 1, #old do
   local was, is = string.byte(old, i), string.byte(new, i)
   if is < was then return 0 end

@@ -175,6 +175,26 @@ def test_trap_6_what_a_crash_left_behind_is_seen_and_released(start_gateway, ups
 # --- many at once ---------------------------------------------------------------------------------
 
 
+def test_what_is_forgotten_is_gone_at_once_and_new_after_a_while(gateway, upstream, key):
+    assert gateway.post("/charges", json=BODY, key=key).status == 200
+    record = gateway.record(key)
+    forgotten = gateway.change(f"/api/keys/{record['id']}/forget", {"reason": "erasure 17"})
+    assert forgotten.status == 200 and forgotten.json()["state"] == "tombstone", forgotten
+    assert forgotten.json()["answer"] is None
+    assert "forgotten by" in forgotten.json()["history"][-1]["note"]
+    # No cache of any node may give the answer for longer, and nothing is executed before.
+    answer = gateway.post("/charges", json={"amount": 1}, key=key)
+    assert_problem(answer, 410, "key-expired")
+    assert upstream.effects(key) == 1
+    again = gateway.change(f"/api/keys/{record['id']}/forget", {"reason": "erasure 17"})
+    assert (again.status, again.json()["code"]) == (409, "refused")
+    forced = gateway.change(f"/api/keys/{record['id']}/forget", {"reason": "x", "force": True})
+    assert (forced.status, forced.json()["code"]) == (400, "bad-decision")
+    eventually(lambda: gateway.post("/charges", json={"amount": 1}, key=key).status == 200,
+               timeout=30)
+    assert upstream.effects(key) == 2
+
+
 @pytest.fixture
 def crowd(start_gateway, upstream):
     """Three unknown charges, one unknown refund, and a charge that is done."""

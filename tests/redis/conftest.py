@@ -8,4 +8,5 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support
 pytest.register_assert_rewrite("semel_harness", "http_client", "upstream_control")
 
 from semel_fixtures import *  # noqa: E402,F401,F403
+from postgres_fixtures import *  # noqa: E402,F401,F403
 from redis_fixtures import *  # noqa: E402,F401,F403

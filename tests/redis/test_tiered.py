@@ -1,14 +1,12 @@
 """The tiered store: PostgreSQL decides, Redis only remembers. Whatever happens to Redis, nothing is
 executed twice."""
 
-import os
 import random
-import subprocess
+import time
 
 import pytest
 
 from http_client import TIME_SCALE
-from postgres_server import PostgresServer
 from retrying_client import Fleet, assert_once_and_remembered
 from semel_harness import assert_problem, assert_replay, eventually, let_pass, new_key
 
@@ -18,23 +16,10 @@ SECRET = "the-body-of-an-answer"
 SEED = 20260401
 
 
-@pytest.fixture(scope="module")
-def postgres():
-    server = PostgresServer()
-    try:
-        server.start()
-        url = server.create_database("semel")
-        subprocess.run([os.environ["SEMEL_BINARY"], "schema", "apply", "--url", url], check=True,
-                       stdout=subprocess.DEVNULL)
-        yield server
-    finally:
-        server.discard()
-
-
 @pytest.fixture
-def store(postgres, redis):
+def store(database, redis):
     redis("FLUSHALL")
-    return {"kind": "tiered", "durable": {"kind": "postgres", "url": postgres.url()},
+    return {"kind": "tiered", "durable": {"kind": "postgres", "url": database.url},
             "cache": {"kind": "redis", "url": redis.url()}, "cache_for": "60s"}
 
 
@@ -100,6 +85,42 @@ def test_an_entry_lives_no_longer_than_cache_for(start_gateway, redis, store, ke
     assert gateway.post("/charges", json=BODY, key=key).status == 200
     [copy] = eventually(lambda: copies(redis))
     assert 0 < redis("PTTL", copy) <= 1000
+
+
+def test_an_entry_lives_no_longer_where_two_caches_lie_behind_each_other(start_gateway, redis,
+                                                                         store, key):
+    gateway = start_gateway(ROUTE, store={**store, "cache_for": "2s", "local_cache": "1MiB"})
+    assert gateway.post("/charges", json=BODY, key=key).status == 200
+    [copy] = eventually(lambda: copies(redis))
+    assert 0 < redis("PTTL", copy) <= 1000
+
+
+@pytest.mark.parametrize("caches", [{}, {"local_cache": "1MiB"}], ids=["redis", "both"])
+def test_what_is_forgotten_is_replayed_by_nobody_once_it_can_be_executed(start_gateway, upstream,
+                                                                         store, key, caches):
+    nodes = [start_gateway(ROUTE, store={**store, **caches, "cache_for": "3s"}) for _ in range(2)]
+    first = nodes[0].post("/charges", json=BODY, key=key)
+    assert first.status == 200
+    for node in nodes:
+        assert_replay(node.post("/charges", json=BODY, key=key), first)
+    forgotten_at = time.monotonic()
+    record = nodes[0].record(key)
+    assert nodes[0].change(f"/api/keys/{record['id']}/forget", {"reason": "erasure"}).status == 200
+    # Each says either the old answer or that it is gone, and once it is gone it stays so.
+    gone, seen = set(), None
+    while seen is None:
+        for node in nodes:
+            answer = node.post("/charges", json=BODY, key=key)
+            if answer.status == 410:
+                gone.add(node)
+            elif answer.replayed and answer.effect == first.effect:
+                assert node not in gone and time.monotonic() < forgotten_at + 3 * TIME_SCALE
+            else:
+                assert answer.status == 200 and gone == set(nodes), answer
+                seen = seen or answer
+                assert answer.effect == seen.effect
+    assert time.monotonic() >= forgotten_at + 3
+    assert upstream.effects(key) == 2
 
 
 def test_what_lies_in_redis_is_sealed(start_gateway, redis, store, tmp_path, key):

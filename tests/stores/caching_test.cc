@@ -6,6 +6,7 @@
 
 #include <thread>
 
+#include "engine/system.h"
 #include "stores/local_cache.h"
 #include "stores/memory.h"
 #include "stores/redis_cache.h"
@@ -28,6 +29,15 @@ bool finish(Work work) {
   return run(all());
 }
 
+// As of now, by the clocks of this machine.
+AnswerCache::Asked now(std::chrono::milliseconds ago = 0ms) {
+  return {SystemClock().now() - ago, std::chrono::steady_clock::now() - ago};
+}
+
+Time at() {
+  return SystemClock().now();
+}
+
 Record answer_of(std::uint64_t number, std::size_t body_bytes = 10) {
   Record record = completion_of(id_of(number), kThen + 24h);
   record.version = number + 1;
@@ -37,34 +47,40 @@ Record answer_of(std::uint64_t number, std::size_t body_bytes = 10) {
 
 TEST(LocalCache, GivesBackWhatWasKept) {
   LocalCache cache(1 << 20, 1h);
-  EXPECT_EQ(run(cache.find(id_of(1))), std::nullopt);
-  finish(cache.keep(answer_of(1)));
-  EXPECT_EQ(run(cache.find(id_of(1))), answer_of(1));
-  finish(cache.drop(id_of(1)));
-  EXPECT_EQ(run(cache.find(id_of(1))), std::nullopt);
+  EXPECT_EQ(run(cache.find(id_of(1), at())), std::nullopt);
+  finish(cache.keep(answer_of(1), now()));
+  EXPECT_EQ(run(cache.find(id_of(1), at())), answer_of(1));
+  finish(cache.drop({.id = id_of(1), .at = kThen + 1h}));
+  EXPECT_EQ(run(cache.find(id_of(1), at())), std::nullopt);
   EXPECT_EQ(cache.bytes(), 0u);
 }
 
 TEST(LocalCache, IsBoundedInBytesAndForgetsWhatWasUsedLeastRecently) {
   constexpr std::size_t kMax = 100'000;
   LocalCache cache(kMax, 1h);
-  for (std::uint64_t n = 0; n < 8; ++n) finish(cache.keep(answer_of(n, 10'000)));
-  EXPECT_TRUE(run(cache.find(id_of(0))));
-  for (std::uint64_t n = 8; n < 12; ++n) finish(cache.keep(answer_of(n, 10'000)));
+  for (std::uint64_t n = 0; n < 8; ++n) finish(cache.keep(answer_of(n, 10'000), now()));
+  EXPECT_TRUE(run(cache.find(id_of(0), at())));
+  for (std::uint64_t n = 8; n < 12; ++n) finish(cache.keep(answer_of(n, 10'000), now()));
   EXPECT_LE(cache.bytes(), kMax);
   EXPECT_GT(cache.bytes(), kMax / 2);
-  EXPECT_TRUE(run(cache.find(id_of(0))));
-  EXPECT_FALSE(run(cache.find(id_of(1))));
-  EXPECT_TRUE(run(cache.find(id_of(11))));
-  finish(cache.keep(answer_of(20, kMax)));
-  EXPECT_FALSE(run(cache.find(id_of(20)))) << "larger than all there is";
-  EXPECT_TRUE(run(cache.find(id_of(11))));
+  EXPECT_TRUE(run(cache.find(id_of(0), at())));
+  EXPECT_FALSE(run(cache.find(id_of(1), at())));
+  EXPECT_TRUE(run(cache.find(id_of(11), at())));
+  finish(cache.keep(answer_of(20, kMax), now()));
+  EXPECT_FALSE(run(cache.find(id_of(20), at()))) << "larger than all there is";
+  EXPECT_TRUE(run(cache.find(id_of(11), at())));
 }
 
 TEST(LocalCache, NothingIsGivenForLongerThanItIsKept) {
   LocalCache cache(1 << 20, 0s);
-  finish(cache.keep(answer_of(1)));
-  EXPECT_EQ(run(cache.find(id_of(1))), std::nullopt);
+  finish(cache.keep(answer_of(1), now()));
+  EXPECT_EQ(run(cache.find(id_of(1), at())), std::nullopt);
+}
+
+TEST(LocalCache, ItsTimeCountsFromWhenTheStoreWasAsked) {
+  LocalCache cache(1 << 20, 1h);
+  finish(cache.keep(answer_of(1), now(61min)));
+  EXPECT_EQ(run(cache.find(id_of(1), at())), std::nullopt);
 }
 
 TEST(LocalCache, AFillNeverReplacesWhatWasWrittenLater) {
@@ -72,9 +88,9 @@ TEST(LocalCache, AFillNeverReplacesWhatWasWrittenLater) {
   Record later = answer_of(1);
   later.updated_at += 1ms;
   later.answer.body = "later";
-  finish(cache.keep(later));
-  finish(cache.keep(answer_of(1)));
-  EXPECT_EQ(run(cache.find(id_of(1))), later);
+  finish(cache.keep(later, now()));
+  finish(cache.keep(answer_of(1), now()));
+  EXPECT_EQ(run(cache.find(id_of(1), at())), later);
 }
 
 std::unique_ptr<RedisCache> open_cache(Duration kept_for = 1h) {
@@ -88,7 +104,7 @@ std::optional<Record> find_soon(RedisCache& cache, const RecordId& id,
                                 const std::optional<Record>& wanted) {
   std::optional<Record> found;
   for (int i = 0; i < 500; ++i) {
-    found = run(cache.find(id));
+    found = run(cache.find(id, at()));
     if (found == wanted) break;
     std::this_thread::sleep_for(10ms);
   }
@@ -96,11 +112,11 @@ std::optional<Record> find_soon(RedisCache& cache, const RecordId& id,
 }
 
 void keep_until_there(RedisCache& cache, const Record& record) {
-  for (int i = 0; i < 500 && run(cache.find(record.id)) != record; ++i) {
-    finish(cache.keep(record));
+  for (int i = 0; i < 500 && run(cache.find(record.id, at())) != record; ++i) {
+    finish(cache.keep(record, now()));
     std::this_thread::sleep_for(10ms);
   }
-  ASSERT_EQ(run(cache.find(record.id)), record);
+  ASSERT_EQ(run(cache.find(record.id, at())), record);
 }
 
 TEST(RedisCache, AFillNeverReplacesWhatWasWrittenLater) {
@@ -110,12 +126,86 @@ TEST(RedisCache, AFillNeverReplacesWhatWasWrittenLater) {
   later.version = 1;  // versions are in no order
   later.answer.body = "later";
   keep_until_there(*cache, later);
-  finish(cache->keep(answer_of(1)));
-  finish(cache->keep(answer_of(2)));
+  finish(cache->keep(answer_of(1), now()));
+  finish(cache->keep(answer_of(2), now()));
   EXPECT_EQ(find_soon(*cache, id_of(2), answer_of(2)), answer_of(2)) << "the fill before is done";
-  EXPECT_EQ(run(cache->find(id_of(1))), later);
-  finish(cache->drop(id_of(1)));
-  EXPECT_EQ(run(cache->find(id_of(1))), std::nullopt);
+  EXPECT_EQ(run(cache->find(id_of(1), at())), later);
+  finish(cache->drop({.id = id_of(1), .at = kThen + 1h}));
+  EXPECT_EQ(run(cache->find(id_of(1), at())), std::nullopt);
+}
+
+// A node that read the record before it was changed, and writes its copy after that.
+TEST(RedisCache, AFillNeverBringsBackWhatIsOutdated) {
+  const auto cache = open_cache();
+  keep_until_there(*cache, answer_of(1));
+  Record forgotten = answer_of(1);
+  finish(cache->drop({.id = id_of(1), .at = forgotten.updated_at}));
+  finish(cache->keep(forgotten, now()));
+  finish(cache->keep(answer_of(2), now()));
+  EXPECT_EQ(find_soon(*cache, id_of(2), answer_of(2)), answer_of(2)) << "the fill before is done";
+  EXPECT_EQ(run(cache->find(id_of(1), at())), std::nullopt);
+  Record next = answer_of(1);
+  next.updated_at += 1ms;
+  keep_until_there(*cache, next);
+}
+
+TEST(RedisCache, ThatItIsInProgressIsNeverSaidOverItsAnswer) {
+  const auto cache = open_cache();
+  Record running = claim_of(id_of(1));
+  running.version = 1;
+  finish(cache->keep(running, now()));
+  Record answer = answer_of(1);
+  answer.updated_at = running.updated_at;  // in the same millisecond
+  keep_until_there(*cache, answer);
+  finish(cache->keep(running, now()));
+  finish(cache->keep(answer_of(2), now()));
+  EXPECT_EQ(find_soon(*cache, id_of(2), answer_of(2)), answer_of(2)) << "the fill before is done";
+  EXPECT_EQ(run(cache->find(id_of(1), at())), answer);
+}
+
+TEST(RedisCache, ThatItIsInProgressIsSaidForAMomentOnly) {
+  const auto cache = open_cache();
+  Record running = claim_of(id_of(1));
+  running.version = 1;
+  finish(cache->keep(running, now()));
+  keep_until_there(*cache, answer_of(2));
+  const RedisAddress server = parse_redis_url(redis_config(RedisSetup::single).url)->address;
+  const auto left = in_redis(server, {"PTTL", redis::cached_key(id_of(1))}).number();
+  EXPECT_LE(left.value(), 250);
+}
+
+// A copy may be held up on its way, by a server that hangs for instance: that makes it no younger.
+TEST(RedisCache, ItsTimeCountsFromWhenTheStoreWasAsked) {
+  const auto cache = open_cache(1h);
+  keep_until_there(*cache, answer_of(1));
+  finish(cache->keep(answer_of(2), now(59min)));
+  EXPECT_EQ(find_soon(*cache, id_of(2), answer_of(2)), answer_of(2));
+  const RedisAddress server = parse_redis_url(redis_config(RedisSetup::single).url)->address;
+  const auto left = in_redis(server, {"PTTL", redis::cached_key(id_of(2))}).number();
+  EXPECT_LE(left.value(), 60'000);
+  EXPECT_EQ(run(cache->find(id_of(2), at() + 1min)), std::nullopt);
+
+  AnswerCache::Asked held_up{at() - 61min, std::chrono::steady_clock::now()};
+  finish(cache->keep(answer_of(3), held_up));
+  finish(cache->keep(answer_of(4), now()));
+  EXPECT_EQ(find_soon(*cache, id_of(4), answer_of(4)), answer_of(4)) << "the fill before is done";
+  EXPECT_EQ(in_redis(server, {"EXISTS", redis::cached_key(id_of(3))}).number(), 1);
+  EXPECT_EQ(run(cache->find(id_of(3), at())), std::nullopt);
+}
+
+TEST(RedisCache, WhatWaitsForAServerThatHangsIsBounded) {
+  const auto cache = open_cache();
+  keep_until_there(*cache, answer_of(1));
+  const RedisAddress server = parse_redis_url(redis_config(RedisSetup::single).url)->address;
+  in_redis(server, {"CLIENT", "PAUSE", "60000", "WRITE"});
+  for (std::uint64_t n = 10; n < 30; ++n) finish(cache->keep(answer_of(n, 1 << 20), now()));
+  for (std::uint64_t n = 0; n < 20'000; ++n) finish(cache->drop({.id = id_of(n), .at = kThen}));
+  EXPECT_GT(cache->pending_bytes(), RedisCache::kPendingBytesMax / 2);
+  EXPECT_LE(cache->pending_bytes(), RedisCache::kPendingBytesMax);
+  in_redis(server, {"CLIENT", "UNPAUSE"});
+  for (int i = 0; i < 1000 && cache->pending_bytes() > 0; ++i) std::this_thread::sleep_for(10ms);
+  EXPECT_EQ(cache->pending_bytes(), 0u);
+  keep_until_there(*cache, answer_of(1'000'000));
 }
 
 TEST(RedisCache, WhatItKeepsEndsByItself) {
@@ -133,9 +223,10 @@ TEST(RedisCache, WhatCannotBeReadIsNotThere) {
   keep_until_there(*cache, answer_of(1));
   const RedisAddress server = parse_redis_url(redis_config(RedisSetup::single).url)->address;
   const std::string key = redis::cached_key(id_of(1));
-  for (const char* garbage : {"", "x", "\1aaaaaaaabbbbbbbbgarbage"}) {
+  for (const char* garbage : {"", "x", "\1aaaaaaaabbbbbbbbgarbage", "\2aaaaaaaa", "\2aaaaaaaa\1b",
+                              "\2aaaaaaaa\1bbbbbbbbccccccccgarbage"}) {
     in_redis(server, {"SET", key, garbage});
-    EXPECT_EQ(run(cache->find(id_of(1))), std::nullopt);
+    EXPECT_EQ(run(cache->find(id_of(1), at())), std::nullopt);
   }
 }
 
@@ -143,9 +234,9 @@ TEST(RedisCache, AwayMeansNotThere) {
   RedisConfig config;
   config.url = "redis://127.0.0.1:1";
   const auto cache = RedisCache::open(config, 1h, [](const std::string&) {}).value();
-  finish(cache->keep(answer_of(1)));
-  finish(cache->drop(id_of(1)));
-  EXPECT_EQ(run(cache->find(id_of(1))), std::nullopt);
+  finish(cache->keep(answer_of(1), now()));
+  finish(cache->drop({.id = id_of(1), .at = kThen + 1h}));
+  EXPECT_EQ(run(cache->find(id_of(1), at())), std::nullopt);
 }
 
 // Counts what comes through, and can be made to hold another truth than its cache.
@@ -188,9 +279,9 @@ TEST(CachingStore, AConflictFillsTheCache) {
   Layered layered;
   const RecordId id = id_of(1);
   run(layered.below->swap(id, 0, completion_of(id, kThen + 24h)));
-  EXPECT_FALSE(run(layered.cache->find(id)));
+  EXPECT_FALSE(run(layered.cache->find(id, at())));
   EXPECT_TRUE(std::holds_alternative<swap::Conflict>(layered.swap(id, 0, claim_of(id))));
-  EXPECT_TRUE(run(layered.cache->find(id)));
+  EXPECT_TRUE(run(layered.cache->find(id, at())));
 }
 
 TEST(CachingStore, OnlyWhatIsCompletedIsKept) {
@@ -202,7 +293,7 @@ TEST(CachingStore, OnlyWhatIsCompletedIsKept) {
     record.state = state;
     version = layered.apply(record.id, version, record);
     EXPECT_TRUE(std::holds_alternative<swap::Conflict>(layered.swap(record.id, 0, record)));
-    EXPECT_FALSE(run(layered.cache->find(record.id))) << to_string(state);
+    EXPECT_FALSE(run(layered.cache->find(record.id, at()))) << to_string(state);
   }
 }
 
@@ -211,7 +302,7 @@ TEST(CachingStore, WhatIsAboutToExpireIsAskedForBelow) {
   const RecordId id = id_of(1);
   // By the machine's clock: long gone.
   const Version version = layered.apply(id, 0, completion_of(id, Time(1h)));
-  EXPECT_TRUE(run(layered.cache->find(id)));
+  EXPECT_TRUE(run(layered.cache->find(id, at())));
   run(layered.below->swap(id, version, std::nullopt));
   EXPECT_TRUE(std::holds_alternative<swap::Applied>(layered.swap(id, 0, claim_of(id))));
 }
@@ -227,6 +318,98 @@ TEST(CachingStore, AnOutdatedEntryGoesWhenItIsContradicted) {
   const SwapResult truth = layered.swap(id, version, claim_of(id));
   EXPECT_EQ(std::get<swap::Conflict>(truth).current, std::nullopt);
   EXPECT_TRUE(std::holds_alternative<swap::Applied>(layered.swap(id, 0, claim_of(id))));
+}
+
+// Over Redis, and over a store that can be made to hold another truth.
+struct Tiered {
+  Tiered() {
+    auto inner = std::make_unique<MemoryStore>();
+    below = inner.get();
+    auto copies = open_cache();
+    cache = copies.get();
+    keep_until_there(*cache, answer_of(99));  // it is connected
+    store = std::make_unique<CachingStore>(std::move(inner), std::move(copies));
+  }
+  MemoryStore* below;
+  RedisCache* cache;
+  std::unique_ptr<CachingStore> store;
+
+  Record begin(const RecordId& id, char token, Duration lease = 1h) {
+    Record claim = claim_of(id);
+    claim.token = {};
+    claim.token.bytes[0] = static_cast<std::uint8_t>(token);
+    claim.lease_until = at() + lease;
+    claim.updated_at = at();
+    return claim;
+  }
+  // Begun below, met by a duplicate, and then gone below: only the cache can know it now.
+  void note(const Record& running) {
+    const auto begun = run(below->swap(running.id, 0, running));
+    const Version version = std::get<swap::Applied>(begun).version;
+    EXPECT_TRUE(std::holds_alternative<swap::Conflict>(
+        run(store->swap(running.id, 0, begin(running.id, 'd')))));
+    run(below->swap(running.id, version, std::nullopt));
+  }
+};
+
+TEST(Tiered, WhatADuplicateMetIsSaidToTheNextOneByTheCache) {
+  Tiered tiered;
+  for (std::uint64_t n = 1; n < 20; ++n) {  // it is said for a moment only, and machines are slow
+    const RecordId id = id_of(n);
+    const Record running = tiered.begin(id, 'a');
+    tiered.note(running);
+    const SwapResult early = run(tiered.store->swap(id, 0, tiered.begin(id, 'b')));
+    const auto* conflict = std::get_if<swap::Conflict>(&early);
+    if (!conflict) continue;
+    ASSERT_TRUE(conflict->current);
+    EXPECT_EQ(conflict->current->state, State::in_progress);
+    EXPECT_EQ(conflict->current->token, running.token);
+    // Nothing can be written on the strength of it.
+    const Version seen = conflict->current->version;
+    const SwapResult taken = run(tiered.store->swap(id, seen, tiered.begin(id, 'b')));
+    EXPECT_EQ(std::get<swap::Conflict>(taken).current, std::nullopt);
+    EXPECT_EQ(run(tiered.below->read(id)).value(), std::nullopt);
+    return;
+  }
+  FAIL() << "the cache never said so";
+}
+
+// The reply to it was lost: only the store that decides can say that it is ours.
+TEST(Tiered, OnesOwnClaimIsNeverBelievedOnTheCachesWord) {
+  Tiered tiered;
+  const Record mine = tiered.begin(id_of(1), 'a');
+  tiered.note(mine);
+  EXPECT_TRUE(std::holds_alternative<swap::Applied>(run(tiered.store->swap(id_of(1), 0, mine))));
+}
+
+TEST(Tiered, ALeaseThatHasRunOutIsTheStoresToJudge) {
+  Tiered tiered;
+  tiered.note(tiered.begin(id_of(1), 'a', 30ms));
+  std::this_thread::sleep_for(31ms);
+  const SwapResult result = run(tiered.store->swap(id_of(1), 0, tiered.begin(id_of(1), 'b')));
+  EXPECT_TRUE(std::holds_alternative<swap::Applied>(result));
+}
+
+// A duplicate that was held until the end must not be told again that it has not come.
+TEST(Tiered, WhoeverWaitedForAClaimAsksTheTruthAfterwards) {
+  Tiered tiered;
+  const Record running = tiered.begin(id_of(1), 'a');
+  tiered.note(running);
+  run(tiered.store->ended(id_of(1), running.token, 1ms));
+  const SwapResult result = run(tiered.store->swap(id_of(1), 0, tiered.begin(id_of(1), 'b')));
+  EXPECT_TRUE(std::holds_alternative<swap::Applied>(result));
+}
+
+TEST(Tiered, TheAnswerTakesThePlaceOfTheNote) {
+  Tiered tiered;
+  const Record running = tiered.begin(id_of(1), 'a');
+  const auto begun = run(tiered.store->swap(id_of(1), 0, running));
+  run(tiered.store->swap(id_of(1), 0, tiered.begin(id_of(1), 'b')));
+  Record done = completion_of(id_of(1), at() + 1h);
+  done.updated_at = running.updated_at;
+  run(tiered.store->swap(id_of(1), std::get<swap::Applied>(begun).version, done));
+  const SwapResult next = run(tiered.store->swap(id_of(1), 0, tiered.begin(id_of(1), 'b')));
+  EXPECT_EQ(std::get<swap::Conflict>(next).current->state, State::completed);
 }
 
 }  // namespace

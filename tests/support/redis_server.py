@@ -7,6 +7,7 @@ import itertools
 import os
 import pathlib
 import pwd
+import re
 import shutil
 import signal
 import socket
@@ -275,6 +276,24 @@ class Cluster:
             source("MIGRATE", "127.0.0.1", to.port, "", 0, 5000, "KEYS", *keys)
         for server in [to, source, *self.servers]:
             server("CLUSTER", "SETSLOT", slot, "NODE", to_id)
+        self._make_newest(to)
+
+    def _make_newest(self, server):
+        """Two members that took slots at the same time may have the same epoch, and then disagree about
+        them for many seconds. A resharding by hand waits for that; this one sees to it."""
+        def epoch_of(one):
+            return int(re.search(rb"cluster_my_epoch:(\d+)", one("CLUSTER", "INFO"))[1])
+
+        def is_newest():
+            newest = max(epoch_of(one) for one in self.servers if one is not server)
+            return epoch_of(server) > newest or not server("CLUSTER", "BUMPEPOCH")
+        until(is_newest)
+
+    def agrees(self):
+        """All members have the same map of all slots."""
+        maps = [sorted((first, last, master[1]) for first, last, master, *_ in one("CLUSTER", "SLOTS"))
+                for one in self.servers]
+        return maps[0] == maps[1] == maps[2] and sum(b - a + 1 for a, b, _ in maps[0]) == 16384
 
     def discard(self):
         for server in self.servers:

@@ -10,13 +10,15 @@ from semel_harness import assert_problem, assert_replay, new_key
 
 class RetryingClient(threading.Thread):
     """Sends one operation after the other, each under its own key, and retries it with the same key
-    until it is answered for good or its outcome is known to be unknown."""
+    until it is answered for good or its outcome is known to be unknown. Between two operations it
+    rests, for `rest` seconds on average."""
 
-    def __init__(self, number, gateways, ending, path="/charges"):
+    def __init__(self, number, gateways, ending, path="/charges", rest=0):
         super().__init__()
         self._random = random.Random(number)
         self._gateways, self._ending, self._path = gateways, ending, path
         self._connection = None
+        self._rest = rest
         self.acknowledged = {}  # key → (wire, response)
         self.held = {}  # key → wire
         self.unsettled = {}
@@ -27,6 +29,8 @@ class RetryingClient(threading.Thread):
         try:
             while not self._ending.is_set():
                 self._operation()
+                if self._rest:
+                    self._ending.wait(self._random.uniform(0, 2 * self._rest))
         except BaseException as failure:
             self.failure = failure
 

@@ -31,6 +31,9 @@ STORES = {
     "embedded": lambda folder: {"kind": "embedded", "path": str(folder / "data")},
     "postgres": lambda folder: {"kind": "postgres", "url": shared_server.new_database()},
     "redis": lambda folder: {"kind": "redis", "url": redis_server.new_database()},
+    "tiered": lambda folder: {
+        "kind": "tiered", "durable": {"kind": "postgres", "url": shared_server.new_database()},
+        "cache": {"kind": "redis", "url": redis_server.new_database()}},
 }
 # What a gateway gets that names none: the whole suite can be run on another kind.
 DEFAULT_STORE = os.environ.get("SEMEL_TEST_STORE", "embedded")
@@ -62,7 +65,9 @@ class Gateway:
                        "store": store if isinstance(store, dict) else STORES[store](self.folder),
                        "tenant": {"from": "none"},
                        "drain_timeout": "5s", "routes": routes, **top}
-        self._database = self.config["store"]["url"] if store == "postgres" else None
+        self._database = None  # to be given back
+        if store in ("postgres", "tiered"):
+            self._database = self.config["store"].get("durable", self.config["store"])["url"]
         if self.config["store"]["kind"] not in ("embedded", "memory") and "admin" not in top:
             self._make_token()
         self.stderr_path = self.folder / "stderr"

@@ -253,6 +253,57 @@ TEST(Resolve, LeavesTheOldClaimStale) {
   EXPECT_EQ(k.record->reason, "completed by operator: checked the books");
 }
 
+event::Resolve forget_for(Duration length) {
+  event::Resolve forget;
+  forget.token = KeyStory::token('a');
+  forget.forget_for = length;
+  forget.who = "operator";
+  forget.why = "erasure 17";
+  return forget;
+}
+
+TEST(Forget, LeavesATombstoneForAsLongAsCachesMayHaveTheAnswer) {
+  KeyStory k;
+  k.claim('a');
+  k.answers('a', 200, "personal");
+  EXPECT_EQ(k.happens(forget_for(seconds(5))), "done");
+  EXPECT_EQ(k.record->answer, Answer{});
+  EXPECT_EQ(k.record->history.back().note, "forgotten by operator: erasure 17");
+  k.passes(seconds(5) - Duration(1));
+  EXPECT_EQ(k.claim('b'), "expired");
+  k.passes(Duration(1));
+  EXPECT_EQ(k.claim('b'), "execute");
+  EXPECT_EQ(k.state(), "in_progress 1");
+}
+
+TEST(Forget, TheRoutesTombstoneCountsWhereItIsLonger) {
+  KeyStory k;
+  k.policy.tombstone = hours(1);
+  k.claim('a');
+  k.answers('a', 200);
+  EXPECT_EQ(k.happens(forget_for(seconds(5))), "done");
+  k.passes(seconds(6));
+  EXPECT_EQ(k.claim('b'), "expired");
+}
+
+TEST(Forget, IsForWhatHasEnded) {
+  KeyStory k;
+  EXPECT_EQ(k.happens(forget_for(seconds(5))), "stale");
+  k.claim('a');
+  EXPECT_EQ(k.happens(forget_for(seconds(5))), "refused");
+  k.hears_nothing('a');
+  EXPECT_EQ(k.happens(forget_for(seconds(5))), "refused");
+  EXPECT_EQ(k.state(), "unknown 1");
+  k.answers('a', 200);
+  event::Resolve nameless = forget_for(seconds(5));
+  nameless.why.clear();
+  EXPECT_EQ(k.happens(nameless), "refused");
+  event::Resolve of_another = forget_for(seconds(5));
+  of_another.token = KeyStory::token('b');
+  EXPECT_EQ(k.happens(of_another), "refused");
+  EXPECT_EQ(k.state(), "completed 1");
+}
+
 TEST(Trap1, ALiveClaimIsNoOrphan) {
   KeyStory k;
   k.policy.unknown = UnknownPolicy::retry;
