@@ -4,7 +4,9 @@
 --
 -- A *lane* is what must be delivered one after another: an ordering key of a destination, or a
 -- message without one, all by itself. A relay leases lanes, holds no transaction while it delivers,
--- and reports under the number of its lease: whoever lost the lease changes nothing.
+-- and reports under the number of its lease: whoever lost the lease changes nothing. Numbers of leases
+-- are not synced, and may come again after a crash of the server: a lease is its number and its
+-- holder, and a relay has another name on each connection.
 --
 -- Order: enqueue() holds the ordering key (an advisory lock of the transaction) until commit, and
 -- draws the message's number while it holds it. So within a lane numbers are in commit order, and
@@ -33,7 +35,8 @@ CREATE TABLE semel.outbox_lanes (
   due_at       bigint NOT NULL,     -- when it may be taken; leased: until then it is the holder's;
                                     -- never: it is blocked by a dead letter
   lease        bigint,              -- of whoever took it last, from semel.outbox_leases: the fence
-  holder       text                 -- the relay that has it; null: nobody
+  holder       text,                -- the relay that has it; null: nobody
+  blocked_by   bigint               -- the dead message that all others wait behind; null: none
 ) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);
 CREATE UNIQUE INDEX outbox_lanes_of_key ON semel.outbox_lanes (destination, ordering_key)
   WHERE ordering_key IS NOT NULL;
@@ -198,14 +201,17 @@ BEGIN
       RETURN;
     END IF;
   END IF;
-  UPDATE semel.outbox_lanes l SET due_at = semel.now_ms() + pause, holder = NULL
+  UPDATE semel.outbox_lanes l SET due_at = semel.now_ms() + pause, holder = NULL, blocked_by = NULL
   WHERE l.lane = settle_lane.lane;
 END $$;
 
 -- Leases up to so many lanes of each destination, those that are due the longest first, and gives the
 -- first messages of each, in order. A lane that another relay is looking at right now is passed over
--- as a whole, never its first message only.
-CREATE FUNCTION semel.outbox_take(destinations text[], slots integer[], who text, lease_ms bigint)
+-- as a whole, never its first message only. bytes[i] is what the first messages of a destination may
+-- have together (and what comes behind them, once more), so that a relay's memory has a bound; a
+-- message that is larger than that is taken alone, where whole[i] says that there is nothing else.
+CREATE FUNCTION semel.outbox_take(destinations text[], slots integer[], bytes bigint[], whole boolean[],
+                                  who text, lease_ms bigint)
 RETURNS TABLE (lane bigint, lease bigint, destination text, ordering_key text, id bigint, payload bytea,
                headers text, record bytea, attempts integer, enqueued_at bigint)
 LANGUAGE plpgsql AS $$
@@ -214,20 +220,31 @@ DECLARE
   now bigint := semel.now_ms();
   taken bigint[] := '{}';
   batch bigint[];
+  behind bigint := 262144;  -- what a lane may give beside its first message
   empty_lane bigint;
 BEGIN
   FOR i IN 1 .. cardinality(destinations) LOOP
     WITH due AS MATERIALIZED (
-      SELECT l.lane FROM semel.outbox_lanes l
+      SELECT l.lane, l.due_at FROM semel.outbox_lanes l
       WHERE l.destination = destinations[i] AND l.due_at <= now
       ORDER BY l.due_at LIMIT slots[i] FOR NO KEY UPDATE SKIP LOCKED
+    ), sized AS (
+      SELECT d.lane, row_number() OVER w AS place,
+             sum((SELECT length(o.payload) FROM semel.outbox o WHERE o.lane = d.lane
+                  ORDER BY o.id LIMIT 1)) OVER w AS so_far
+      FROM due d WINDOW w AS (ORDER BY d.due_at, d.lane)
     ), leased AS (
       UPDATE semel.outbox_lanes l
       SET lease = nextval('semel.outbox_leases'), holder = who, due_at = now + lease_ms
-      FROM due WHERE l.lane = due.lane RETURNING l.lane
+      FROM sized s
+      WHERE l.lane = s.lane AND (coalesce(s.so_far, 0) <= bytes[i] OR (s.place = 1 AND whole[i]))
+      RETURNING l.lane
     )
     SELECT coalesce(array_agg(lane), '{}') INTO batch FROM leased;
     taken := taken || batch;
+    IF batch <> '{}' THEN
+      behind := least(behind, bytes[i] / cardinality(batch));
+    END IF;
   END LOOP;
   IF taken = '{}' THEN RETURN; END IF;
   -- A statement of its own: it sees what was committed before the lanes were locked.
@@ -245,7 +262,7 @@ BEGIN
       SELECT h.*, sum(length(h.payload)) OVER (ORDER BY h.id) AS bytes,
              row_number() OVER (ORDER BY h.id) AS place
       FROM (SELECT o.* FROM semel.outbox o WHERE o.lane = l.lane ORDER BY o.id LIMIT 16) h) s
-    WHERE s.place = 1 OR s.bytes <= 262144
+    WHERE s.place = 1 OR s.bytes <= behind
   ) m
   WHERE l.lane = ANY (taken) AND l.holder = who
   ORDER BY l.lane, m.id;
@@ -253,9 +270,9 @@ END $$;
 
 -- What became of deliveries, in order: `delivered`, `retry` (after delays[i] ms; gives the lane back),
 -- `dead`, `blocked` (it is dead and the lane stays behind it), `end` (gives the lane back). Returns the
--- leases that are not the caller's any more: nothing of theirs was changed.
-CREATE FUNCTION semel.outbox_report(lanes bigint[], leases bigint[], ids bigint[], verdicts text[],
-                                    errors text[], delays bigint[])
+-- places of those whose leases are not the holder's any more: nothing of theirs was changed.
+CREATE FUNCTION semel.outbox_report(lanes bigint[], leases bigint[], holders text[], ids bigint[],
+                                    verdicts text[], errors text[], delays bigint[])
 RETURNS SETOF bigint LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 DECLARE
@@ -266,9 +283,9 @@ BEGIN
   IF 'dead' = ANY (verdicts) THEN PERFORM set_config('synchronous_commit', 'on', true); END IF;
   FOR i IN SELECT n FROM generate_subscripts(lanes, 1) n ORDER BY lanes[n], n LOOP
     PERFORM FROM semel.outbox_lanes l
-    WHERE l.lane = lanes[i] AND l.lease = leases[i] AND l.holder IS NOT NULL FOR NO KEY UPDATE;
+    WHERE l.lane = lanes[i] AND l.lease = leases[i] AND l.holder = holders[i] FOR NO KEY UPDATE;
     IF NOT FOUND THEN
-      RETURN NEXT leases[i];
+      RETURN NEXT i;
       CONTINUE;
     END IF;
     CASE verdicts[i]
@@ -284,7 +301,7 @@ BEGIN
       UPDATE semel.outbox o SET attempts = o.attempts + 1, last_error = errors[i]
       WHERE o.id = ids[i] AND o.lane = lanes[i];
       UPDATE semel.outbox_lanes l
-      SET holder = NULL,
+      SET holder = NULL, blocked_by = CASE WHEN verdicts[i] = 'blocked' THEN ids[i] END,
           due_at = CASE WHEN verdicts[i] = 'blocked' THEN semel.never()
                         ELSE semel.now_ms() + delays[i] END
       WHERE l.lane = lanes[i];
@@ -294,8 +311,8 @@ BEGIN
   END LOOP;
 END $$;
 
--- Extends leases. Returns those that are not the caller's any more.
-CREATE FUNCTION semel.outbox_renew(lanes bigint[], leases bigint[], lease_ms bigint)
+-- Extends leases. Returns the places of those that are not the holder's any more.
+CREATE FUNCTION semel.outbox_renew(lanes bigint[], leases bigint[], holders text[], lease_ms bigint)
 RETURNS SETOF bigint LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 DECLARE
@@ -303,8 +320,8 @@ DECLARE
 BEGIN
   FOR i IN SELECT n FROM generate_subscripts(lanes, 1) n ORDER BY lanes[n] LOOP
     UPDATE semel.outbox_lanes l SET due_at = semel.now_ms() + lease_ms
-    WHERE l.lane = lanes[i] AND l.lease = leases[i] AND l.holder IS NOT NULL;
-    IF NOT FOUND THEN RETURN NEXT leases[i]; END IF;
+    WHERE l.lane = lanes[i] AND l.lease = leases[i] AND l.holder = holders[i];
+    IF NOT FOUND THEN RETURN NEXT i; END IF;
   END LOOP;
 END $$;
 
@@ -349,7 +366,8 @@ END $$;
 -- For operators ---------------------------------------------------------------------------------
 
 -- Has these delivered now, with attempts counted from the beginning: dead letters go back to their
--- place, before what still waits under their ordering key. Returns those it found.
+-- place, before what still waits under their ordering key. A lane that is blocked stays so, unless the
+-- message that blocks it is among them. Returns those it found.
 CREATE FUNCTION semel.outbox_retry(ids bigint[]) RETURNS SETOF bigint LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 DECLARE
@@ -370,14 +388,16 @@ BEGIN
     ELSE
       UPDATE semel.outbox o SET attempts = 0 WHERE o.id = number RETURNING o.lane INTO its_lane;
       CONTINUE WHEN NOT FOUND;
-      UPDATE semel.outbox_lanes l SET due_at = semel.now_ms() WHERE l.lane = its_lane AND l.holder IS NULL;
+      UPDATE semel.outbox_lanes l SET due_at = semel.now_ms(), blocked_by = NULL
+      WHERE l.lane = its_lane AND l.holder IS NULL AND coalesce(l.blocked_by, number) = number;
     END IF;
     RETURN NEXT number;
   END LOOP;
   PERFORM pg_notify(semel.outbox_channel(), '');
 END $$;
 
--- Removes these, dead or not. Returns those it found. What is being delivered may arrive all the same.
+-- Removes these, dead or not. A lane that is blocked stays so, unless the message that blocks it is
+-- among them. Returns those it found. What is being delivered may arrive all the same.
 CREATE FUNCTION semel.outbox_drop(ids bigint[]) RETURNS SETOF bigint LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 DECLARE
@@ -389,7 +409,9 @@ BEGIN
     IF NOT FOUND THEN
       DELETE FROM semel.outbox o WHERE o.id = number RETURNING o.lane INTO its_lane;
       CONTINUE WHEN NOT FOUND;
-      PERFORM FROM semel.outbox_lanes l WHERE l.lane = its_lane AND l.holder IS NULL FOR NO KEY UPDATE;
+      PERFORM FROM semel.outbox_lanes l
+      WHERE l.lane = its_lane AND l.holder IS NULL AND coalesce(l.blocked_by, number) = number
+      FOR NO KEY UPDATE;
       IF FOUND THEN PERFORM semel.settle_lane(its_lane); END IF;
     END IF;
     RETURN NEXT number;

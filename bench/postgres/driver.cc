@@ -20,9 +20,8 @@
 
 namespace {
 
-using asio::awaitable;
-using semel::Record;
 using namespace semel::bench;
+using semel::Record;
 
 constexpr auto kSweepPause = std::chrono::milliseconds(50);  // EngineOptions::tick
 constexpr std::size_t kSweepBatch = 256;                     // EngineOptions::sweep_batch

@@ -55,7 +55,8 @@ struct Bench : Load {
 
   awaitable<void> claimer() {
     while (Steady::now() < until) {
-      Record record = claim_of(prefix + std::to_string(++next), next);
+      ++next;
+      Record record = claim_of(prefix + std::to_string(next), next);
       const semel::RecordId id = record.id;
       const auto begun = Steady::now();
       const auto claimed = co_await store.swap(id, 0, std::move(record));

@@ -19,6 +19,7 @@ constexpr std::int64_t kFetchTimeoutMs = 500;
 constexpr std::int64_t kPublishTimeoutMs = 2000;
 constexpr std::int64_t kFlushTimeoutMs = 5000;
 constexpr std::int64_t kAckPendingMin = 1000;
+constexpr auto kLookAfterConsumerEvery = std::chrono::seconds(2);
 constexpr std::int64_t kNanosecondsPerMs = 1'000'000;
 // How often in an AckWait the server is told that a message is still being worked on.
 constexpr int kExtendsPerAckWait = 3;
@@ -121,6 +122,7 @@ void NatsSource::fetch_until_stopped() {
         &list, subscription_.get(), std::min(room, kFetchBatchMax), kFetchTimeoutMs, &code);
     for (int i = 0; i < list.Count; ++i) take(Fetched(std::exchange(list.Msgs[i], nullptr)));
     natsMsgList_Destroy(&list);
+    if (status == NATS_TIMEOUT) look_after_consumer();
     if (status == NATS_OK || status == NATS_TIMEOUT) {
       if (std::exchange(was_lost, false)) {
         log_event(LogLevel::info, "broker connected", {{"stream", config_.stream}});
@@ -147,6 +149,19 @@ NatsSource::Worked NatsSource::connect() {
   if (status != NATS_OK) return nats_failed("no JetStream", status);
   jet_stream_.reset(jet_stream);
   return {};
+}
+
+// Somebody may have deleted the consumer: the server says nothing to who fetches from one that is
+// not there. A new one begins with the stream's first message, and what was done before is known.
+void NatsSource::look_after_consumer() {
+  const auto now = std::chrono::steady_clock::now();
+  if (now < look_after_consumer_at_) return;
+  look_after_consumer_at_ = now + kLookAfterConsumerEvery;
+  const bool is_connected = natsConnection_Status(connection_.get()) == NATS_CONN_STATUS_CONNECTED;
+  if (!is_connected) return;
+  if (const Worked found = find_consumer(); !found) {
+    log_event(LogLevel::warn, "broker lost", {{"stream", config_.stream}, {"why", found.error()}});
+  }
 }
 
 // The consumer as it is, if it can be used, or a new one.

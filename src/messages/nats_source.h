@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <expected>
 #include <map>
@@ -51,6 +52,7 @@ class NatsSource final : public Source {
   void fetch_until_stopped();
   Worked connect();
   Worked find_consumer();
+  void look_after_consumer();
   Worked subscribe();
   // Waits until there is room for more messages; how many, or 0 when none are wanted any more.
   int wait_for_room();
@@ -76,6 +78,8 @@ class NatsSource final : public Source {
   JetStream jet_stream_;
   NatsSubscription subscription_;
   std::atomic<bool> connected_ = false;  // all three are there, and stay
+
+  std::chrono::steady_clock::time_point look_after_consumer_at_{};  // of the fetching thread
 
   std::mutex mutex_;
   std::condition_variable changed_;

@@ -31,6 +31,8 @@ constexpr auto kLookForOpenEvery = milliseconds(50);
 constexpr auto kLookAnyway = seconds(1);
 constexpr auto kStrangersEvery = seconds(10);
 constexpr auto kStrangersAgain = minutes(10);
+// Payloads held of one destination: more lanes are not taken before some have ended.
+constexpr std::size_t kHeldBytesMax = 32 << 20;
 constexpr std::size_t kNamesMax = 500;  // destinations that are URLs, at once
 constexpr std::size_t kStrangersMax = 1000;
 constexpr Duration kReconnectMin = milliseconds(100);
@@ -71,7 +73,7 @@ Courier::Courier(std::string url, std::string schema, const RelayConfig& config,
 }
 
 Courier::Result Courier::open() {
-  auto opened = Outbox::open(url_, schema_);
+  auto opened = Outbox::open(url_, schema_, who_, ++connections_);
   if (!opened) return std::unexpected(std::move(opened.error()));
   outbox_ = *std::move(opened);
   return {};
@@ -171,9 +173,9 @@ Courier::Result Courier::write_down() {
     const auto lane = held_.find(report.lease);
     if (lane == held_.end()) continue;
     ended = true;
-    if (const auto busy = busy_.find(lane->second->destination); --busy->second == 0) {
-      busy_.erase(busy);
-    }
+    const auto busy = busy_.find(lane->second->destination);
+    busy->second.bytes -= lane->second->bytes;
+    if (--busy->second.lanes == 0) busy_.erase(busy);
     held_.erase(lane);
   }
   unwritten_.clear();
@@ -184,7 +186,7 @@ Courier::Result Courier::write_down() {
 
 Courier::Result Courier::renew() {
   std::vector<std::int64_t> lanes;
-  std::vector<std::int64_t> leases;
+  std::vector<LeaseId> leases;
   for (const auto& [lease, lane] : held_) {
     if (lane->lost) continue;
     lanes.push_back(lane->lane);
@@ -193,15 +195,15 @@ Courier::Result Courier::renew() {
   const auto until = Clock::now() + config_.lease;
   const auto lost = outbox_->renew(lanes, leases, config_.lease);
   if (!lost) return std::unexpected(lost.error());
-  for (const std::int64_t lease : leases) held_.at(lease)->until = until;
+  for (const LeaseId& lease : leases) held_.at(lease)->until = until;
   lose(*lost);
   renew_at_ = Clock::now() + config_.lease / 3;
   return {};
 }
 
 // Another has them. What is being delivered is finished, its report will change nothing.
-void Courier::lose(const std::vector<std::int64_t>& leases) {
-  for (const std::int64_t lease : leases) {
+void Courier::lose(const std::vector<LeaseId>& leases) {
+  for (const LeaseId& lease : leases) {
     const auto lane = held_.find(lease);
     if (lane == held_.end() || lane->second->lost.exchange(true)) continue;
     log_event(LogLevel::warn, "a lease was lost: what was delivered under it is delivered again",
@@ -266,14 +268,14 @@ Courier::Result Courier::warn_of_strangers() {
 Courier::Open Courier::open_destinations() const {
   Open open;
   const auto add = [&](const std::string& name) {
-    const auto busy = busy_.find(name);
-    const std::size_t used = busy == busy_.end() ? 0 : busy->second;
-    if (used >= config_.parallel) {
+    const auto found = busy_.find(name);
+    const Busy busy = found == busy_.end() ? Busy{} : found->second;
+    if (busy.lanes >= config_.parallel || busy.bytes >= kHeldBytesMax) {
       open.all = false;
       return;
     }
-    open.names.push_back(name);
-    open.slots.push_back(static_cast<std::int64_t>(config_.parallel - used));
+    open.rooms.push_back({name, static_cast<std::int64_t>(config_.parallel - busy.lanes),
+                          static_cast<std::int64_t>(kHeldBytesMax - busy.bytes), busy.lanes == 0});
   };
   for (const std::string& name : names_) add(name);
   for (const std::string& name : urls_) add(name);
@@ -282,14 +284,16 @@ Courier::Open Courier::open_destinations() const {
 
 std::expected<std::size_t, std::string> Courier::take(Deliveries& deliveries) {
   const Open open = open_destinations();
-  if (open.names.empty()) return 0;
+  if (open.rooms.empty()) return 0;
   const auto until = Clock::now() + config_.lease;
   if (held_.empty()) renew_at_ = Clock::now() + config_.lease / 3;
-  auto lanes = outbox_->take(open.names, open.slots, who_, config_.lease);
+  auto lanes = outbox_->take(open.rooms, config_.lease);
   if (!lanes) return std::unexpected(lanes.error());
   for (LeasedLane& leased : *lanes) {
     auto lane = lane_of(std::move(leased), until);
-    ++busy_[lane->destination];
+    Busy& busy = busy_[lane->destination];
+    ++busy.lanes;
+    busy.bytes += lane->bytes;
     held_[lane->lease] = lane;
     deliveries.start(std::move(lane));
   }
@@ -304,6 +308,7 @@ std::shared_ptr<Lane> Courier::lane_of(LeasedLane leased, Clock::time_point unti
   lane->ordered = leased.ordering_key.has_value();
   lane->until = until;
   for (StoredMessage& stored : leased.messages) {
+    lane->bytes += stored.payload.size();
     const RecordId& from = stored.record ? *stored.record : outbox_->identity();
     // With the time: a database that was restored gives out its numbers once more.
     const std::string label =
@@ -341,7 +346,9 @@ Courier::Result Courier::settle_down(Deliveries& deliveries) {
       return get_up();
     }
   }
-  const auto next = outbox_->next_due(open.names);
+  std::vector<std::string> names;
+  for (const Room& room : open.rooms) names.push_back(room.destination);
+  const auto next = outbox_->next_due(names);
   if (!next) return std::unexpected(next.error());
   Duration pause = kLookAnyway;
   if (*next) pause = std::clamp<Duration>(**next, kLookSoonest, kLookAnyway);

@@ -72,11 +72,10 @@ class Courier {
   Result get_up();
 
   void reconnect();
-  void lose(const std::vector<std::int64_t>& leases);
+  void lose(const std::vector<LeaseId>& leases);
   // The destinations that can be given more, and how much more to each.
   struct Open {
-    std::vector<std::string> names;
-    std::vector<std::int64_t> slots;
+    std::vector<Room> rooms;
     bool all = true;
   };
   Open open_destinations() const;
@@ -96,12 +95,18 @@ class Courier {
 
   // The rest is the thread's own.
   std::optional<Outbox> outbox_;
-  int failures_ = 0;  // to connect, one after another
+  int failures_ = 0;               // to connect, one after another
+  std::uint64_t connections_ = 0;  // that were tried
   std::vector<Report> unwritten_;
-  std::map<std::int64_t, std::shared_ptr<Lane>> held_;  // by lease
-  std::map<std::string, std::size_t> busy_;             // lanes held, by destination
-  std::vector<std::string> names_;                      // the configured destinations
-  std::vector<std::string> urls_;                       // those that are URLs, of this window
+  // What is held of a destination.
+  struct Busy {
+    std::size_t lanes = 0;
+    std::size_t bytes = 0;
+  };
+  std::map<LeaseId, std::shared_ptr<Lane>> held_;
+  std::map<std::string, Busy> busy_;  // by destination
+  std::vector<std::string> names_;    // the configured destinations
+  std::vector<std::string> urls_;     // those that are URLs, of this window
   std::string urls_after_;            // where the next window begins; "": at the beginning
   std::set<std::string> strangers_;   // destinations that were warned of
   Clock::time_point strangers_at_{};  // when to look for them again

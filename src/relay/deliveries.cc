@@ -10,7 +10,6 @@
 #include "relay/backoff.h"
 #include "relay/broker_destination.h"
 #include "relay/http_destination.h"
-#include "relay/outbox.h"
 
 namespace semel::relay {
 namespace asio = boost::asio;

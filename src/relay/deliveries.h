@@ -12,12 +12,10 @@
 #include "gateway/config.h"
 #include "net/deadlines.h"
 #include "relay/delivery.h"
+#include "relay/outbox.h"
 #include "semel/clock.h"
 
 namespace semel::relay {
-
-enum class Verdict;
-struct Report;
 
 // The name of a destination for the log: of a URL, without the query, which may be a secret.
 std::string_view loggable(std::string_view destination);
@@ -26,10 +24,11 @@ std::string_view loggable(std::string_view destination);
 // the database; the atomics are how they tell each other.
 struct Lane {
   std::int64_t lane = 0;
-  std::int64_t lease = 0;
+  LeaseId lease;
   std::string destination;
   bool ordered = false;  // more may come behind its messages
   std::vector<Message> messages;
+  std::size_t bytes = 0;  // of their payloads
   // Until when it is ours, by our own clock. No delivery begins later.
   std::atomic<std::chrono::steady_clock::time_point> until;
   std::atomic<bool> lost = false;  // it is another's already

@@ -15,7 +15,7 @@ namespace semel::relay {
 namespace {
 
 constexpr std::int64_t kReadTimeoutMs = 50;
-constexpr int kForever = -1;
+constexpr auto kLookAtConnectionEvery = std::chrono::milliseconds(1000);
 // Nothing is to be kept while the connection is away and sent when nobody waits for it any more.
 constexpr int kReconnectBytes = 1;
 constexpr std::int64_t kFlushTimeoutMs = 1000;
@@ -77,7 +77,6 @@ NatsPublisher::~NatsPublisher() {
   stopping_ = true;
   waiting_.wake();
   thread_.join();
-  if (reader_.joinable()) reader_.join();
 }
 
 void NatsPublisher::publish(std::shared_ptr<Publication> publication) {
@@ -88,27 +87,39 @@ void NatsPublisher::publish(std::shared_ptr<Publication> publication) {
 
 void NatsPublisher::run() {
   ReconnectPause pause;
-  for (Worked opened = open(); !opened && !stopping_; opened = open()) {
-    log_event(LogLevel::warn, "broker lost", {{"destination", name_}, {"why", opened.error()}});
-    const auto until = std::chrono::steady_clock::now() + pause.next();
-    for (auto now = std::chrono::steady_clock::now(); !stopping_ && now < until;
-         now = std::chrono::steady_clock::now()) {
-      refuse_waiting(opened.error());
-      pollfd wait{waiting_.descriptor(), POLLIN, 0};
-      poll(&wait, 1,
-           static_cast<int>(std::chrono::ceil<std::chrono::milliseconds>(until - now).count()));
-    }
-  }
-  if (!stopping_) {
-    log_event(LogLevel::info, "broker connected", {{"destination", name_}});
-    reader_ = std::thread([this] { read_until_stopped(); });
-  }
   while (!stopping_) {
-    for (const Waiting& publication : waiting_.take()) send(publication);
-    pollfd wait{waiting_.descriptor(), POLLIN, 0};
-    poll(&wait, 1, kForever);
+    if (const Worked opened = open(); !opened) {
+      log_event(LogLevel::warn, "broker lost", {{"destination", name_}, {"why", opened.error()}});
+      rest(pause.next(), opened.error());
+      continue;
+    }
+    log_event(LogLevel::info, "broker connected", {{"destination", name_}});
+    pause.reset();
+    reader_ = std::thread([this] { read_until_closed(); });
+    while (!stopping_ && !is_closed()) {
+      for (const Waiting& publication : waiting_.take()) send(publication);
+      wait(kLookAtConnectionEvery);
+    }
+    reader_.join();
+    try_all_again(kNotConfirmed);
+    subscription_.reset();
+    connection_.reset();
   }
   refuse_waiting("the relay is stopping");
+}
+
+void NatsPublisher::rest(std::chrono::milliseconds pause, const std::string& why) {
+  const auto until = std::chrono::steady_clock::now() + pause;
+  for (auto now = std::chrono::steady_clock::now(); !stopping_ && now < until;
+       now = std::chrono::steady_clock::now()) {
+    refuse_waiting(why);
+    wait(std::chrono::ceil<std::chrono::milliseconds>(until - now));
+  }
+}
+
+void NatsPublisher::wait(std::chrono::milliseconds timeout) {
+  pollfd waits{waiting_.descriptor(), POLLIN, 0};
+  poll(&waits, 1, static_cast<int>(timeout.count()));
 }
 
 NatsPublisher::Worked NatsPublisher::open() {
@@ -135,6 +146,11 @@ void NatsPublisher::refuse_waiting(const std::string& why) {
 
 bool NatsPublisher::is_connected() const {
   return natsConnection_Status(connection_.get()) == NATS_CONN_STATUS_CONNECTED;
+}
+
+// The library connects again by itself, but gives up for good when it was refused twice.
+bool NatsPublisher::is_closed() const {
+  return natsConnection_IsClosed(connection_.get());
 }
 
 void NatsPublisher::send(const Waiting& publication) {
@@ -168,8 +184,9 @@ void NatsPublisher::send(const Waiting& publication) {
 
 // --- the thread that reads -------------------------------------------------------------------
 
-void NatsPublisher::read_until_stopped() {
-  while (!stopping_) {
+void NatsPublisher::read_until_closed() {
+  reconnects_ = 0;
+  while (!stopping_ && !is_closed()) {
     natsMsg* read = nullptr;
     const natsStatus status = natsSubscription_NextMsg(&read, subscription_.get(), kReadTimeoutMs);
     const NatsMessage answer(read);

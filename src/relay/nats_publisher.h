@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <expected>
 #include <map>
 #include <memory>
@@ -33,11 +34,15 @@ class NatsPublisher final : public Publisher {
 
   void run();
   Worked open();
+  // While there is no connection.
+  void rest(std::chrono::milliseconds pause, const std::string& why);
   void refuse_waiting(const std::string& why);
+  void wait(std::chrono::milliseconds timeout);
   void send(const Waiting& publication);
   bool is_connected() const;
+  bool is_closed() const;
 
-  void read_until_stopped();
+  void read_until_closed();
   void acknowledged(natsMsg* answer);
   // What is unconfirmed was sent by a connection that is gone.
   void look_for_a_loss();

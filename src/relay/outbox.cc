@@ -29,9 +29,18 @@ std::optional<RecordId> record_id(std::string_view bytes) {
   return id;
 }
 
-std::vector<std::int64_t> numbers(const PgRows& rows) {
+// Those at the places that the server has named, which begin with 1.
+std::vector<LeaseId> at_places(const PgRows& rows, const std::vector<LeaseId>& leases) {
+  std::vector<LeaseId> out;
+  for (int row = 0; row < rows.size(); ++row) {
+    out.push_back(leases.at(static_cast<std::size_t>(rows.number(row, 0) - 1)));
+  }
+  return out;
+}
+
+std::vector<std::int64_t> numbers_of(const std::vector<LeaseId>& leases) {
   std::vector<std::int64_t> out;
-  for (int row = 0; row < rows.size(); ++row) out.push_back(rows.number(row, 0));
+  for (const LeaseId& lease : leases) out.push_back(lease.number);
   return out;
 }
 
@@ -45,10 +54,11 @@ std::string text_of(std::string why) {
 
 }  // namespace
 
-std::expected<Outbox, std::string> Outbox::open(const std::string& url, const std::string& schema) {
+std::expected<Outbox, std::string> Outbox::open(const std::string& url, const std::string& schema,
+                                                std::string who, std::uint64_t connection) {
   auto database = Database::connect(url);
   if (!database) return std::unexpected(std::move(database.error()));
-  Outbox outbox(*std::move(database), schema);
+  Outbox outbox(*std::move(database), schema, std::move(who), connection);
   // A report that is lost in a crash of the server is a delivery that is made again, under the same
   // key: not worth a sync each. The indexes are right whatever the statistics of a queue say.
   for (const char* setting :
@@ -75,20 +85,32 @@ std::string Outbox::function(std::string_view name_and_arguments) const {
   return schema_ + "." + std::string(name_and_arguments);
 }
 
-std::expected<std::vector<LeasedLane>, std::string> Outbox::take(
-    const std::vector<std::string>& destinations, const std::vector<std::int64_t>& slots,
-    const std::string& who, Duration lease) {
+std::string Outbox::holder(std::uint64_t connection) const {
+  return who_ + " " + std::to_string(connection);
+}
+
+std::expected<std::vector<LeasedLane>, std::string> Outbox::take(const std::vector<Room>& rooms,
+                                                                 Duration lease) {
+  std::vector<std::string> destinations, idle;
+  std::vector<std::int64_t> slots, bytes;
+  for (const Room& room : rooms) {
+    destinations.push_back(room.destination);
+    slots.push_back(room.lanes);
+    bytes.push_back(room.bytes);
+    idle.emplace_back(room.is_idle ? "true" : "false");
+  }
   const auto rows = database_.query(
       "SELECT lane, lease, destination, id, payload, headers, record, attempts, "
       "ordering_key, enqueued_at FROM " +
-          function("outbox_take($1, $2, $3, $4)"),
-      {array_of(destinations), array_of(slots), who, std::to_string(lease.count())});
+          function("outbox_take($1, $2, $3, $4, $5, $6)"),
+      {array_of(destinations), array_of(slots), array_of(bytes), array_of(idle),
+       holder(connection_), std::to_string(lease.count())});
   if (!rows) return std::unexpected(rows.error());
   std::vector<LeasedLane> lanes;
   for (int row = 0; row < rows->size(); ++row) {
     if (lanes.empty() || lanes.back().lane != rows->number(row, 0)) {
       lanes.push_back({rows->number(row, 0),
-                       rows->number(row, 1),
+                       {rows->number(row, 1), connection_},
                        std::string(rows->bytes(row, 2)),
                        std::nullopt,
                        {}});
@@ -105,33 +127,37 @@ std::expected<std::vector<LeasedLane>, std::string> Outbox::take(
   return lanes;
 }
 
-std::expected<std::vector<std::int64_t>, std::string> Outbox::report(
+std::expected<std::vector<LeaseId>, std::string> Outbox::report(
     const std::vector<Report>& reports) {
-  std::vector<std::int64_t> lanes, leases, ids, delays;
-  std::vector<std::string> verdicts, errors;
+  std::vector<std::int64_t> lanes, ids, delays;
+  std::vector<LeaseId> leases;
+  std::vector<std::string> holders, verdicts, errors;
   for (const Report& report : reports) {
     lanes.push_back(report.lane);
     leases.push_back(report.lease);
+    holders.push_back(holder(report.lease.connection));
     ids.push_back(report.id);
     verdicts.emplace_back(name_of(report.verdict));
     errors.push_back(text_of(report.why));
     delays.push_back(report.delay.count());
   }
-  const auto lost = database_.query("SELECT " + function("outbox_report($1, $2, $3, $4, $5, $6)"),
-                                    {array_of(lanes), array_of(leases), array_of(ids),
-                                     array_of(verdicts), array_of(errors), array_of(delays)});
+  const auto lost =
+      database_.query("SELECT " + function("outbox_report($1, $2, $3, $4, $5, $6, $7)"),
+                      {array_of(lanes), array_of(numbers_of(leases)), array_of(holders),
+                       array_of(ids), array_of(verdicts), array_of(errors), array_of(delays)});
   if (!lost) return std::unexpected(lost.error());
-  return numbers(*lost);
+  return at_places(*lost, leases);
 }
 
-std::expected<std::vector<std::int64_t>, std::string> Outbox::renew(
-    const std::vector<std::int64_t>& lanes, const std::vector<std::int64_t>& leases,
-    Duration lease) {
-  const auto lost =
-      database_.query("SELECT " + function("outbox_renew($1, $2, $3)"),
-                      {array_of(lanes), array_of(leases), std::to_string(lease.count())});
+std::expected<std::vector<LeaseId>, std::string> Outbox::renew(
+    const std::vector<std::int64_t>& lanes, const std::vector<LeaseId>& leases, Duration lease) {
+  std::vector<std::string> holders;
+  for (const LeaseId& id : leases) holders.push_back(holder(id.connection));
+  const auto lost = database_.query("SELECT " + function("outbox_renew($1, $2, $3, $4)"),
+                                    {array_of(lanes), array_of(numbers_of(leases)),
+                                     array_of(holders), std::to_string(lease.count())});
   if (!lost) return std::unexpected(lost.error());
-  return numbers(*lost);
+  return at_places(*lost, leases);
 }
 
 std::expected<std::optional<Duration>, std::string> Outbox::next_due(

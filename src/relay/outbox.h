@@ -22,10 +22,18 @@ struct StoredMessage {
   std::int64_t enqueued_at = 0;  // in milliseconds
 };
 
+// Which lease of all that ever were: numbers may come again after a crash of the database, but not
+// on one connection.
+struct LeaseId {
+  std::int64_t number = 0;
+  std::uint64_t connection = 0;  // of this relay to the database, on which it was taken
+  auto operator<=>(const LeaseId&) const = default;
+};
+
 // A lane that is ours until its lease runs out, and its first messages, in order.
 struct LeasedLane {
   std::int64_t lane = 0;
-  std::int64_t lease = 0;
+  LeaseId lease;
   std::string destination;
   std::optional<std::string> ordering_key = {};  // nullopt: no more come behind these
   std::vector<StoredMessage> messages;
@@ -36,7 +44,7 @@ enum class Verdict { delivered, retry, dead, blocked, end };
 // `retry`, `blocked` and `end` give the lane back.
 struct Report {
   std::int64_t lane = 0;
-  std::int64_t lease = 0;
+  LeaseId lease;
   std::int64_t id = 0;
   Verdict verdict{};
   std::string why = {};
@@ -49,21 +57,31 @@ enum class LieDown {
   soon,     // a transaction that enqueued is open and will not notify
 };
 
+// What a relay can be given more of one destination.
+struct Room {
+  std::string destination;
+  std::int64_t lanes = 0;
+  std::int64_t bytes = 0;  // of their first messages; as much again may come behind those
+  bool is_idle = false;    // nothing of it is held: one message is given whatever its size
+};
+
 class Outbox {
  public:
-  static std::expected<Outbox, std::string> open(const std::string& url, const std::string& schema);
+  // `who` names the relay and `connection` this connection of it.
+  static std::expected<Outbox, std::string> open(const std::string& url, const std::string& schema,
+                                                 std::string who, std::uint64_t connection);
 
   // What keys are derived from where there is no record.
   const RecordId& identity() const { return identity_; }
 
-  std::expected<std::vector<LeasedLane>, std::string> take(
-      const std::vector<std::string>& destinations, const std::vector<std::int64_t>& slots,
-      const std::string& who, Duration lease);
-  // Both give the leases that are not ours any more; of those nothing was written.
-  std::expected<std::vector<std::int64_t>, std::string> report(const std::vector<Report>& reports);
-  std::expected<std::vector<std::int64_t>, std::string> renew(
-      const std::vector<std::int64_t>& lanes, const std::vector<std::int64_t>& leases,
-      Duration lease);
+  std::expected<std::vector<LeasedLane>, std::string> take(const std::vector<Room>& rooms,
+                                                           Duration lease);
+  // Both give the leases that are not ours any more; of those nothing was written. They may have
+  // been taken on an earlier connection.
+  std::expected<std::vector<LeaseId>, std::string> report(const std::vector<Report>& reports);
+  std::expected<std::vector<LeaseId>, std::string> renew(const std::vector<std::int64_t>& lanes,
+                                                         const std::vector<LeaseId>& leases,
+                                                         Duration lease);
   // Until the next lane is due; nullopt: there is none. May be negative.
   std::expected<std::optional<Duration>, std::string> next_due(
       const std::vector<std::string>& destinations);
@@ -77,12 +95,19 @@ class Outbox {
   }
 
  private:
-  Outbox(Database database, std::string schema)
-      : database_(std::move(database)), schema_(std::move(schema)) {}
+  Outbox(Database database, std::string schema, std::string who, std::uint64_t connection)
+      : database_(std::move(database)),
+        schema_(std::move(schema)),
+        who_(std::move(who)),
+        connection_(connection) {}
+  // The name under which a connection of this relay holds its leases.
+  std::string holder(std::uint64_t connection) const;
   std::string function(std::string_view name_and_arguments) const;
 
   Database database_;
   std::string schema_;
+  std::string who_;
+  std::uint64_t connection_;
   RecordId identity_;
 };
 

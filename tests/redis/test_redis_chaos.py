@@ -89,7 +89,7 @@ def test_tiered_whatever_happens_to_redis_nothing_is_executed_twice(start_gatewa
                "flush": flush, "freeze": freeze, "cut": cut}
     store = {"kind": "tiered", "durable": {"kind": "postgres", "url": database.url},
              "cache": {"kind": "redis", "sentinel": sentinel_of(replicated)}, "cache_for": "60s"}
-    under_fire(start_gateway, upstream, store, strikes, blows(10))
+    under_fire(start_gateway, upstream, store, strikes, blows(6))
     eventually(lambda: database.one("SELECT count(*) FROM semel.records WHERE state = 2") == 0,
                timeout=30 * TIME_SCALE)
 
@@ -98,15 +98,25 @@ def test_redis_with_a_replica_survives_failovers(start_gateway, upstream, replic
     strikes = {"node": lambda chance, nodes: kill_node(chance, nodes),
                "failover": lambda chance, nodes: kill_and_fail_over(replicated)}
     store = {"kind": "redis", "sentinel": sentinel_of(replicated), "replicas": 1}
-    under_fire(start_gateway, upstream, store, strikes, blows(6))
+    under_fire(start_gateway, upstream, store, strikes, blows(4))
 
 
-def test_a_cluster_whose_slots_move(start_gateway, upstream, cluster):
+def test_a_cluster_survives_kills_and_slots_that_move(start_gateway, upstream, cluster):
     def slots(chance, nodes):
         for bucket in chance.sample(range(256), 12):
             slot = cluster.servers[0]("CLUSTER", "KEYSLOT", "{%02x}" % bucket)
             cluster.move_slot(slot, chance.choice(cluster.servers))
 
-    strikes = {"slots": slots, "node": lambda chance, nodes: kill_node(chance, nodes)}
+    def member(chance, nodes):
+        server = chance.choice(cluster.servers)
+        server.kill9()
+        let_pass(0.3 * TIME_SCALE)
+        server.start()
+        for one in cluster.servers:
+            until(lambda: b"cluster_state:ok" in one("CLUSTER", "INFO"))
+        until(cluster.agrees)
+
+    strikes = {"slots": slots, "node": lambda chance, nodes: kill_node(chance, nodes),
+               "member": member}
     store = {"kind": "redis", "cluster": [s.address for s in cluster.servers]}
-    under_fire(start_gateway, upstream, store, strikes, blows(6))
+    under_fire(start_gateway, upstream, store, strikes, blows(9))

@@ -27,8 +27,18 @@ def unprivileged():
 class NatsServer:
     """`start()` may be called again after `kill9()`: the streams are kept until `discard()`."""
 
-    def __init__(self):
+    def __init__(self, certificate=None, authority=None):
+        """With a certificate it speaks TLS only; the authority is whom its clients here believe."""
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="semel-nats-"))
+        self._tls, self._context = [], None
+        if certificate:
+            for name, path in (("cert", certificate.cert), ("key", certificate.key)):
+                shutil.copy(path, self.folder / name)
+                os.chmod(self.folder / name, 0o644)
+            self._tls = ["--tls", "--tlscert", str(self.folder / "cert"), "--tlskey",
+                         str(self.folder / "key")]
+            self._context = authority.client_context()
+            self._context.check_hostname = False  # a test may give it a wrong one
         if ids := unprivileged():
             os.chown(self.folder, ids["user"], ids["group"])
         self.port = free_port()
@@ -36,18 +46,18 @@ class NatsServer:
 
     @property
     def url(self):
-        return f"nats://127.0.0.1:{self.port}"
+        return f"{'tls' if self._tls else 'nats'}://127.0.0.1:{self.port}"
 
     def start(self):
         self.process = subprocess.Popen(
             ["nats-server", "-a", "127.0.0.1", "-p", str(self.port), "-js", "-sd",
-             str(self.folder / "data"), "-l", str(self.folder / "log")],
+             str(self.folder / "data"), "-l", str(self.folder / "log"), *self._tls],
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
             **unprivileged())
         deadline = time.monotonic() + START_SECONDS
         while True:
             try:
-                with NatsClient(self.port) as client:
+                with self.connect() as client:
                     client.request("$JS.API.INFO")
                 return self
             except (OSError, AssertionError):
@@ -56,7 +66,7 @@ class NatsServer:
                 time.sleep(0.02)  # the server says nowhere else that it takes connections
 
     def connect(self):
-        return NatsClient(self.port)
+        return NatsClient(self.port, self._context)
 
     def kill9(self):
         if self.process is not None:
@@ -70,10 +80,16 @@ class NatsServer:
 
 
 class NatsClient:
-    def __init__(self, port):
+    def __init__(self, port, context=None):
         self._socket = socket.create_connection(("127.0.0.1", port), timeout=30)
-        self._stream = self._socket.makefile("rwb")
-        assert self._stream.readline().startswith(b"INFO ")
+        if context:
+            while not self._socket.recv(4096).endswith(b"\r\n"):  # INFO; then TLS begins
+                pass
+            self._socket = context.wrap_socket(self._socket, server_hostname="127.0.0.1")
+            self._stream = self._socket.makefile("rwb")
+        else:
+            self._stream = self._socket.makefile("rwb")
+            assert self._stream.readline().startswith(b"INFO ")
         self._send(b'CONNECT {"verbose":false,"pedantic":false,"headers":true,'
                    b'"no_responders":true}\r\nPING\r\n')
         assert self._stream.readline() == b"PONG\r\n"

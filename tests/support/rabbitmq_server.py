@@ -28,13 +28,24 @@ def unprivileged():
 class RabbitmqServer:
     """`start()` may be called again after `kill9()`: what was durable is kept until `discard()`."""
 
-    def __init__(self):
+    def __init__(self, certificate=None):
+        """With a certificate it takes TLS too, on `tls_port`."""
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="semel-rabbitmq-"))
         self.port = free_port()
         names, distribution = free_port(), free_port()
         (self.folder / "plugins").write_text("[].\n")
         (self.folder / "rabbitmq.conf").write_text("loopback_users = none\nlog.file = false\n"
                                                    "log.console = true\nlog.console.level = error\n")
+        if certificate:
+            self.tls_port = free_port()
+            for name, path in (("cert", certificate.cert), ("key", certificate.key)):
+                shutil.copy(path, self.folder / name)
+                os.chmod(self.folder / name, 0o644)
+            with open(self.folder / "rabbitmq.conf", "a") as config:
+                config.write(f"listeners.ssl.1 = 127.0.0.1:{self.tls_port}\n"
+                             f"ssl_options.certfile = {self.folder}/cert\n"
+                             f"ssl_options.keyfile = {self.folder}/key\n"
+                             "ssl_options.verify = verify_none\n")
         self._environment = {
             "PATH": os.environ["PATH"], "LANG": "C.UTF-8", "HOME": str(self.folder),
             "ERL_EPMD_PORT": str(names), "ERL_EPMD_ADDRESS": "127.0.0.1",
@@ -61,6 +72,10 @@ class RabbitmqServer:
     @property
     def url(self):
         return f"amqp://guest:guest@127.0.0.1:{self.port}/%2f"
+
+    @property
+    def tls_url(self):
+        return f"amqps://guest:guest@localhost:{self.tls_port}/%2f"  # rabbitmq-c verifies no addresses
 
     def start(self):
         with open(self.folder / "log", "ab") as log:

@@ -274,13 +274,13 @@ class Cluster:
         source("CLUSTER", "SETSLOT", slot, "MIGRATING", to_id)
         while keys := source("CLUSTER", "GETKEYSINSLOT", slot, 10):
             source("MIGRATE", "127.0.0.1", to.port, "", 0, 5000, "KEYS", *keys)
+        self._make_newest(to)
         for server in [to, source, *self.servers]:
             server("CLUSTER", "SETSLOT", slot, "NODE", to_id)
-        self._make_newest(to)
 
     def _make_newest(self, server):
-        """Two members that took slots at the same time may have the same epoch, and then disagree about
-        them for many seconds. A resharding by hand waits for that; this one sees to it."""
+        """Where the old owner's epoch is the higher one, its gossip takes a slot back from the new one just
+        before it hears of the change, and they disagree for good. A resharding by hand is slow enough."""
         def epoch_of(one):
             return int(re.search(rb"cluster_my_epoch:(\d+)", one("CLUSTER", "INFO"))[1])
 

@@ -1,0 +1,72 @@
+"""What `semel consume` depends on goes away and comes back: the store, the server's consumer."""
+
+import pytest
+
+from postgres_nodes import apply_schema
+from postgres_server import PostgresServer
+from rabbitmq_server import Queue
+from semel_harness import eventually, new_key
+
+
+@pytest.fixture
+def store():
+    server = PostgresServer().start()
+    apply_schema(server.create_database("semel"))
+    yield server
+    server.discard()
+
+
+def test_while_the_store_is_away_nothing_is_executed_and_nothing_acknowledged(
+        broker, store, consumers, upstream):
+    queue = broker.queue()
+    consumer = consumers(broker.entry(queue, upstream, max_attempts=1000),
+                         store={"kind": "postgres", "url": store.url("semel")})
+    queue.publish([(new_key(), b"{}")])
+    upstream.wait("effects", 1)
+    eventually(lambda: consumer.is_idle(queue))
+    store.kill9()
+    keys = [new_key() for _ in range(20)]
+    queue.publish([(key, b"{}") for key in keys])
+    eventually(lambda: consumer.metrics()[f"semel_messages_held{{operation={queue.name}}}"] == 20)
+    # Nobody can say that something will not happen; but the store is asked, and does not answer.
+    eventually(lambda: "store" in consumer.stderr())
+    assert len(upstream.requests()) == 1
+    store.start()
+    upstream.wait("effects", 21, timeout=60)
+    eventually(lambda: consumer.is_idle(queue))
+    assert sorted(r["key"] for r in upstream.requests()[1:]) == sorted(keys)
+    assert queue.counts() == (0, 0)
+
+
+@pytest.mark.parametrize("broker", ["nats"], indirect=True)
+def test_a_consumer_that_was_deleted_is_made_again(broker, consumers, upstream):
+    queue = broker.queue()
+    consumer = consumers(broker.entry(queue, upstream))
+    first, second = new_key(), new_key()
+    queue.publish([(first, b"{}")])
+    upstream.wait("effects", 1)
+    eventually(lambda: consumer.is_idle(queue))
+    with broker.server.connect() as client:
+        client.ask(f"CONSUMER.DELETE.{queue.name}.semel")
+    queue.publish([(second, b"{}")])
+    # The new one begins with the first message again, which is done and known.
+    upstream.wait("effects", 2, timeout=60)
+    eventually(lambda: consumer.is_idle(queue))
+    assert [request["key"] for request in upstream.requests()] == [first, second]
+
+
+@pytest.mark.parametrize("broker", ["rabbitmq"], indirect=True)
+def test_what_is_rejected_goes_to_the_queues_own_dead_letters(broker, consumers, upstream):
+    name = f"q{new_key()[:8]}"
+    queue = Queue(broker.server, name, **{"x-dead-letter-exchange": "",
+                                          "x-dead-letter-routing-key": f"{name}.dead"})
+    key = new_key()
+    queue.publish([(None, b"without an id"), (key, b"{}", {"X-Test": "status=200"})])
+    consumer = consumers(broker.entry(queue, upstream, dead_letter="reject"))
+    upstream.wait("effects", 1)
+    eventually(lambda: queue.counts()[1] == 1 and consumer.is_idle(queue))
+    [(properties, body)] = queue.take_dead()
+    assert body == b"without an id"
+    assert properties.headers["x-death"][0]["queue"] == name
+    assert properties.headers["x-death"][0]["reason"] == "rejected"
+    assert [request["key"] for request in upstream.requests()] == [key]
