@@ -73,6 +73,20 @@ def label_of(cursor):
     return cursor.fetchone()[0]
 
 
+def test_a_delivery_is_a_cloudevent_where_that_is_configured(database, start_receiver, start_relay):
+    receiver = start_receiver()
+    start_relay({"hook": {"url": receiver.url, "cloudevents": {"type": "order.changed"}}})
+    enqueue(database, "hook", {"a": 1}, "k", {"ce-subject": "7"})
+    receiver.wait_accepted(1)
+    [delivery] = receiver.accepted
+    said = {name.lower(): value for name, value in delivery.headers.items()
+            if name.lower().startswith("ce-")}
+    assert said.pop("ce-time").endswith("Z")
+    assert said == {"ce-specversion": "1.0", "ce-id": delivery.key, "ce-type": "order.changed",
+                    "ce-source": "urn:semel:outbox", "ce-subject": "7", "ce-partitionkey": "k"}
+    assert delivery.json == {"a": 1}
+
+
 def test_a_message_arrives_as_it_was_enqueued(database, start_receiver, start_relay):
     receiver = start_receiver()
     start_relay({"hook": {"url": receiver.url + "?a=b", "headers": {"Authorization": "Bearer s3cret",

@@ -16,6 +16,7 @@ from postgres_server import free_port
 
 PROGRAM = "/usr/lib/rabbitmq/bin/rabbitmq-server"
 START_SECONDS = 120
+START_TRIES = 3
 
 
 def unprivileged():
@@ -78,19 +79,26 @@ class RabbitmqServer:
         return f"amqps://guest:guest@localhost:{self.tls_port}/%2f"  # rabbitmq-c verifies no addresses
 
     def start(self):
-        with open(self.folder / "log", "ab") as log:
-            self.process = subprocess.Popen([PROGRAM], cwd=self.folder, env=self._environment,
-                                            stdin=subprocess.DEVNULL, stdout=log, stderr=log,
-                                            start_new_session=True, **unprivileged())
         deadline = time.monotonic() + START_SECONDS
+        tries = 0
         while True:
+            # A port of its many may be somebody's outgoing connection at this moment.
+            if self.process is None or self.process.poll() is not None:
+                tries += 1
+                assert tries <= START_TRIES, self.log_tail()
+                self._launch()
             try:
                 self.connect().close()
                 return self
             except pika.exceptions.AMQPError:
-                assert self.process.poll() is None, self.log_tail()
                 assert time.monotonic() < deadline, self.log_tail()
                 time.sleep(0.05)  # the server says nowhere else that it takes connections
+
+    def _launch(self):
+        with open(self.folder / "log", "ab") as log:
+            self.process = subprocess.Popen([PROGRAM], cwd=self.folder, env=self._environment,
+                                            stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                                            start_new_session=True, **unprivileged())
 
     def connect(self):
         return pika.BlockingConnection(pika.URLParameters(self.url + "?heartbeat=0"))
@@ -105,6 +113,15 @@ class RabbitmqServer:
         os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()
         self.process = None
+        # That was the script. While the node itself still ends, another of its name does not start.
+        deadline = time.monotonic() + START_SECONDS
+        while f"name semel{self.port} " in self._known_nodes():
+            assert time.monotonic() < deadline, self.log_tail()
+            time.sleep(0.02)
+
+    def _known_nodes(self):
+        return subprocess.run(["epmd", "-port", self._environment["ERL_EPMD_PORT"], "-names"],
+                              env=self._environment, capture_output=True, text=True).stdout
 
     def discard(self):
         self.kill9()
