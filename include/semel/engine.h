@@ -200,6 +200,12 @@ class Engine {
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
+  // The record that admit() would say Replay with, if the store has it at hand: without waiting,
+  // and without a claim being made first. Null: ask admit().
+  std::shared_ptr<const Record> recorded(const RecordId& id, const Recipe& recipe,
+                                         const Fingerprint& fingerprint,
+                                         const Policy& policy) const;
+
   // Decides what this delivery gets. After Execute the claim is durable.
   boost::asio::awaitable<Admission> admit(Ask ask);
 

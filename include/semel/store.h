@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <expected>
+#include <memory>
 #include <optional>
 #include <string>
 #include <variant>
@@ -82,6 +83,10 @@ class Store {
 
   // The record, or nullopt if absent. What is returned is as durable as the store makes anything.
   virtual boost::asio::awaitable<StoreResult<std::optional<Record>>> read(RecordId id) = 0;
+
+  // The record, if the store has it in memory and it is completed: at once, without waiting for
+  // anything. It is what a swap that finds it there would bring back, no older. Null says nothing.
+  virtual std::shared_ptr<const Record> completed_at_hand(const RecordId&) { return nullptr; }
 
   // Replaces the record if it is at `expected` (0: absent); nullopt removes it. `next->version` is
   // ignored. After `Applied` the write is durable.

@@ -20,6 +20,36 @@ constexpr std::string_view kHeaderPresent = "1";
 constexpr std::uint32_t kFormatVersion = 1;
 constexpr std::size_t kPartsBeforeHeaders = 4;
 
+// What was made of a text last, in this thread and place. Requests are alike in their method, their
+// media type and often in their path: each of them need not be hashed every time.
+template <typename Made>
+class Remembered {
+ public:
+  template <typename Make>
+  Made of(std::string_view text, Make make) {
+    if (known_ && text == text_) return made_;
+    made_ = make(text);
+    known_ = text.size() <= kTextBytesMax;
+    if (known_) text_ = text;
+    return made_;
+  }
+
+ private:
+  static constexpr std::size_t kTextBytesMax = 256;
+  bool known_ = false;
+  std::string text_;
+  Made made_{};
+};
+using LastDigest = Remembered<Sha256Digest>;
+
+BodyRecipe recipe_for(std::string_view content_type) {
+  const std::string essence = parse_media_type(content_type).essence;
+  if (essence == "application/json" || essence.ends_with("+json")) return BodyRecipe::json;
+  if (essence == "application/x-www-form-urlencoded") return BodyRecipe::form;
+  if (essence.starts_with("multipart/")) return BodyRecipe::multipart;
+  return BodyRecipe::raw;
+}
+
 Sha256Digest tagged(std::string_view tag, std::string_view bytes) {
   return Sha256().update(tag).update(bytes).finish();
 }
@@ -62,11 +92,8 @@ std::string part_name(const Recipe& recipe, std::size_t part) {
 }  // namespace
 
 BodyRecipe pick_body_recipe(std::string_view content_type) {
-  const std::string essence = parse_media_type(content_type).essence;
-  if (essence == "application/json" || essence.ends_with("+json")) return BodyRecipe::json;
-  if (essence == "application/x-www-form-urlencoded") return BodyRecipe::form;
-  if (essence.starts_with("multipart/")) return BodyRecipe::multipart;
-  return BodyRecipe::raw;
+  thread_local Remembered<BodyRecipe> last;
+  return last.of(content_type, recipe_for);
 }
 
 // digest = SHA-256(version recipe *part-digest), numbers and lengths as u32 little-endian.
@@ -81,10 +108,11 @@ Fingerprint make_fingerprint(const Recipe& recipe, const RequestView& request) {
     fingerprint.parts.push_back(first_8_bytes(part));
   };
 
-  add(sha256(request.method));
-  add(sha256(request.path));
-  add(sha256(recipe.query ? request.query : std::string_view()));
-  add(media_type_digest(request.content_type));
+  thread_local LastDigest last_method, last_path, last_query, last_media_type;
+  add(last_method.of(request.method, sha256));
+  add(last_path.of(request.path, sha256));
+  add(last_query.of(recipe.query ? request.query : std::string_view(), sha256));
+  add(last_media_type.of(request.content_type, media_type_digest));
   for (const std::string& name : recipe.headers) {
     add(header_digest(request.header ? request.header(name) : std::nullopt));
   }

@@ -205,9 +205,7 @@ Decision on(const std::optional<Record>& found, const event::Claim& claim, Time 
     case State::unknown:
       return claim_unknown(record, claim, now);
     case State::completed:
-      if (record.response_version == claim.policy.response_version) {
-        return {Keep{}, verdict::Replay{}};
-      }
+      if (is_replay(record, claim.compared, claim.policy, now)) return {Keep{}, verdict::Replay{}};
       if (claim.policy.on_version_change == OnVersionChange::gone) {
         return {Keep{}, verdict::VersionChanged{}};
       }
@@ -410,6 +408,12 @@ Decision on(const std::optional<Record>& found, const event::Resolve& resolve, T
 }
 
 }  // namespace
+
+bool is_replay(const Record& record, const Fingerprint& compared, const Policy& policy, Time now) {
+  return record.state == State::completed && !has_expired(record, now) &&
+         compared.digest == record.fingerprint.digest &&
+         record.response_version == policy.response_version;
+}
 
 Decision transition(const std::optional<Record>& record, const Event& event, Time now) {
   return std::visit([&](const auto& happened) { return on(record, happened, now); }, event);

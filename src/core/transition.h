@@ -143,6 +143,9 @@ struct Decision {
   Verdict verdict;
 };
 
+// Whether a claim of this request, fingerprinted under the record's recipe, is answered from it.
+bool is_replay(const Record& record, const Fingerprint& compared, const Policy& policy, Time now);
+
 Decision transition(const std::optional<Record>& record, const Event& event, Time now);
 
 }  // namespace semel

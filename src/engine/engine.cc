@@ -444,6 +444,16 @@ Engine::Engine(Store& store, Clock& clock, TokenSource& tokens, Observer& observ
 
 Engine::~Engine() = default;
 
+std::shared_ptr<const Record> Engine::recorded(const RecordId& id, const Recipe& recipe,
+                                               const Fingerprint& fingerprint,
+                                               const Policy& policy) const {
+  auto record = impl_->store.completed_at_hand(id);
+  // Under another recipe the request has to be fingerprinted anew.
+  if (!record || record->recipe != recipe) return nullptr;
+  if (!is_replay(*record, fingerprint, policy, impl_->clock.now())) return nullptr;
+  return record;
+}
+
 awaitable<Admission> Engine::admit(Ask ask) {
   return impl_->admit(std::move(ask));
 }

@@ -102,23 +102,27 @@ constexpr std::array kStoreKeys = std::to_array<Key<StoreConfig>>({
      [](const Field& f, StoreConfig& out) { f.read(out.cache_for, kCacheForMin, kCacheForMax); }},
     {"local_cache",
      [](const Field& f, StoreConfig& out) {
-       f.read_size(out.local_cache_bytes, 0, kLocalCacheBytesMax);
+       std::size_t bytes = 0;
+       f.read_size(bytes, 0, kLocalCacheBytesMax);
+       out.local_cache_bytes = bytes;
      }},
 });
 
 // A key, and the kinds of store that look at it.
 struct KeyOf {
   std::string_view name;
-  std::array<StoreKind, 3> kinds;
+  std::array<StoreKind, 4> kinds;
   std::string_view kind_names;
 };
 constexpr KeyOf of_one(std::string_view name, StoreKind kind, std::string_view kind_name) {
-  return {name, {kind, kind, kind}, kind_name};
+  return {name, {kind, kind, kind, kind}, kind_name};
 }
 constexpr KeyOf kKeysOfKinds[] = {
     of_one("path", StoreKind::embedded, "embedded"),
     of_one("durability", StoreKind::embedded, "embedded"),
-    {"url", {StoreKind::postgres, StoreKind::redis, StoreKind::redis}, "postgres or redis"},
+    {"url",
+     {StoreKind::postgres, StoreKind::postgres, StoreKind::redis, StoreKind::redis},
+     "postgres or redis"},
     of_one("schema", StoreKind::postgres, "postgres"),
     of_one("connections", StoreKind::postgres, "postgres"),
     of_one("replicas", StoreKind::redis, "redis"),
@@ -128,8 +132,8 @@ constexpr KeyOf kKeysOfKinds[] = {
     of_one("durable", StoreKind::tiered, "tiered"),
     of_one("cache", StoreKind::tiered, "tiered"),
     {"local_cache",
-     {StoreKind::postgres, StoreKind::redis, StoreKind::tiered},
-     "postgres, redis or tiered"},
+     {StoreKind::embedded, StoreKind::postgres, StoreKind::redis, StoreKind::tiered},
+     "embedded, postgres, redis or tiered"},
 };
 
 void check_postgres(const Field& field, const StoreConfig& store) {
@@ -220,8 +224,11 @@ void read_store(const Field& field, StoreConfig& out) {
     }
   }
   if (field.node().find("cache_for") != nullptr && out.kind != StoreKind::tiered &&
-      out.local_cache_bytes == 0) {
-    field.at("cache_for").warn("has an effect with kind: tiered or with local_cache only");
+      (out.kind == StoreKind::embedded || out.local_cache_bytes.value_or(0) == 0)) {
+    field.at("cache_for")
+        .warn(
+            "has an effect with kind: tiered, or with local_cache in front of postgres or redis, "
+            "only");
   }
   if (out.kind == StoreKind::postgres) check_postgres(field, out);
   if (out.kind == StoreKind::redis) check_redis(field, out);

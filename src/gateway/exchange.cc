@@ -7,7 +7,6 @@
 #include "core/canonical_json.h"
 #include "core/content_digest.h"
 #include "gateway/body_pace.h"
-#include "gateway/caller.h"
 #include "gateway/operation.h"
 #include "gateway/queued_request.h"
 #include "gateway/replay.h"
@@ -30,15 +29,43 @@ bool is_keyed_method(const RouteConfig& route, std::string_view method) {
 }  // namespace
 
 awaitable<void> Exchange::run() {
-  if (!co_await find_key_and_tenant()) co_return;
-  if (!co_await prepare_body()) co_return;
+  auto refused = find_key();
+  if (!refused && !route_.webhook) {
+    std::optional<Caller> caller = find_caller(request_);
+    if (!caller) caller = co_await ask_caller(request_);
+    refused = take_tenant(*std::move(caller));
+  }
+  if (!refused) refused = prepare_body();
+  if (refused) {
+    co_await refuse(*std::move(refused));
+    co_return;
+  }
   if (!co_await read_body()) co_return;
-  if (!co_await keep_promised_digest()) co_return;
+  if ((refused = compare_digest())) {
+    co_await refuse(*std::move(refused));
+    co_return;
+  }
   // Only now: a body that trickles in does not keep others out.
-  if (!co_await take_place(request_, route_index_)) co_return;
-  if (!co_await verify_event()) co_return;
-  if (!co_await take_fingerprint()) co_return;
-  if (!co_await find_key_after_body()) co_return;
+  if (!has_place(request_)) {
+    co_await refuse_place(request_, route_index_);
+    co_return;
+  }
+  if (route_.webhook && !co_await verify_event()) co_return;
+  if (body_->is_spooled() || !recipe_.hash_key_id.empty()) {
+    if (!co_await take_fingerprint()) co_return;
+  } else {
+    fingerprint_ = make_fingerprint(recipe_, view());
+  }
+  if (!key_ && !co_await find_key_after_body()) co_return;
+  // The commonest of all: a retry of what is done.
+  if (!route_.webhook) {
+    const auto recorded =
+        gateway_.engine.recorded(make_id(scope(), *key_), recipe_, fingerprint_, route_.policy);
+    if (recorded) {
+      co_await replay(*recorded);
+      co_return;
+    }
+  }
   if (!co_await find_preference()) co_return;
   Admission admission = co_await admit();
   co_await answer(std::move(admission));
@@ -84,83 +111,81 @@ awaitable<void> Exchange::refuse(Problem problem) {
   co_await send_problem(request_, problem, &route_);
 }
 
-awaitable<bool> Exchange::find_key_and_tenant() {
+std::optional<Problem> Exchange::find_key() {
   if (route_.webhook) {
     tenant_ = kWebhookTenant;  // its key is in the event, which has to be verified first
-    co_return true;
+    return std::nullopt;
   }
   FoundKey found = key_from_headers(route_.key, request_.message);
   if (auto* bad = std::get_if<found_key::Bad>(&found)) {
-    co_await refuse(
-        {.code = Code::key_invalid, .detail = std::move(bad->why), .new_key_safe = true});
-    co_return false;
+    return Problem{.code = Code::key_invalid, .detail = std::move(bad->why), .new_key_safe = true};
   }
   if (auto* key = std::get_if<found_key::Key>(&found)) {
     key_ = std::move(key->key);
     key_in_header_ = true;
   }
   if (!key_ && route_.key.from == KeySource::header) {
-    co_await refuse({.code = Code::key_missing,
-                     .detail = "Send a unique key for this operation in the header " +
-                               route_.key.header + ", and the same key with every retry of it.",
-                     .new_key_safe = true});
-    co_return false;
+    return Problem{.code = Code::key_missing,
+                   .detail = "Send a unique key for this operation in the header " +
+                             route_.key.header + ", and the same key with every retry of it.",
+                   .new_key_safe = true};
   }
-  std::optional<Caller> caller = find_caller(request_);
-  if (!caller) caller = co_await ask_caller(request_);
-  if (!*caller) {
-    co_await refuse(std::move(caller->error()));
-    co_return false;
-  }
-  tenant_ = **std::move(caller);
-  co_return true;
+  return std::nullopt;
 }
 
-awaitable<bool> Exchange::prepare_body() {
+std::optional<Problem> Exchange::take_tenant(Caller caller) {
+  if (!caller) return std::move(caller.error());
+  tenant_ = *std::move(caller);
+  return std::nullopt;
+}
+
+std::optional<Problem> Exchange::prepare_body() {
   std::optional<ContentDigest> promised;
   if (route_.fingerprint.body == BodyFingerprint::digest) {
     auto parsed = ContentDigest::parse(joined_field("Content-Digest").value_or(""));
     if (!parsed) {
       request_.keep_alive = false;
-      co_await refuse({.detail = std::move(parsed.error()), .new_key_safe = true});
-      co_return false;
+      return Problem{.detail = std::move(parsed.error()), .new_key_safe = true};
     }
     promised = std::move(*parsed);
   }
-  const std::string content_type(request_.message.field("Content-Type").value_or(""));
+  std::string content_type(request_.message.field("Content-Type").value_or(""));
   recipe_ = recipe_of(route_.fingerprint, content_type, promised.has_value());
   const HashKeys& hash_keys = request_.settings->trust.hash_keys;
   if (!hash_keys.empty()) recipe_.hash_key_id = hash_keys.front().id;
-  body_.emplace(gateway_.spool, recipe_.body, content_type, std::move(promised));
-  co_return true;
+  body_.emplace(gateway_.spool, recipe_.body, std::move(content_type), std::move(promised));
+  return std::nullopt;
 }
 
-awaitable<bool> Exchange::keep_promised_digest() {
-  if (body_->keeps_promise()) co_return true;
-  co_await refuse({.detail =
-                       "The body is not the one that Content-Digest speaks of: it was changed "
-                       "or cut on its way. Nothing was executed.",
+std::optional<Problem> Exchange::compare_digest() {
+  if (body_->keeps_promise()) return std::nullopt;
+  return Problem{.detail =
+                     "The body is not the one that Content-Digest speaks of: it was changed "
+                     "or cut on its way. Nothing was executed.",
+                 .new_key_safe = true};
+}
+
+awaitable<bool> Exchange::refuse_size() {
+  request_.keep_alive = false;
+  co_await refuse({.code = Code::body_too_large,
+                   .detail = "The body of a request with a key may have at most " +
+                             std::to_string(route_.max_request_body) + " bytes here.",
                    .new_key_safe = true});
   co_return false;
 }
 
 awaitable<bool> Exchange::read_body() {
-  const Problem too_large{.code = Code::body_too_large,
-                          .detail = "The body of a request with a key may have at most " +
-                                    std::to_string(route_.max_request_body) + " bytes here.",
-                          .new_key_safe = true};
   const auto length = request_.message.body_length();
-  if (length && *length > route_.max_request_body) {
-    request_.keep_alive = false;
-    co_await refuse(too_large);
-    co_return false;
-  }
-  co_await send_continue(request_);
+  if (length && *length > route_.max_request_body) co_return co_await refuse_size();
+  if (expects_continue(request_)) co_await send_continue(request_);
   const net::Deadlines& clock = request_.worker.deadlines();
   const BodyPace pace(request_.limits().body_timeout, clock.now());
   while (!request_.message.is_done()) {
-    request_.client.set_deadline(pace.next(body_->size(), clock.now()));
-    const auto piece = co_await request_.client.read_piece(request_.message);
+    auto piece = request_.client.buffered_piece(request_.message);
+    if (piece && piece->empty() && !request_.message.is_done()) {
+      request_.client.set_deadline(pace.next(body_->size(), clock.now()));
+      piece = co_await request_.client.read_piece(request_.message);
+    }
     if (!piece) {
       request_.keep_alive = false;
       if (piece.error() == net::IoError::timeout) {
@@ -172,15 +197,13 @@ awaitable<bool> Exchange::read_body() {
       }
       co_return false;
     }
-    if (body_->size() + piece->size() > route_.max_request_body) {
-      request_.keep_alive = false;
-      co_await refuse(too_large);
-      co_return false;
-    }
-    const auto kept = co_await body_->append(*piece);
-    if (!kept) {
-      co_await cannot_keep(kept.error());
-      co_return false;
+    if (body_->size() + piece->size() > route_.max_request_body) co_return co_await refuse_size();
+    if (!body_->append_in_memory(*piece)) {
+      const auto kept = co_await body_->append(*piece);
+      if (!kept) {
+        co_await cannot_keep(kept.error());
+        co_return false;
+      }
     }
     held_bytes_.recount(body_->memory_bytes());
     if (held_bytes_.before() > kBufferedBytesMax) {
@@ -212,7 +235,6 @@ awaitable<void> Exchange::cannot_keep(std::string why) {
 
 // Before anything is kept of it, or asked about it.
 awaitable<bool> Exchange::verify_event() {
-  if (!route_.webhook) co_return true;
   auto key = co_await verify_delivery(request_, route_, *body_);
   if (!key) {
     co_await refuse(std::move(key.error()));
@@ -275,7 +297,6 @@ awaitable<FoundKey> Exchange::find_key_in_body() const {
 }
 
 awaitable<bool> Exchange::find_key_after_body() {
-  if (key_) co_return true;
   if (route_.key.from == KeySource::fingerprint) {
     key_ = RecordId{fingerprint_.digest}.hex();
     co_return true;

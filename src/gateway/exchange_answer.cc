@@ -63,10 +63,7 @@ awaitable<void> Exchange::answer(Admission admission) {
   } else if (auto* is_queued = std::get_if<admission::Queued>(&admission)) {
     co_await queued(std::move(*is_queued));
   } else if (auto* replay = std::get_if<admission::Replay>(&admission)) {
-    Viewing viewing{replay->record.id, tenant_};
-    if (!co_await may_see(request_, route_index_, std::move(viewing))) co_return;
-    count(RequestResult::replayed);
-    co_await send_replay(request_, route_, *key_, replay->record);
+    co_await this->replay(replay->record);
   } else if (auto* found_busy = std::get_if<admission::Busy>(&admission)) {
     co_await busy(std::move(*found_busy));
   } else if (auto* mismatch = std::get_if<admission::Mismatch>(&admission)) {
@@ -98,6 +95,15 @@ awaitable<void> Exchange::answer(Admission admission) {
     if (version) name_resource(problem, version->record);
     co_await send_problem(request_, problem, &route_, echo(*key_));
   }
+}
+
+awaitable<void> Exchange::replay(const Record& record) {
+  if (route_.reauthorize) {
+    Viewing viewing{record.id, tenant_};
+    if (!co_await may_see(request_, route_index_, std::move(viewing))) co_return;
+  }
+  count(RequestResult::replayed);
+  co_await send_replay(request_, route_, *key_, record);
 }
 
 // Where the answer itself is not given, what it made can be named: the client may look at that. Not

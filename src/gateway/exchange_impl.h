@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "gateway/caller.h"
 #include "gateway/exchange.h"
 #include "gateway/execution.h"
 #include "gateway/prefer.h"
@@ -26,12 +27,15 @@ class Exchange {
 
  private:
   boost::asio::awaitable<void> refuse(Problem problem);
-  // False: the request has been answered.
-  boost::asio::awaitable<bool> find_key_and_tenant();
+  // What is to be refused; nullopt: nothing. They wait for nobody.
+  std::optional<Problem> find_key();
+  std::optional<Problem> take_tenant(Caller caller);
   // Decides what the body is going to be read as, before it comes.
-  boost::asio::awaitable<bool> prepare_body();
+  std::optional<Problem> prepare_body();
+  std::optional<Problem> compare_digest();
+  // False: the request has been answered.
   boost::asio::awaitable<bool> read_body();
-  boost::asio::awaitable<bool> keep_promised_digest();
+  boost::asio::awaitable<bool> refuse_size();
   boost::asio::awaitable<void> cannot_keep(std::string why);
   boost::asio::awaitable<bool> find_key_after_body();
   boost::asio::awaitable<bool> find_preference();
@@ -49,6 +53,7 @@ class Exchange {
   boost::asio::awaitable<void> no_room();
 
   boost::asio::awaitable<void> answer(Admission admission);
+  boost::asio::awaitable<void> replay(const Record& record);
   // How a known event is counted that its provider is told no more of than that it is known.
   std::optional<RequestResult> acknowledged_as(const Admission& admission) const;
   boost::asio::awaitable<void> busy(admission::Busy busy);

@@ -201,26 +201,62 @@ void append_header(std::string& head, std::string_view name, std::string_view va
 }
 
 std::string http_date(Time at) {
-  static constexpr std::array kDays = {"Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"};
-  static constexpr std::array kMonths = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
-                                         "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
+  std::string out;
+  append_http_date(out, at);
+  return out;
+}
+
+// By hand: every replay has one of its own.
+void append_http_date(std::string& out, Time at) {
+  static constexpr std::string_view kDays = "SunMonTueWedThuFriSat";
+  static constexpr std::string_view kMonths = "JanFebMarAprMayJunJulAugSepOctNovDec";
+  constexpr std::size_t kNameLetters = 3;
   const auto day = std::chrono::floor<std::chrono::days>(at);
   const std::chrono::year_month_day date(day);
   const std::chrono::hh_mm_ss time(std::chrono::floor<std::chrono::seconds>(at - day));
-  return fmt::format("{}, {:02} {} {:04} {:02}:{:02}:{:02} GMT",
-                     kDays[std::chrono::weekday(day).c_encoding()], unsigned{date.day()},
-                     kMonths[unsigned{date.month()} - 1], int{date.year()}, time.hours().count(),
-                     time.minutes().count(), time.seconds().count());
+  const auto name = [](std::string_view names, unsigned index) {
+    return names.substr(kNameLetters * index, kNameLetters);
+  };
+  const auto two_digits = [&out](auto number) {
+    out.push_back(static_cast<char>('0' + number / 10));
+    out.push_back(static_cast<char>('0' + number % 10));
+  };
+  const int year = int{date.year()};
+  out.append(name(kDays, std::chrono::weekday(day).c_encoding())).append(", ");
+  two_digits(unsigned{date.day()});
+  out.append(" ").append(name(kMonths, unsigned{date.month()} - 1)).append(" ");
+  if (year < 0 || year > 9999) {
+    out.append(fmt::format_int(year).c_str());
+  } else {
+    two_digits(year / 100);
+    two_digits(year % 100);
+  }
+  out.push_back(' ');
+  two_digits(time.hours().count());
+  out.push_back(':');
+  two_digits(time.minutes().count());
+  out.push_back(':');
+  two_digits(time.seconds().count());
+  out.append(" GMT");
 }
 
 std::string quoted_key(std::string_view key) {
-  std::string out = "\"";
-  for (const char c : key) {
-    if (c == '"' || c == '\\') out.push_back('\\');
-    out.push_back(c);
+  std::string out;
+  append_quoted_key(out, key);
+  return out;
+}
+
+void append_quoted_key(std::string& out, std::string_view key) {
+  out.push_back('"');
+  if (key.find_first_of("\"\\") == std::string_view::npos) {
+    out.append(key);
+  } else {
+    for (const char c : key) {
+      if (c == '"' || c == '\\') out.push_back('\\');
+      out.push_back(c);
+    }
   }
   out.push_back('"');
-  return out;
 }
 
 }  // namespace semel

@@ -72,8 +72,10 @@ void append_header(std::string& head, std::string_view name, std::string_view va
 
 // Sun, 06 Nov 1994 08:49:37 GMT
 std::string http_date(Time at);
+void append_http_date(std::string& out, Time at);
 
 // The key as an RFC 9651 String.
 std::string quoted_key(std::string_view key);
+void append_quoted_key(std::string& out, std::string_view key);
 
 }  // namespace semel

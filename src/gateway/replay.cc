@@ -1,5 +1,7 @@
 #include "gateway/replay.h"
 
+#include <fmt/format.h>
+
 #include "gateway/answer_chunks.h"
 #include "gateway/log.h"
 
@@ -21,14 +23,20 @@ std::vector<Header> echo(std::string_view key, const Record& record) {
 
 namespace {
 
-awaitable<void> send_stored(ClientRequest& request, const RouteConfig& route, std::string_view key,
-                            const Record& record, std::vector<Header> extra) {
-  if (record.answer.body_note == BodyNote::omitted) {
-    extra.push_back({"Idempotency-Replay", "body-omitted"});
-  }
-  if (record.answer.body_note != BodyNote::spilled) {
-    co_await send_answer(request, record.answer, extra);
-    co_return;
+enum class Told { first, replayed };
+
+std::int64_t age_seconds(const ClientRequest& request, const Record& record) {
+  const auto age = std::chrono::duration_cast<std::chrono::seconds>(request.gateway().clock.now() -
+                                                                    record.updated_at);
+  return std::max<std::int64_t>(0, age.count());
+}
+
+awaitable<void> send_from_chunks(ClientRequest& request, const RouteConfig& route,
+                                 std::string_view key, const Record& record, Told told) {
+  std::vector<Header> extra = echo(key, record);
+  if (told == Told::replayed) {
+    extra.push_back({route.replayed_header, "true"});
+    extra.push_back({"Age", std::to_string(age_seconds(request, record))});
   }
   const auto sent = co_await send_spilled(request, record, extra);
   if (sent) co_return;
@@ -41,21 +49,44 @@ awaitable<void> send_stored(ClientRequest& request, const RouteConfig& route, st
   co_await send_problem(request, problem, &route, echo(key));
 }
 
+// Straight into the head: this is what every retry costs.
+awaitable<void> send_stored(ClientRequest& request, const RouteConfig& route, std::string_view key,
+                            const Record& record, Told told) {
+  const Answer& answer = record.answer;
+  if (answer.body_note == BodyNote::spilled) {
+    return send_from_chunks(request, route, key, record, told);
+  }
+  std::string head = begin_head(answer.status, answer.headers);
+  head.append("Idempotency-Key: ");
+  append_quoted_key(head, key);
+  head.append("\r\n");
+  if (record.expires_at != kNever) {
+    head.append("Idempotency-Expires: ");
+    append_http_date(head, record.expires_at);
+    head.append("\r\n");
+  }
+  if (told == Told::replayed) {
+    append_header(head, route.replayed_header, "true");
+    append_header(head, "Age", fmt::format_int(age_seconds(request, record)).c_str());
+  }
+  if (answer.body_note == BodyNote::omitted) {
+    append_header(head, "Idempotency-Replay", "body-omitted");
+  }
+  end_head(request, head, has_date(answer.headers), answer.status, BodyEnd::length,
+           answer.body.size());
+  return send_whole(request, std::move(head), answer);
+}
+
 }  // namespace
 
 awaitable<void> send_replay(ClientRequest& request, const RouteConfig& route, std::string_view key,
                             const Record& record) {
-  std::vector<Header> extra = echo(key, record);
-  extra.push_back({route.replayed_header, "true"});
-  const auto age = std::chrono::duration_cast<std::chrono::seconds>(request.gateway().clock.now() -
-                                                                    record.updated_at);
-  extra.push_back({"Age", std::to_string(std::max<std::int64_t>(0, age.count()))});
-  co_await send_stored(request, route, key, record, std::move(extra));
+  return send_stored(request, route, key, record, Told::replayed);
 }
 
 awaitable<void> send_committed(ClientRequest& request, const RouteConfig& route,
                                std::string_view key, const Record& record) {
-  co_await send_stored(request, route, key, record, echo(key, record));
+  return send_stored(request, route, key, record, Told::first);
 }
 
 awaitable<void> send_settled(ClientRequest& request, const RouteConfig& route, std::string_view key,

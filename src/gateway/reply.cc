@@ -37,20 +37,29 @@ bool is_worth_retrying(Code code) {
 
 }  // namespace
 
-std::string answer_head(ClientRequest& request, int status, const std::vector<Header>& headers,
-                        const std::vector<Header>& extra, BodyEnd end, std::uint64_t length) {
+bool has_date(const std::vector<Header>& headers) {
+  return named(headers, "Date");
+}
+
+std::string begin_head(int status, const std::vector<Header>& headers) {
   std::string head;
   head.reserve(512);
   append_status_line(head, status);
   for (const Header& header : headers) append_header(head, header.name, header.value);
-  for (const Header& header : extra) append_header(head, header.name, header.value);
-  end_head(request, head, named(headers, "Date"), status, end, length);
   return head;
 }
 
-void end_head(ClientRequest& request, std::string& head, bool has_date, int status, BodyEnd end,
+std::string answer_head(ClientRequest& request, int status, const std::vector<Header>& headers,
+                        const std::vector<Header>& extra, BodyEnd end, std::uint64_t length) {
+  std::string head = begin_head(status, headers);
+  for (const Header& header : extra) append_header(head, header.name, header.value);
+  end_head(request, head, has_date(headers), status, end, length);
+  return head;
+}
+
+void end_head(ClientRequest& request, std::string& head, bool is_dated, int status, BodyEnd end,
               std::uint64_t length) {
-  if (!has_date) append_header(head, "Date", request.worker.date());
+  if (!is_dated) append_header(head, "Date", request.worker.date());
   if (has_body(status)) {
     if (end == BodyEnd::chunks) append_header(head, "Transfer-Encoding", "chunked");
     if (end == BodyEnd::length) {
@@ -69,8 +78,13 @@ void end_head(ClientRequest& request, std::string& head, bool has_date, int stat
 
 awaitable<void> send_answer(ClientRequest& request, const Answer& answer,
                             const std::vector<Header>& extra) {
-  const std::string head = answer_head(request, answer.status, answer.headers, extra,
-                                       BodyEnd::length, answer.body.size());
+  return send_whole(request,
+                    answer_head(request, answer.status, answer.headers, extra, BodyEnd::length,
+                                answer.body.size()),
+                    answer);
+}
+
+awaitable<void> send_whole(ClientRequest& request, std::string head, const Answer& answer) {
   const bool head_only = request.message.method() == "HEAD" || !has_body(answer.status);
   const std::string_view body = head_only ? std::string_view{} : std::string_view(answer.body);
   request.give_up_place();
@@ -96,13 +110,21 @@ awaitable<void> send_problem(ClientRequest& request, const Problem& problem,
   co_await send_answer(request, answer, {});
 }
 
-awaitable<bool> take_place(ClientRequest& request, std::size_t route) {
+bool has_place(ClientRequest& request) {
   request.in_flight.emplace(request.gateway().in_flight);
-  if (request.in_flight->before() < request.limits().in_flight) co_return true;
+  return request.in_flight->before() < request.limits().in_flight;
+}
+
+awaitable<void> refuse_place(ClientRequest& request, std::size_t route) {
   request.metrics(route).count(RequestResult::refused);
   Problem problem{.code = Code::overloaded,
                   .detail = "Too many requests are in flight. Retry with the same key."};
   co_await send_problem(request, problem, &request.route(route));
+}
+
+awaitable<bool> take_place(ClientRequest& request, std::size_t route) {
+  if (has_place(request)) co_return true;
+  co_await refuse_place(request, route);
   co_return false;
 }
 
@@ -113,12 +135,14 @@ void cut_off(ClientRequest& request) {
   request.client.close();
 }
 
-awaitable<void> send_continue(ClientRequest& request) {
+bool expects_continue(const ClientRequest& request) {
   const auto expect = request.message.field("Expect");
-  if (!expect || !net::iequals(*expect, "100-continue") || request.message.is_done() ||
-      request.client.has_unread() || request.message.http_version() < 11) {
-    co_return;
-  }
+  return expect && net::iequals(*expect, "100-continue") && !request.message.is_done() &&
+         !request.client.has_unread() && request.message.http_version() >= 11;
+}
+
+awaitable<void> send_continue(ClientRequest& request) {
+  if (!expects_continue(request)) co_return;
   request.client.set_deadline(request.limits().body_timeout);
   co_await request.client.write("HTTP/1.1 100 Continue\r\n\r\n");
 }

@@ -49,25 +49,39 @@ enum class BodyEnd { length, chunks, close };
 std::string answer_head(ClientRequest& request, int status, const std::vector<Header>& headers,
                         const std::vector<Header>& extra, BodyEnd end, std::uint64_t length);
 
+// The status line and the answer's own fields. What follows may be appended; end_head() ends it.
+std::string begin_head(int status, const std::vector<Header>& headers);
+// The answer has a Date of its own.
+bool has_date(const std::vector<Header>& headers);
+
 // Ends a head that has its status line and the answer's own fields: adds Date unless they had one,
 // the body's framing, and what becomes of the connection.
-void end_head(ClientRequest& request, std::string& head, bool has_date, int status, BodyEnd end,
+void end_head(ClientRequest& request, std::string& head, bool is_dated, int status, BodyEnd end,
               std::uint64_t length);
 
 // Answers. A failure to write ends the connection after this request, nothing else.
 boost::asio::awaitable<void> send_answer(ClientRequest& request, const Answer& answer,
                                          const std::vector<Header>& extra);
+// The same with a head that is ready.
+boost::asio::awaitable<void> send_whole(ClientRequest& request, std::string head,
+                                        const Answer& answer);
 boost::asio::awaitable<void> send_problem(ClientRequest& request, const Problem& problem,
                                           const RouteConfig* route,
                                           const std::vector<Header>& extra = {});
 
-// Takes a place among limits.in_flight. False: there is none, and the request has been answered.
+// Takes a place among limits.in_flight. False: there is none.
+bool has_place(ClientRequest& request);
+// The same. False: the request has been answered.
 boost::asio::awaitable<bool> take_place(ClientRequest& request, std::size_t route);
 
 // Ends the connection in the middle of an answer, so that the client sees that it is not whole.
 void cut_off(ClientRequest& request);
 
+// Answers a request for which there is none.
+boost::asio::awaitable<void> refuse_place(ClientRequest& request, std::size_t route);
+
 // The interim answer a client may be waiting for before it sends its body.
+bool expects_continue(const ClientRequest& request);
 boost::asio::awaitable<void> send_continue(ClientRequest& request);
 
 }  // namespace semel

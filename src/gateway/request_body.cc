@@ -54,9 +54,15 @@ RequestBody::~RequestBody() {
   if (file_ >= 0) ::close(file_);
 }
 
-awaitable<std::expected<void, std::string>> RequestBody::append(std::string_view piece) {
+bool RequestBody::append_in_memory(std::string_view piece) {
+  if (memory_.size() + piece.size() > kSpooledAboveBytes) return false;
   memory_.append(piece);
-  if (memory_.size() <= kSpooledAboveBytes) co_return std::expected<void, std::string>{};
+  return true;
+}
+
+awaitable<std::expected<void, std::string>> RequestBody::append(std::string_view piece) {
+  if (append_in_memory(piece)) co_return std::expected<void, std::string>{};
+  memory_.append(piece);
   co_return co_await flush();
 }
 

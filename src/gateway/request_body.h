@@ -47,6 +47,8 @@ class RequestBody {
 
   // The error is for the log: the disk is full or broken. Nothing may be done with the body then.
   boost::asio::awaitable<std::expected<void, std::string>> append(std::string_view piece);
+  // The same for a piece with which it stays in memory; false: append() it.
+  bool append_in_memory(std::string_view piece);
   // The body is whole.
   boost::asio::awaitable<std::expected<void, std::string>> end();
   // False: it is not the body that its Content-Digest speaks of. To be asked once, after end().

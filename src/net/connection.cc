@@ -1,7 +1,9 @@
 #include "net/connection.h"
 
 #include <sys/socket.h>
+#include <sys/uio.h>
 
+#include <algorithm>
 #include <array>
 #include <boost/asio/post.hpp>
 #include <boost/asio/redirect_error.hpp>
@@ -34,6 +36,29 @@ std::string_view view(const boost::beast::flat_buffer& buffer) {
 auto others_first(asio::ip::tcp::socket& socket) {
   return asio::post(socket.get_executor(), asio::use_awaitable);
 }
+
+// Sends what the kernel takes at once and cuts it off the front of `pieces`. Nothing, also where
+// the connection is broken: whoever waits for it will be told.
+std::size_t send_at_once(int descriptor, std::array<std::string_view, 3>& pieces) {
+  std::array<iovec, 3> parts;
+  std::size_t count = 0;
+  for (const std::string_view piece : pieces) {
+    if (piece.empty()) continue;
+    parts[count++] = {const_cast<char*>(piece.data()), piece.size()};
+  }
+  msghdr message{};
+  message.msg_iov = parts.data();
+  message.msg_iovlen = count;
+  const ssize_t n = ::sendmsg(descriptor, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+  if (n <= 0) return 0;
+  auto left = static_cast<std::size_t>(n);
+  for (std::string_view& piece : pieces) {
+    const std::size_t taken = std::min(left, piece.size());
+    piece.remove_prefix(taken);
+    left -= taken;
+  }
+  return static_cast<std::size_t>(n);
+}
 }  // namespace
 
 Connection::Connection(asio::ip::tcp::socket socket, Deadlines& deadlines)
@@ -63,6 +88,17 @@ awaitable<error_code> Connection::fill_plain(std::size_t bytes_max) {
   co_return error;
 }
 
+// Only where others had their turn first: a peer that never stops sending would keep the thread.
+std::optional<error_code> Connection::fill_at_once(std::size_t bytes_max) {
+  if (tls_ || timed_out()) return std::nullopt;
+  auto room = in_.prepare(bytes_max);
+  const ssize_t n = ::recv(socket_.native_handle(), room.data(), room.size(), MSG_DONTWAIT);
+  if (n < 0) return std::nullopt;
+  if (n == 0) return error_code(asio::error::eof);
+  in_.commit(static_cast<std::size_t>(n));
+  return error_code{};
+}
+
 awaitable<IoResult<std::string_view>> Connection::read_some() {
   in_.consume(std::exchange(used_, 0));
   if (in_.size() == 0) {
@@ -78,7 +114,12 @@ template <bool is_request>
 awaitable<IoResult<void>> Connection::read_head(Message<is_request>& message,
                                                 std::size_t head_bytes_max, std::string& why) {
   in_.consume(std::exchange(used_, 0));
-  if (in_.size() == 0) co_await others_first(socket_);
+  if (in_.size() == 0) {
+    co_await others_first(socket_);
+    if (fill_at_once(kReadBytes) == error_code(asio::error::eof)) {
+      co_return std::unexpected(IoError::closed);
+    }
+  }
   HeadScan scan;
   for (;;) {
     const auto state = scan.scan(view(in_).substr(0, head_bytes_max));
@@ -148,8 +189,14 @@ awaitable<IoResult<void>> Connection::write(std::string_view first, std::string_
     if (error) co_return std::unexpected(why_ended());
     co_return IoResult<void>{};
   }
-  const std::array<asio::const_buffer, 3> buffers = {asio::buffer(first), asio::buffer(second),
-                                                     asio::buffer(third)};
+  // There is nearly always room for all of it.
+  const std::size_t all = first.size() + second.size() + third.size();
+  std::array<std::string_view, 3> rest = {first, second, third};
+  const std::size_t sent = all == 0 ? 0 : send_at_once(socket_.native_handle(), rest);
+  if (bytes_written) *bytes_written += sent;
+  if (sent == all) co_return IoResult<void>{};
+  const std::array<asio::const_buffer, 3> buffers = {asio::buffer(rest[0]), asio::buffer(rest[1]),
+                                                     asio::buffer(rest[2])};
   const std::size_t n = co_await asio::async_write(
       socket_, buffers, asio::redirect_error(asio::use_awaitable, error));
   if (bytes_written) *bytes_written += n;
@@ -163,6 +210,7 @@ awaitable<bool> Connection::wait_readable() {
   // An idle connection shall not hold on to what a large message needed.
   if (in_.capacity() > kIdleBufferBytesMax) in_ = {};
   co_await others_first(socket_);
+  if (const auto arrived = fill_at_once(kReadBytes)) co_return !*arrived;
   co_return !co_await fill(kReadBytes);
 }
 

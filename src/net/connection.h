@@ -93,6 +93,8 @@ class Connection final : private Deadline {
   IoError why_ended() const;
   boost::asio::awaitable<boost::system::error_code> fill(std::size_t bytes_max);
 
+  // What has arrived already; nullopt: nothing.
+  std::optional<boost::system::error_code> fill_at_once(std::size_t bytes_max);
   boost::asio::awaitable<boost::system::error_code> fill_plain(std::size_t bytes_max);
   boost::asio::awaitable<boost::system::error_code> fill_tls(std::size_t bytes_max);
   boost::asio::awaitable<boost::system::error_code> write_tls(std::string_view bytes,

@@ -18,6 +18,7 @@ char lower(char c) {
 // Beyond what anybody sends, and few enough that looking each up among the others costs nothing.
 constexpr std::size_t kFieldsMax = 256;
 constexpr std::size_t kConnectionBytesMax = 512;
+constexpr std::size_t kConnectionsMax = 8;
 
 bool is_digits(std::string_view text) {
   return !text.empty() && std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
@@ -25,8 +26,11 @@ bool is_digits(std::string_view text) {
 
 }  // namespace
 
-bool iequals(std::string_view a, std::string_view b) {
-  return std::ranges::equal(a, b, [](char x, char y) { return lower(x) == lower(y); });
+bool same_letters(std::string_view a, std::string_view b) {
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    if (a[i] != b[i] && lower(a[i]) != lower(b[i])) return false;
+  }
+  return true;
 }
 
 template <bool is_request>
@@ -74,21 +78,37 @@ std::optional<std::uint64_t> Message<is_request>::body_length() const {
 template <bool is_request>
 std::optional<std::string> Message<is_request>::framing_error() const {
   if (fields_.size() > kFieldsMax) return "more than " + std::to_string(kFieldsMax) + " fields";
-  if (field("Connection").value_or("").size() > kConnectionBytesMax || count("Connection") > 8) {
-    return "an endless Connection field";
+  std::size_t connections = 0;
+  std::size_t lengths = 0;
+  std::size_t codings = 0;
+  std::size_t hosts = 0;
+  std::string_view length;
+  std::string_view coding;
+  bool is_endless = false;
+  for (const Field& f : fields_) {
+    if (iequals(f.name, "Connection")) {
+      is_endless = is_endless || f.value.size() > kConnectionBytesMax;
+      ++connections;
+    } else if (iequals(f.name, "Content-Length")) {
+      length = f.value;
+      ++lengths;
+    } else if (iequals(f.name, "Transfer-Encoding")) {
+      coding = f.value;
+      ++codings;
+    } else if (iequals(f.name, "Host")) {
+      ++hosts;
+    }
   }
-  const std::size_t lengths = count("Content-Length");
-  const std::size_t codings = count("Transfer-Encoding");
+  if (is_endless || connections > kConnectionsMax) return "an endless Connection field";
   if (lengths > 1) return "more than one Content-Length";
   if (codings > 1) return "more than one Transfer-Encoding";
   if (lengths && codings) return "both Content-Length and Transfer-Encoding";
-  if (lengths && !is_digits(*field("Content-Length"))) return "Content-Length is not a number";
-  if (codings && !iequals(*field("Transfer-Encoding"), "chunked")) {
+  if (lengths && !is_digits(length)) return "Content-Length is not a number";
+  if (codings && !iequals(coding, "chunked")) {
     return "a Transfer-Encoding other than chunked";
   }
   if (codings && version_ < 11) return "Transfer-Encoding in HTTP/1.0";
   if constexpr (is_request) {
-    const std::size_t hosts = count("Host");
     if (hosts > 1) return "more than one Host";
     if (hosts == 0 && version_ >= 11) return "no Host";
   }

@@ -34,8 +34,9 @@ struct Size {
 
 }  // namespace
 
-CommitThread::CommitThread(EmbeddedDb& db, std::function<void(const GroupCommit&)> committed)
-    : writer_(db), committed_(std::move(committed)), thread_([this] {
+CommitThread::CommitThread(EmbeddedDb& db, LocalCache& answers,
+                           std::function<void(const GroupCommit&)> committed)
+    : writer_(db), answers_(answers), committed_(std::move(committed)), thread_([this] {
         pthread_setname_np(pthread_self(), "semel-commit");
         run();
       }) {}
@@ -64,7 +65,7 @@ asio::awaitable<SwapReply> CommitThread::write(WriteRequest request) {
 }
 
 std::optional<std::string> CommitThread::trouble() const {
-  if (!stopped_.load(std::memory_order_acquire)) return std::nullopt;
+  if (!has_stopped()) return std::nullopt;
   return why_stopped_;
 }
 
@@ -110,6 +111,7 @@ void CommitThread::commit(Group& group) {
   }
   const rocksdb::Status status = writer_.commit();
   if (status.ok()) {
+    keep_at_hand(group);
     if (committed_) {
       const auto longest = std::chrono::steady_clock::now() - group.front().since;
       committed_({.swaps = group.size(), .longest_wait = longest});
@@ -118,6 +120,21 @@ void CommitThread::commit(Group& group) {
   }
   stop(status);
   for (Waiting& waiting : group) waiting.reply = swap::Unknown{why_stopped_};
+}
+
+void CommitThread::keep_at_hand(Group& group) {
+  for (Waiting& waiting : group) {
+    auto* swapped = std::get_if<SwapRequest>(&waiting.request);
+    const auto* applied = std::get_if<swap::Applied>(&waiting.reply);
+    if (!swapped || !applied) continue;
+    if (swapped->completed) {
+      swapped->completed->id = swapped->id;
+      swapped->completed->version = applied->version;
+      answers_.written(std::move(swapped->completed));
+    } else if (swapped->expected != 0) {  // what was absent was not at hand either
+      answers_.erased(swapped->id);
+    }
+  }
 }
 
 void CommitThread::stop(const rocksdb::Status& status) {

@@ -18,6 +18,7 @@
 #include "semel/store.h"
 #include "stores/embedded.h"
 #include "stores/embedded_writer.h"
+#include "stores/local_cache.h"
 
 namespace semel {
 
@@ -26,8 +27,10 @@ namespace semel {
 // The destructor commits what still waits.
 class CommitThread {
  public:
-  // `committed` is told of every group; it may be empty.
-  CommitThread(EmbeddedDb& db, std::function<void(const GroupCommit&)> committed);
+  // `committed` is told of every group; it may be empty. `answers` hears of every write once it is
+  // durable, before its caller does.
+  CommitThread(EmbeddedDb& db, LocalCache& answers,
+               std::function<void(const GroupCommit&)> committed);
   ~CommitThread();
 
   // The caller's executor does not run out of work while the write waits. It cannot be cancelled.
@@ -36,6 +39,7 @@ class CommitThread {
   // See Sighting.
   std::uint64_t committed() const { return writer_.committed(); }
   StoreStats stats() const { return writer_.stats(); }
+  bool has_stopped() const { return stopped_.load(std::memory_order_acquire); }
   // Why the store has stopped; nullopt: it has not.
   std::optional<std::string> trouble() const;
 
@@ -54,11 +58,13 @@ class CommitThread {
   // Empty: the thread is to end.
   Group take();
   void commit(Group& group);
+  void keep_at_hand(Group& group);
   void stop(const rocksdb::Status& status);
   static void deliver(Group group);
   static void resume_all(Group group);
 
   EmbeddedWriter writer_;
+  LocalCache& answers_;
   std::function<void(const GroupCommit&)> committed_;
 
   std::mutex mutex_;

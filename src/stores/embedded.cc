@@ -7,6 +7,7 @@
 #include "stores/blocking_pool.h"
 #include "stores/commit_thread.h"
 #include "stores/embedded_db.h"
+#include "stores/local_cache.h"
 
 namespace semel {
 namespace {
@@ -51,13 +52,13 @@ std::expected<std::unique_ptr<EmbeddedStore>, std::string> EmbeddedStore::open(
     const EmbeddedOptions& options) {
   auto db = EmbeddedDb::open(options);
   if (!db) return std::unexpected(std::move(db).error());
-  return std::unique_ptr<EmbeddedStore>(new EmbeddedStore(*std::move(db), options.committed));
+  return std::unique_ptr<EmbeddedStore>(new EmbeddedStore(*std::move(db), options));
 }
 
-EmbeddedStore::EmbeddedStore(std::unique_ptr<EmbeddedDb> db,
-                             std::function<void(const GroupCommit&)> committed)
+EmbeddedStore::EmbeddedStore(std::unique_ptr<EmbeddedDb> db, const EmbeddedOptions& options)
     : db_(std::move(db)),
-      commits_(std::make_unique<CommitThread>(*db_, std::move(committed))),
+      answers_(std::make_unique<LocalCache>(options.answers_bytes_max, std::nullopt)),
+      commits_(std::make_unique<CommitThread>(*db_, *answers_, options.committed)),
       reads_(std::make_unique<BlockingPool>("semel-read", kReadThreads)) {}
 
 EmbeddedStore::~EmbeddedStore() = default;
@@ -74,6 +75,12 @@ asio::awaitable<StoreResult<std::optional<Record>>> EmbeddedStore::read(RecordId
   co_return decode_stored(id, **found);
 }
 
+// This process alone has the store open, so what was committed last is what is true.
+std::shared_ptr<const Record> EmbeddedStore::completed_at_hand(const RecordId& id) {
+  if (commits_->has_stopped()) return nullptr;
+  return answers_->at_hand(id);
+}
+
 asio::awaitable<SwapResult> EmbeddedStore::swap(RecordId id, Version expected,
                                                 std::optional<Record> next) {
   if (const auto why = trouble()) co_return StoreUnavailable{*why};
@@ -81,6 +88,7 @@ asio::awaitable<SwapResult> EmbeddedStore::swap(RecordId id, Version expected,
   // What is visible is durable, and a caller can only know versions that were visible. So another
   // version seen here is the truth, and a duplicate does not queue behind the disk.
   std::uint64_t group = commits_->committed();
+  const std::uint64_t changes = answers_->changes();
   Found seen = db_->get(id, EmbeddedDb::Reach::memory);
   if (!seen && seen.error().IsIncomplete()) {
     group = commits_->committed();
@@ -89,7 +97,13 @@ asio::awaitable<SwapResult> EmbeddedStore::swap(RecordId id, Version expected,
   }
   if (!seen) co_return unreadable(id, seen.error().ToString());
   const Head head = *seen ? (*seen)->head : Head{};
-  if (head.version != expected) co_return conflict(id, *seen);
+  if (head.version != expected) {
+    SwapResult result = conflict(id, *seen);
+    const auto* found = std::get_if<swap::Conflict>(&result);
+    const bool replays = expected == 0 && found && found->current->state == State::completed;
+    if (replays) answers_->read_since(changes, std::make_shared<const Record>(*found->current));
+    co_return result;
+  }
 
   SwapRequest request{
       .id = id, .expected = expected, .next = {}, .seen = {group, head}, .drop_chunks = {}};
@@ -104,6 +118,9 @@ asio::awaitable<SwapResult> EmbeddedStore::swap(RecordId id, Version expected,
     if (stored.encoding.size() > kRecordBytesMax) co_return swap::TooLarge{kRecordBytesMax};
     if (next->state == State::unknown) stored.head.unknown_since = next->updated_at;
     request.next = std::move(stored);
+    if (next->state == State::completed) {
+      request.completed = std::make_shared<Record>(*std::move(next));
+    }
     next.reset();
   }
   SwapReply reply = co_await commits_->write(std::move(request));

@@ -19,6 +19,7 @@ namespace semel {
 class BlockingPool;
 class CommitThread;
 class EmbeddedDb;
+class LocalCache;
 
 // Swaps that were made durable together.
 struct GroupCommit {
@@ -32,6 +33,8 @@ struct EmbeddedOptions {
   bool sync = true;
   // Told of each group that was committed, on the commit thread; may be empty.
   std::function<void(const GroupCommit&)> committed = {};
+  // Completed records that are kept at hand, as they are, up to so many bytes; 0: none.
+  std::size_t answers_bytes_max = std::size_t{32} << 20;
   // How files are reached; null: as RocksDB does by itself. Must outlive the store.
   rocksdb::Env* env = nullptr;
 };
@@ -54,6 +57,7 @@ class EmbeddedStore final : public Store {
   ~EmbeddedStore() override;
 
   boost::asio::awaitable<StoreResult<std::optional<Record>>> read(RecordId id) override;
+  std::shared_ptr<const Record> completed_at_hand(const RecordId& id) override;
   boost::asio::awaitable<SwapResult> swap(RecordId id, Version expected,
                                           std::optional<Record> next) override;
   // Fewer than `limit` records may come back although more are due, if they are large.
@@ -72,10 +76,11 @@ class EmbeddedStore final : public Store {
   std::optional<std::string> trouble() const override;
 
  private:
-  EmbeddedStore(std::unique_ptr<EmbeddedDb> db, std::function<void(const GroupCommit&)> committed);
+  EmbeddedStore(std::unique_ptr<EmbeddedDb> db, const EmbeddedOptions& options);
 
   // The last one first: the threads end before what they use.
   std::unique_ptr<EmbeddedDb> db_;
+  std::unique_ptr<LocalCache> answers_;
   std::unique_ptr<CommitThread> commits_;
   std::unique_ptr<BlockingPool> reads_;
 };

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdint>
 #include <expected>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -31,6 +32,8 @@ struct SwapRequest {
   Sighting seen;
   // The chunks of the record that is replaced go with it.
   std::optional<Token> drop_chunks = {};
+  // `next` itself, where it is completed: whoever asks for it then need not decode it.
+  std::shared_ptr<Record> completed = {};
 };
 
 struct PutChunk {

@@ -1,8 +1,11 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <list>
+#include <memory>
 #include <mutex>
+#include <optional>
 #include <unordered_map>
 
 #include "stores/answer_cache.h"
@@ -14,7 +17,8 @@ class LocalCache final : public AnswerCache {
  public:
   using Clock = std::chrono::steady_clock;
 
-  LocalCache(std::size_t bytes_max, Clock::duration kept_for)
+  // `kept_for` nullopt: for as long as there is room.
+  LocalCache(std::size_t bytes_max, std::optional<Clock::duration> kept_for)
       : bytes_max_(bytes_max), kept_for_(kept_for) {}
 
   boost::asio::awaitable<std::optional<Record>> find(RecordId id, Time now) override;
@@ -22,24 +26,37 @@ class LocalCache final : public AnswerCache {
   boost::asio::awaitable<void> drop(Outdated outdated) override;
   bool takes_running() const override { return false; }
 
+  // For a store with one writer, whose every write comes here before it is acknowledged, in order:
+  // what is at hand is then never out of date. Not to be mixed with find(), keep() and drop().
+  std::shared_ptr<const Record> at_hand(const RecordId& id);
+  void written(std::shared_ptr<const Record> record);
+  void erased(const RecordId& id);
+  // What was read since `changes` were counted, and may have been written since: if so, it is left.
+  std::uint64_t changes() const;
+  void read_since(std::uint64_t changes, std::shared_ptr<const Record> record);
+
   std::size_t bytes() const;
 
  private:
   struct Entry {
-    Record record;
+    std::shared_ptr<const Record> record;
     std::size_t bytes = 0;
     Clock::time_point until;
   };
   using Entries = std::list<Entry>;
+  using ById = std::unordered_map<RecordId, Entries::iterator>;
 
-  void remove(std::unordered_map<RecordId, Entries::iterator>::iterator found);
+  // With the lock held.
+  void put(std::shared_ptr<const Record> record, Clock::time_point until);
+  void remove(ById::iterator found);
 
   const std::size_t bytes_max_;
-  const Clock::duration kept_for_;
+  const std::optional<Clock::duration> kept_for_;
   mutable std::mutex mutex_;
   Entries entries_;  // what was used last comes first
-  std::unordered_map<RecordId, Entries::iterator> by_id_;
+  ById by_id_;
   std::size_t bytes_ = 0;
+  std::uint64_t changes_ = 0;  // written() and erased()
 };
 
 }  // namespace semel

@@ -14,7 +14,7 @@ namespace {
 // Where there are two caches, one behind the other, what the first has may be as old as the second
 // keeps things: they share the time.
 Duration cache_length(const StoreConfig& config) {
-  const bool has_two = config.kind == StoreKind::tiered && config.local_cache_bytes > 0;
+  const bool has_two = config.kind == StoreKind::tiered && config.local_cache_bytes.value_or(0) > 0;
   return has_two ? config.cache_for / 2 : config.cache_for;
 }
 
@@ -29,6 +29,9 @@ std::expected<std::unique_ptr<Store>, std::string> open_kind(
       options.path = config.path;
       options.sync = config.durability == Durability::power;
       options.committed = std::move(committed);
+      if (config.local_cache_bytes) options.answers_bytes_max = *config.local_cache_bytes;
+      // What is sealed has to be opened for everybody anew.
+      if (!config.keys_file.empty()) options.answers_bytes_max = 0;
       return EmbeddedStore::open(options);
     }
     case StoreKind::postgres:
@@ -59,8 +62,9 @@ std::expected<std::unique_ptr<Store>, std::string> open_plain(
     const StoreConfig& config, std::function<void(const GroupCommit&)> committed,
     std::function<void(const std::string&)> warn) {
   auto store = open_kind(config, std::move(committed), std::move(warn));
-  if (!store || config.local_cache_bytes == 0 || (*store)->features().exclusive) return store;
-  auto cache = std::make_unique<LocalCache>(config.local_cache_bytes, cache_length(config));
+  const std::size_t bytes_max = config.local_cache_bytes.value_or(0);
+  if (!store || bytes_max == 0 || (*store)->features().exclusive) return store;
+  auto cache = std::make_unique<LocalCache>(bytes_max, cache_length(config));
   return std::make_unique<CachingStore>(*std::move(store), std::move(cache));
 }
 

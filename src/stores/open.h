@@ -4,6 +4,7 @@
 #include <expected>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "semel/store.h"
@@ -26,8 +27,10 @@ struct StoreConfig {
   RedisConfig redis;             // redis; tiered: the cache
   // tiered, and with local_cache: for how long a completed answer may be out of date.
   Duration cache_for = std::chrono::seconds(5);
-  std::size_t local_cache_bytes = 0;  // postgres, redis, tiered; 0: off
-  std::string keys_file;              // empty: nothing is encrypted
+  // Completed answers that are kept in this process; 0: none. nullopt: none, but for the embedded
+  // store, whose own figure it then is.
+  std::optional<std::size_t> local_cache_bytes;
+  std::string keys_file;  // empty: nothing is encrypted
   bool operator==(const StoreConfig&) const = default;
 };
 

@@ -42,6 +42,12 @@ class PlainStore final : public Store {
     co_return model_.read(id);
   }
 
+  std::shared_ptr<const Record> completed_at_hand(const RecordId& id) override {
+    const auto found = model_.read(id);
+    if (!found || found->state != State::completed) return nullptr;
+    return std::make_shared<const Record>(*found);
+  }
+
   boost::asio::awaitable<SwapResult> swap(RecordId id, Version expected,
                                           std::optional<Record> next) override {
     co_await time_.pause(kLane, kLatency);

@@ -392,10 +392,13 @@ TEST(Config, ReadsATieredStore) {
               ElementsAre(HasSubstr("store.durable.kind: must be postgres here")));
   EXPECT_THAT(
       warnings_of(with_top("store: {kind: memory, local_cache: 1MiB, cache_for: 1s}")),
-      ElementsAre(HasSubstr("store.local_cache: has an effect with kind: postgres, redis")));
+      ElementsAre(HasSubstr("store.local_cache: has an effect with kind: embedded, postgres")));
   EXPECT_EQ(config_of(with_top("store: {kind: redis, url: 'redis://a', local_cache: 1MiB}"))
                 .store.local_cache_bytes,
             1u << 20);
+  EXPECT_EQ(config_of(with_top("store: {local_cache: 0}")).store.local_cache_bytes, 0u);
+  EXPECT_THAT(warnings_of(with_top("store: {local_cache: 1MiB, cache_for: 1s}")),
+              ElementsAre(HasSubstr("store.cache_for: has an effect with kind: tiered, or")));
 }
 
 TEST(Config, LiveKeysAreNotCountedOnASharedStore) {

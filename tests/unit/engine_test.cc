@@ -49,6 +49,33 @@ TEST_F(EngineTest, ANewKeyCostsTwoSwapsAndADuplicateOne) {
   EXPECT_EQ(store.swaps(), 3);
 }
 
+// Only what admit() would replay, and without a word to the store.
+TEST_F(EngineTest, WhatIsAtHandIsReplayedWithoutAClaim) {
+  const Ask retry = ask("k");
+  const auto recorded = [&](const Ask& asked) {
+    return a.recorded(id_of("k"), asked.recipe, asked.fingerprint, asked.policy);
+  };
+  EXPECT_EQ(recorded(retry), nullptr);
+  Claim first = claim(a, "k");
+  EXPECT_EQ(recorded(retry), nullptr) << "it is being executed";
+  run(a.finish(first, final_outcome("paid")));
+  const int swaps = store.swaps();
+  ASSERT_TRUE(recorded(retry));
+  EXPECT_EQ(*recorded(retry), record("k"));
+  EXPECT_EQ(store.swaps(), swaps);
+  EXPECT_EQ(store.reads(), 0);
+
+  EXPECT_EQ(recorded(ask("k", "pay 20")), nullptr) << "another request";
+  Ask other_recipe = retry;
+  other_recipe.recipe.headers = {"x-account"};
+  EXPECT_EQ(recorded(other_recipe), nullptr) << "it cannot be compared";
+  Ask other_version = retry;
+  other_version.policy.response_version = "2";
+  EXPECT_EQ(recorded(other_version), nullptr);
+  time.run_for(policy.ttl + seconds(1));
+  EXPECT_EQ(recorded(retry), nullptr) << "it has expired";
+}
+
 TEST_F(EngineTest, ADuplicateInFlightIsBusy) {
   claim(a, "k");
   EXPECT_TRUE(admitted<admission::Busy>(a, "k"));
