@@ -7,11 +7,20 @@
 
 namespace semel {
 
+// Time that only passes: for how long something waits, which a clock that is set must neither
+// stretch nor cut. Means nothing outside this process.
+using SteadyTime = std::chrono::time_point<std::chrono::steady_clock, Duration>;
+inline constexpr SteadyTime kSteadyNever = SteadyTime::max();
+constexpr SteadyTime after(SteadyTime at, Duration by) {
+  return by >= kSteadyNever - at ? kSteadyNever : at + by;
+}
+
 // The only source of time. The simulator supplies its own.
 class Clock {
  public:
   virtual ~Clock() = default;
   virtual Time now() const = 0;
+  virtual SteadyTime steady() const = 0;
   // Resumes on the caller's executor after `duration`.
   virtual boost::asio::awaitable<void> sleep(Duration duration) = 0;
 };

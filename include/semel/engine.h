@@ -90,6 +90,16 @@ struct QueuedWork {
   Token token;
 };
 
+// What this process knows about work whose request is kept in its record.
+namespace kept {
+struct NotOurs {};       // nothing: another process may know how it goes on
+struct StaysUnknown {};  // if it was lost with its process, nobody knows what became of it
+struct TriedAgain {      // if it was lost with its process, it is tried again
+  Duration after{0};
+};
+}  // namespace kept
+using KeptWork = std::variant<kept::StaysUnknown, kept::TriedAgain, kept::NotOurs>;
+
 namespace start {
 struct Gone {};  // somebody else has begun it, or it was decided otherwise
 }  // namespace start
@@ -155,6 +165,8 @@ class Observer {
   virtual void transitioned(const std::optional<Record>& before, const Record* after, Time now) = 0;
   // A record of an earlier run, seen at the start.
   virtual void found(const Record&) {}
+  // Work that this process does not know how to go on with, and that no other has taken up either.
+  virtual void left_to_others(const Record&) {}
   virtual void lease_lost(const RecordId& id) = 0;
   virtual void store_failed(std::string_view what, std::string_view why) = 0;
 };
@@ -172,6 +184,9 @@ struct EngineOptions {
   std::size_t sweep_batch = 256;
   // For how long queued work that was handed out is not handed out again, by any process.
   Duration queued_lease = std::chrono::seconds(30);
+  // How long due work that this process does not know is left to those that do, before it is put
+  // off for twice as long. Several of their sweeps.
+  Duration others_patience = std::chrono::seconds(5);
 };
 
 // Admits each request once, over any store. All calls may be made from any executor and resume on
@@ -204,10 +219,11 @@ class Engine {
   // restart, after the process that accepted it has died. Called on any executor; must not block.
   // To be set before anything runs.
   void hand_queued_to(std::function<void(QueuedWork)> taker);
-  // Asked about executions that were lost with their process and whose request is kept: after how
-  // long they are tried again. nullopt: they are unknown, as without it. Must not block. To be set
-  // before anything runs.
-  void try_lost_again(std::function<std::optional<Duration>(const Record&)> after);
+  // Asked about work that is due and whose request is kept: queued, or lost with its process. What
+  // is NotOurs is left, as it is, to the other processes on the store; for what is due and left
+  // alone by all of them the observer hears left_to_others(), over and over. Where there can be no
+  // other process it is as if it were StaysUnknown. Must not block. To be set before anything runs.
+  void ask_about_kept(std::function<KeptWork(const Record&)> ask);
 
   // Records how the execution ended and wakes those who wait for it. With Listening::yes (an
   // unknown outcome whose answer may still arrive) the execution goes on counting as running, until

@@ -104,7 +104,8 @@ class Store {
   // attempt that made them. They are put before the record that refers to them is written, and go
   // with it: a swap that removes such a record, or replaces it by one that is not spilled under the
   // same token, removes them in the same write. What no record came to refer to is dropped by its
-  // maker, or when the store is opened next. Only where features().chunks.
+  // maker; or, if that one has died, by the store: when it is opened next where only one process
+  // has it open, a day after it was put where several share it. Only where features().chunks.
   //
   // After put_chunk() the chunk is as durable as the store makes anything.
   virtual boost::asio::awaitable<StoreResult<void>> put_chunk(RecordId, Token,

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "core/hex.h"
 #include "gateway/private_file.h"
 
 namespace semel {
@@ -47,16 +48,9 @@ bool is_token(std::string_view text) {
 
 std::optional<Sha256Digest> parse_digest(std::string_view hex) {
   Sha256Digest out{};
-  if (hex.size() != 2 * out.size()) return std::nullopt;
-  for (std::size_t i = 0; i < hex.size(); ++i) {
-    const char c = hex[i];
-    int digit = -1;
-    if (c >= '0' && c <= '9') digit = c - '0';
-    if (c >= 'a' && c <= 'f') digit = c - 'a' + 10;
-    if (c >= 'A' && c <= 'F') digit = c - 'A' + 10;
-    if (digit < 0) return std::nullopt;
-    out[i / 2] = static_cast<std::uint8_t>(out[i / 2] << 4 | digit);
-  }
+  const auto bytes = decode_hex(hex);
+  if (!bytes || bytes->size() != out.size()) return std::nullopt;
+  std::ranges::copy(*bytes, out.begin());
   return out;
 }
 

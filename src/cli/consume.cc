@@ -2,16 +2,14 @@
 #include <boost/asio/signal_set.hpp>
 #include <csignal>
 #include <cstdio>
-#include <cstdlib>
 #include <optional>
 
 #include "admin/admin.h"
 #include "cli/commands.h"
 #include "cli/load_config.h"
+#include "cli/server_process.h"
 #include "gateway/config_values.h"
-#include "gateway/server.h"
 #include "messages/consumer.h"
-#include "stores/open.h"
 
 namespace semel::cli {
 namespace {
@@ -49,11 +47,6 @@ std::optional<std::string> apply(const Options& options, Config& config) {
   return std::nullopt;
 }
 
-int fail(const std::string& why) {
-  std::fprintf(stderr, "semel: %s\n", why.c_str());
-  return kExitFailed;
-}
-
 int consume(const Options& options) {
   auto config = load_config(options.file);
   if (!config) return kExitUsage;
@@ -62,8 +55,7 @@ int consume(const Options& options) {
     return kExitUsage;
   }
   start_logging(config->log);
-  std::signal(SIGPIPE, SIG_IGN);
-  std::signal(SIGXFSZ, SIG_IGN);
+  ignore_write_signals();
 
   std::vector<std::unique_ptr<Source>> sources;
   for (const ConsumeConfig& each : config->consume) {
@@ -72,18 +64,8 @@ int consume(const Options& options) {
     sources.push_back(*std::move(source));
   }
   auto metrics = std::make_unique<Metrics>();
-  auto store = open_store(
-      config->store,
-      [counter = metrics.get()](const GroupCommit& group) {
-        counter->store_committed(group.swaps,
-                                 std::chrono::duration<double>(group.longest_wait).count());
-      },
-      [](const std::string& what) { log_event(LogLevel::warn, "store", {{"why", what}}); });
+  auto store = open_store_for(*config, *metrics);
   if (!store) return fail(store.error());
-  if (!(*store)->features().durable) {
-    log_event(LogLevel::warn, "the memory store forgets every key when this process ends",
-              {{"store", "memory"}});
-  }
   const std::vector<ConsumeConfig> entries = config->consume;
   auto server =
       Server::start(without_routes(*std::move(config)), std::move(metrics), std::move(*store));
@@ -107,19 +89,15 @@ int consume(const Options& options) {
     }
     (*server)->drain();
   });
-  const HostPort at = (*admin)->listening();
-  const bool v6 = at.host.find(':') != std::string::npos;
-  std::printf("listening admin %s%s%s:%u\nready\n", v6 ? "[" : "", at.host.c_str(), v6 ? "]" : "",
-              at.port);
+  announce("admin", (*admin)->listening());
+  std::puts("ready");
   std::fflush(stdout);
   for (auto& consumer : consumers) consumer->start();
   (*server)->run();
   // What was decided is settled with the brokers; the rest they deliver again.
   for (auto& consumer : consumers) consumer->stop();
   consumers.clear();
-  flush_log();
-  if ((*server)->gateway().store.trouble()) std::_Exit(kExitOk);
-  return kExitOk;
+  return end(**server);
 }
 
 }  // namespace

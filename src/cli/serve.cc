@@ -8,13 +8,11 @@
 #include <boost/asio/use_awaitable.hpp>
 #include <csignal>
 #include <cstdio>
-#include <cstdlib>
 
 #include "admin/admin.h"
 #include "cli/commands.h"
 #include "cli/load_config.h"
-#include "gateway/server.h"
-#include "stores/open.h"
+#include "cli/server_process.h"
 #include "stores/sealed.h"
 
 namespace semel::cli {
@@ -26,12 +24,6 @@ void raise_descriptor_limit() {
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
   limit.rlim_cur = limit.rlim_max;
   setrlimit(RLIMIT_NOFILE, &limit);
-}
-
-void announce(const char* what, const HostPort& at) {
-  const bool v6 = at.host.find(':') != std::string::npos;
-  std::printf("listening %s %s%s%s:%u\n", what, v6 ? "[" : "", at.host.c_str(), v6 ? "]" : "",
-              at.port);
 }
 
 // The keys of records at rest, from the file that was named at the start.
@@ -121,36 +113,16 @@ int serve(const std::string& file) {
     return kExitUsage;
   }
   start_logging(config->log);
-  std::signal(SIGPIPE, SIG_IGN);
-  std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is an error of that write
+  ignore_write_signals();
   raise_descriptor_limit();
 
   auto metrics = std::make_unique<Metrics>();
-  auto store = open_store(
-      config->store,
-      [counter = metrics.get()](const GroupCommit& group) {
-        counter->store_committed(group.swaps,
-                                 std::chrono::duration<double>(group.longest_wait).count());
-      },
-      [](const std::string& what) { log_event(LogLevel::warn, "store", {{"why", what}}); });
-  if (!store) {
-    std::fprintf(stderr, "semel: %s\n", store.error().c_str());
-    return kExitFailed;
-  }
-  if (!(*store)->features().durable) {
-    log_event(LogLevel::warn, "the memory store forgets every key when this process ends",
-              {{"store", "memory"}});
-  }
+  auto store = open_store_for(*config, *metrics);
+  if (!store) return fail(store.error());
   auto server = Server::start(std::move(*config), std::move(metrics), std::move(*store));
-  if (!server) {
-    std::fprintf(stderr, "semel: %s\n", server.error().c_str());
-    return kExitFailed;
-  }
+  if (!server) return fail(server.error());
   auto admin = Admin::start(**server);
-  if (!admin) {
-    std::fprintf(stderr, "semel: %s\n", admin.error().c_str());
-    return kExitFailed;
-  }
+  if (!admin) return fail(admin.error());
   boost::asio::signal_set signals((*server)->context(), SIGTERM, SIGINT);
   signals.async_wait([&](const boost::system::error_code& error, int) {
     if (!error) (*server)->drain();
@@ -165,10 +137,7 @@ int serve(const std::string& file) {
   std::puts("ready");
   std::fflush(stdout);
   (*server)->run();
-  flush_log();
-  // A store that has stopped is not closed: closing would sync once more what failed to be synced.
-  if ((*server)->gateway().store.trouble()) std::_Exit(kExitOk);
-  return kExitOk;
+  return end(**server);
 }
 
 }  // namespace

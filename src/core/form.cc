@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/hex.h"
 #include "core/varint.h"
 
 namespace semel {
@@ -15,13 +16,6 @@ struct Field {
   std::optional<std::string_view> value;
 };
 
-int hex_digit(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
-}
-
 // Appends to `decoded`, which must have room for it, and returns what was appended.
 std::optional<std::string_view> decode(std::string_view encoded, std::string& decoded) {
   const std::size_t begin = decoded.size();
@@ -31,8 +25,8 @@ std::optional<std::string_view> decode(std::string_view encoded, std::string& de
       continue;
     }
     if (encoded.size() - i < 3) return {};
-    const int high = hex_digit(encoded[i + 1]);
-    const int low = hex_digit(encoded[i + 2]);
+    const int high = hex_value(encoded[i + 1]);
+    const int low = hex_value(encoded[i + 2]);
     if (high < 0 || low < 0) return {};
     decoded.push_back(static_cast<char>(high * 16 + low));
     i += 2;

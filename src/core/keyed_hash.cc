@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "core/hex.h"
 #include "semel/record.h"
 
 namespace semel {
@@ -38,23 +39,9 @@ bool is_id(std::string_view text) {
   });
 }
 
-int digit_of(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
-}
-
 std::optional<std::string> parse_secret(std::string_view hex) {
   if (hex.size() != 2 * kSecretBytes) return std::nullopt;
-  std::string out;
-  for (std::size_t i = 0; i < hex.size(); i += 2) {
-    const int high = digit_of(hex[i]);
-    const int low = digit_of(hex[i + 1]);
-    if (high < 0 || low < 0) return std::nullopt;
-    out.push_back(static_cast<char>(high * 16 + low));
-  }
-  return out;
+  return decode_hex(hex);
 }
 
 std::uint64_t first_8_bytes(const Sha256Digest& digest) {

@@ -314,6 +314,13 @@ Decision on(const std::optional<Record>& found, const event::Sweep& sweep, Time 
   const bool abandoned = found->state == State::in_progress && sweep.holder == Holder::gone;
   if (due_at(*found) > now && !abandoned) return {Keep{}, verdict::Nothing{}};
   Record next = *found;
+  const bool is_work = next.state == State::queued || next.state == State::in_progress;
+  if (sweep.left_to_others_for && is_work && !next.request.empty()) {
+    const bool is_left = now < after(next.lease_until, *sweep.left_to_others_for);
+    if (is_left || sweep.holder == Holder::running_here) return {Keep{}, verdict::Nothing{}};
+    next.lease_until = after(now, 2 * *sweep.left_to_others_for);
+    return {Put{std::move(next)}, verdict::Done{}};
+  }
   switch (next.state) {
     case State::queued:
       // Never removed: somebody was told that it will be done. It is looked at again later.

@@ -81,6 +81,10 @@ struct Sweep {
   // Of an execution that was lost and whose request is kept: it is tried again after so long,
   // instead of being unknown.
   std::optional<Duration> queue_again_after;
+  // Of work whose request is kept and that this process does not know: nothing is decided here. It
+  // is left as it is for those who know it; only after it was due for so long it is put off, for
+  // twice as long, so that it does not stand before everything that is due later.
+  std::optional<Duration> left_to_others_for;
 };
 
 // An operator's decision about an unknown or queued record: with an answer it is completed, without

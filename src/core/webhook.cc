@@ -9,6 +9,7 @@
 #include <stdexcept>
 
 #include "core/base64.h"
+#include "core/hex.h"
 #include "core/sha256.h"
 
 namespace semel {
@@ -75,24 +76,6 @@ const std::vector<WebhookScheme>& schemes() {
 
 const unsigned char* bytes(std::string_view text) {
   return reinterpret_cast<const unsigned char*>(text.data());
-}
-
-std::optional<std::string> decode_hex(std::string_view text) {
-  const auto digit = [](char c) -> int {
-    if (c >= '0' && c <= '9') return c - '0';
-    if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-    if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-    return -1;
-  };
-  if (text.size() % 2 != 0) return std::nullopt;
-  std::string out;
-  for (std::size_t i = 0; i < text.size(); i += 2) {
-    const int high = digit(text[i]);
-    const int low = digit(text[i + 1]);
-    if (high < 0 || low < 0) return std::nullopt;
-    out.push_back(static_cast<char>(high * 16 + low));
-  }
-  return out;
 }
 
 std::optional<std::string> decode(std::string_view text, SignatureEncoding encoding) {

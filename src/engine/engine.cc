@@ -103,7 +103,7 @@ void Engine::Impl::look_at_holder(Event& event, const std::optional<Record>& kno
 awaitable<Engine::Impl::Applied> Engine::Impl::apply(RecordId id, std::optional<Record> known,
                                                      Event event) {
   Backoff backoff(options);
-  const Time give_up = after(clock.now(), options.patience);
+  const SteadyTime give_up = after(clock.steady(), options.patience);
   for (;;) {
     look_at_holder(event, known);
     const Time now = clock.now();
@@ -156,7 +156,7 @@ awaitable<Engine::Impl::Applied> Engine::Impl::apply(RecordId id, std::optional<
         observer.store_failed("swap, fate unknown", unknown->why);
         unsure = true;
       }
-      if (clock.now() >= give_up) {
+      if (clock.steady() >= give_up) {
         if (!unsure) co_return Unavailable{{kHeld}};
         co_return Unavailable{{"the fate of a write could not be confirmed"}, true};
       }
@@ -216,12 +216,12 @@ awaitable<StoreResult<std::optional<Engine::Impl::Former>>> Engine::Impl::find_f
 // in the store yet, and must not be missed.
 awaitable<StoreResult<std::optional<Record>>> Engine::Impl::read_settled(RecordId id) {
   Backoff backoff(options);
-  const Time give_up = after(clock.now(), options.patience);
+  const SteadyTime give_up = after(clock.steady(), options.patience);
   for (;;) {
     const bool is_entered = running.has_any(id);
     auto found = co_await store.read(id);
     if (!found || *found || !is_entered) co_return found;
-    if (clock.now() >= give_up) {
+    if (clock.steady() >= give_up) {
       co_return std::unexpected(StoreUnavailable{"a claim under a former name is not settled"});
     }
     co_await clock.sleep(backoff.next());
@@ -236,7 +236,7 @@ awaitable<std::optional<Admission>> Engine::Impl::admit_known(event::Claim claim
 
   Entered entered(running, id, claim.token);
   Backoff backoff(options);
-  const Time give_up = after(clock.now(), options.patience);
+  const SteadyTime give_up = after(clock.steady(), options.patience);
   bool has_room = false;
   for (;;) {
     if (known) {
@@ -248,6 +248,7 @@ awaitable<std::optional<Admission>> Engine::Impl::admit_known(event::Claim claim
       claim.holder = holder_of(*known);
     }
     const Time now = clock.now();
+    const SteadyTime steady = clock.steady();
     Decision decision = transition(known, claim, now);
     auto* put = std::get_if<Put>(&decision.change);
     if (!put) co_return to_admission(decision.verdict, std::move(*known), claim.policy);
@@ -285,7 +286,7 @@ awaitable<std::optional<Admission>> Engine::Impl::admit_known(event::Claim claim
         }
         Admission admission = to_admission(decision.verdict, std::move(next), claim.policy);
         if (auto* execute = std::get_if<admission::Execute>(&admission)) {
-          running.started(execute->claim, now);
+          running.started(execute->claim, now, steady);
           entered.keep();
         }
         if (std::holds_alternative<admission::Queued>(admission)) entered.keep();
@@ -325,7 +326,7 @@ awaitable<std::optional<Admission>> Engine::Impl::admit_known(event::Claim claim
       } else {
         co_return StoreUnavailable{"the record is larger than the store takes"};
       }
-      if (clock.now() >= give_up) {
+      if (clock.steady() >= give_up) {
         if (executes) {
           entered.keep();
           next.version = expected;
@@ -412,11 +413,11 @@ awaitable<Finished> Engine::Impl::try_finish(const Claim& claim, Outcome& outcom
 
 awaitable<Finished> Engine::Impl::finish(Claim claim, Outcome outcome, Listening listening) {
   Backoff backoff(options);
-  const Time give_up = after(clock.now(), options.patience);
+  const SteadyTime give_up = after(clock.steady(), options.patience);
   for (;;) {
     Finished finished = co_await try_finish(claim, outcome, listening);
     if (!std::holds_alternative<finish::Pending>(finished)) co_return finished;
-    if (clock.now() >= give_up) {
+    if (clock.steady() >= give_up) {
       auto executor = co_await asio::this_coro::executor;
       asio::co_spawn(executor,
                      finish_in_background(std::move(claim), std::move(outcome), listening),
@@ -473,8 +474,8 @@ void Engine::hand_queued_to(std::function<void(QueuedWork)> taker) {
   impl_->take_queued = std::move(taker);
 }
 
-void Engine::try_lost_again(std::function<std::optional<Duration>(const Record&)> after) {
-  impl_->lost_again_after = std::move(after);
+void Engine::ask_about_kept(std::function<KeptWork(const Record&)> ask) {
+  impl_->ask_about_kept = std::move(ask);
 }
 
 void Engine::stop_listening(const Claim& claim) {
@@ -499,7 +500,7 @@ awaitable<void> Engine::abandon(Claim claim) {
 }
 
 awaitable<Waited> Engine::wait(RecordId id, Token token, Duration timeout) {
-  const Time deadline = after(impl_->clock.now(), timeout);
+  const SteadyTime deadline = after(impl_->clock.steady(), timeout);
   auto initiate = [this, id, token, deadline](auto handler) {
     auto work = asio::make_work_guard(handler);
     auto shared = std::make_shared<decltype(handler)>(std::move(handler));
@@ -545,7 +546,7 @@ awaitable<Resolved> Engine::resolve(RecordId id, Resolution resolution) {
 
 void Engine::stop() {
   impl_->stopped = true;
-  impl_->running.end_waits(kNever);
+  impl_->running.end_waits(kSteadyNever);
 }
 
 Engine::Running Engine::running() const {

@@ -69,6 +69,8 @@ class Engine::Impl {
                                                     Listening listening);
 
   boost::asio::awaitable<void> renew(Executions::Renewal renewal);
+  // Of work whose request is kept.
+  KeptWork look_at_kept(const Record& record) const;
   boost::asio::awaitable<void> sweep_record(Record record, std::size_t& changed_records);
 
   Holder holder_of(const Record& record) const;
@@ -85,7 +87,7 @@ class Engine::Impl {
   const bool exclusive;
   Executions running;
   std::function<void(QueuedWork)> take_queued;  // set before the loops run, like the next
-  std::function<std::optional<Duration>(const Record&)> lost_again_after;
+  std::function<KeptWork(const Record&)> ask_about_kept;
   std::atomic<bool> stopped = false;
 };
 

@@ -6,9 +6,9 @@ namespace semel {
 namespace {
 
 // A lease is renewed when a third of it has passed: two more tries fit before it runs out.
-Time next_renewal(Duration lease, Time renew_until, Time now) {
-  const Time at = after(now, lease / 3);
-  return at > renew_until ? kNever : at;
+Time next_renewal(Duration lease, SteadyTime renew_until, Time now, SteadyTime steady) {
+  const Duration pause = lease / 3;
+  return after(steady, pause) > renew_until ? kNever : after(now, pause);
 }
 
 }  // namespace
@@ -38,15 +38,15 @@ bool Executions::enter_once(const RecordId& id, const Token& token) {
   return true;
 }
 
-void Executions::started(const Claim& claim, Time now) {
+void Executions::started(const Claim& claim, Time now, SteadyTime steady) {
   Shard& shard = shard_of(claim.record.id);
   std::lock_guard lock(shard.mutex);
   Execution* execution = shard.find(claim.record.id, claim.record.token);
   if (!execution) return;
   execution->lease = claim.policy.lease;
   execution->started_at = now;
-  execution->renew_until = after(now, claim.policy.max_execution);
-  execution->renew_at = next_renewal(execution->lease, execution->renew_until, now);
+  execution->renew_until = after(steady, claim.policy.max_execution);
+  execution->renew_at = next_renewal(execution->lease, execution->renew_until, now, steady);
 }
 
 bool Executions::has(const RecordId& id, const Token& token) const {
@@ -103,7 +103,8 @@ void Executions::wake(std::vector<Waiter> woken, const MakeSettled& make) {
   }
 }
 
-void Executions::wait(const RecordId& id, const Token& token, Time deadline, WaitHandler handler) {
+void Executions::wait(const RecordId& id, const Token& token, SteadyTime deadline,
+                      WaitHandler handler) {
   Shard& shard = shard_of(id);
   {
     std::lock_guard lock(shard.mutex);
@@ -115,7 +116,7 @@ void Executions::wait(const RecordId& id, const Token& token, Time deadline, Wai
   handler(waited::LookAgain{});
 }
 
-void Executions::end_waits(Time now) {
+void Executions::end_waits(SteadyTime now) {
   std::vector<Waiter> ended;
   for (Shard& shard : shards_) {
     std::lock_guard lock(shard.mutex);
@@ -131,7 +132,7 @@ void Executions::end_waits(Time now) {
   for (auto& waiter : ended) waiter.handler(waited::TimedOut{});
 }
 
-std::vector<Executions::Renewal> Executions::take_renewals(Time now) {
+std::vector<Executions::Renewal> Executions::take_renewals(Time now, SteadyTime steady) {
   std::vector<Renewal> due;
   for (Shard& shard : shards_) {
     std::lock_guard lock(shard.mutex);
@@ -139,7 +140,7 @@ std::vector<Executions::Renewal> Executions::take_renewals(Time now) {
       for (auto& execution : slot) {
         if (execution.renew_at > now) continue;
         due.push_back({id, execution.token, execution.lease});
-        execution.renew_at = next_renewal(execution.lease, execution.renew_until, now);
+        execution.renew_at = next_renewal(execution.lease, execution.renew_until, now, steady);
       }
     }
   }

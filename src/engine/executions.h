@@ -31,7 +31,7 @@ class Executions {
   // False: it was in already.
   bool enter_once(const RecordId& id, const Token& token);
   // The claim is written: from now on its lease is renewed.
-  void started(const Claim& claim, Time now);
+  void started(const Claim& claim, Time now, SteadyTime steady);
   bool has(const RecordId& id, const Token& token) const;
   bool has_any(const RecordId& id) const;
   // What waiters are told; made only if there are any.
@@ -42,23 +42,24 @@ class Executions {
   void leave(const RecordId& id, const Token& token, const MakeSettled& make = {});
 
   // `handler` is called exactly once, possibly at once, on any thread.
-  void wait(const RecordId& id, const Token& token, Time deadline, WaitHandler handler);
-  void end_waits(Time now);
+  void wait(const RecordId& id, const Token& token, SteadyTime deadline, WaitHandler handler);
+  void end_waits(SteadyTime now);
 
-  // Executions whose lease is to be renewed now.
-  std::vector<Renewal> take_renewals(Time now);
+  // Executions whose lease is to be renewed now. Leases are times of the clock, and so is when they
+  // are renewed; for how long at most (max_execution) is not.
+  std::vector<Renewal> take_renewals(Time now, SteadyTime steady);
   Engine::Running summary() const;
 
  private:
   struct Waiter {
-    Time deadline;
+    SteadyTime deadline;
     WaitHandler handler;
   };
   struct Execution {
     Token token;
     Duration lease{};
     Time started_at = kNever;  // kNever: its claim is not written yet
-    Time renew_until = kNever;
+    SteadyTime renew_until = kSteadyNever;
     Time renew_at = kNever;
     std::vector<Waiter> waiters;
   };

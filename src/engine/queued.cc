@@ -42,7 +42,7 @@ awaitable<Started> Engine::Impl::start(Record queued, Policy policy) {
     const bool done = std::holds_alternative<verdict::Done>(changed->verdict);
     if (ours && done && clock.now() < changed->after->lease_until) {
       Claim claim{std::move(*changed->after), std::move(policy)};
-      running.started(claim, clock.now());
+      running.started(claim, clock.now(), clock.steady());
       entered.keep();
       started = std::move(claim);
     } else if (ours) {

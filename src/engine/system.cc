@@ -21,6 +21,10 @@ Time SystemClock::now() const {
   return std::chrono::floor<Duration>(std::chrono::system_clock::now());
 }
 
+SteadyTime SystemClock::steady() const {
+  return std::chrono::floor<Duration>(std::chrono::steady_clock::now());
+}
+
 boost::asio::awaitable<void> SystemClock::sleep(Duration duration) {
   boost::asio::steady_timer timer(co_await boost::asio::this_coro::executor);
   timer.expires_after(duration);

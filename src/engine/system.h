@@ -11,6 +11,7 @@ namespace semel {
 class SystemClock final : public Clock {
  public:
   Time now() const override;
+  SteadyTime steady() const override;
   boost::asio::awaitable<void> sleep(Duration duration) override;
 };
 

@@ -54,27 +54,46 @@ awaitable<void> Engine::keep() {
   auto executor = co_await asio::this_coro::executor;
   while (!impl_->stopped) {
     co_await impl_->clock.sleep(impl_->options.tick);
-    const Time now = impl_->clock.now();
-    impl_->running.end_waits(now);
-    for (auto& renewal : impl_->running.take_renewals(now)) {
+    const SteadyTime steady = impl_->clock.steady();
+    impl_->running.end_waits(steady);
+    for (auto& renewal : impl_->running.take_renewals(impl_->clock.now(), steady)) {
       asio::co_spawn(executor, impl_->renew(renewal), asio::detached);
     }
   }
 }
 
+KeptWork Engine::Impl::look_at_kept(const Record& record) const {
+  if (!take_queued) return kept::NotOurs{};
+  if (!ask_about_kept) return kept::StaysUnknown{};
+  KeptWork kept = ask_about_kept(record);
+  const bool is_left = std::holds_alternative<kept::NotOurs>(kept);
+  if (is_left && exclusive) return kept::StaysUnknown{};  // there are no others
+  return kept;
+}
+
 awaitable<void> Engine::Impl::sweep_record(Record record, std::size_t& changed_records) {
-  // Work that was queued is left to processes that take it up: they know how it goes on.
-  if (!take_queued && !record.request.empty()) co_return;
   const RecordId id = record.id;
   event::Sweep event;
   event.skew = options.skew;
   event.queued_lease = options.queued_lease;
-  const bool may_be_tried = record.state == State::in_progress && !record.request.empty();
-  if (may_be_tried && lost_again_after) event.queue_again_after = lost_again_after(record);
+  const bool is_work = record.state == State::queued || record.state == State::in_progress;
+  if (is_work && !record.request.empty()) {
+    const KeptWork kept = look_at_kept(record);
+    if (const auto* again = std::get_if<kept::TriedAgain>(&kept)) {
+      event.queue_again_after = again->after;
+    }
+    if (std::holds_alternative<kept::NotOurs>(kept)) {
+      event.left_to_others_for = options.others_patience;
+    }
+  }
   Applied applied = co_await apply(id, std::move(record), event);
   const auto* changed = std::get_if<Changed>(&applied);
   if (!changed || !std::holds_alternative<verdict::Done>(changed->verdict)) co_return;
   ++changed_records;
+  if (event.left_to_others_for) {
+    if (changed->after) observer.left_to_others(*changed->after);
+    co_return;
+  }
   const bool was_queued = changed->before && changed->before->state == State::queued;
   if (was_queued && changed->after) hand_out(*changed->after);
 }

@@ -30,9 +30,9 @@ awaitable<AnswerStream::End> AnswerStream::run(const std::vector<Header>& header
   Duration waited{0};  // for the executor; a client that reads slowly is not its fault
   for (;;) {
     call_.set_deadline(route_.upstream_timeout);
-    const Time asked = gateway_.clock.now();
+    const SteadyTime asked = gateway_.clock.steady();
     const auto piece = co_await call_.next_piece();
-    waited += gateway_.clock.now() - asked;
+    waited += gateway_.clock.steady() - asked;
     if (!piece || waited > route_.policy.max_execution) co_return End::cut;
     if (piece->empty()) co_return End::whole;
     co_await pass_on(*piece);

@@ -68,12 +68,14 @@ void Background::resume(const QueuedWork& work) {
 }
 
 // The engine sweeps on the first worker's thread, whose settings these are.
-std::optional<Duration> Background::try_lost_again(const Record& lost) const {
-  const auto request = decode_queued_request(lost.request);
+KeptWork Background::look_at(const Record& kept) const {
+  const auto request = decode_queued_request(kept.request);
   const SettingsPtr settings = workers_.front()->settings();
   const auto route = request ? find_route(settings->config, request->route) : std::nullopt;
-  if (!route) return std::nullopt;
-  return redelivery_of_lost(settings->config.routes[*route], lost);
+  if (!route) return kept::NotOurs{};
+  const auto again = redelivery_of_lost(settings->config.routes[*route], kept);
+  if (!again) return kept::StaysUnknown{};
+  return kept::TriedAgain{*again};
 }
 
 void Background::pump() {
@@ -123,10 +125,10 @@ awaitable<void> Background::execute(Worker& worker, QueuedWork work) {
   const SettingsPtr settings = worker.settings();
   const auto route = request ? find_route(settings->config, request->route) : std::nullopt;
   if (!route) {
-    log_event(LogLevel::warn, "queued work stays queued",
-              {{"record", record.id.hex()},
-               {"route", request ? request->route : record.operation},
-               {"why", request ? "there is no such route" : "its request cannot be read"}});
+    log_repeating(LogLevel::warn, "queued work stays queued", record.operation,
+                  {{"record", record.id.hex()},
+                   {"route", request ? request->route : record.operation},
+                   {"why", request ? "there is no such route" : "its request cannot be read"}});
     gateway_.engine.put_off(work);
     co_return;
   }

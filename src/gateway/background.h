@@ -52,9 +52,9 @@ class Background {
   // The same for what the engine found in the store; where there is no room it is put off.
   void resume(const QueuedWork& work);
 
-  // After how long an execution that was lost with its process is tried again. nullopt: nobody
-  // knows what became of it, and its route says to leave it so.
-  std::optional<Duration> try_lost_again(const Record& lost) const;
+  // Whether this process has the route of this work, and what that says about an execution that
+  // was lost. To be called where the engine sweeps.
+  KeptWork look_at(const Record& kept) const;
 
   std::size_t held() const { return held_; }
 

@@ -190,8 +190,8 @@ awaitable<void> Exchange::busy(admission::Busy found) {
 }
 
 awaitable<void> Exchange::store_down(StoreUnavailable unavailable) {
-  log_event(LogLevel::warn, "store unavailable",
-            {{"route", route_.name}, {"why", unavailable.why}});
+  log_repeating(LogLevel::warn, "store unavailable", route_.name,
+                {{"route", route_.name}, {"why", unavailable.why}});
   if (place_) {
     // The write may land yet; executing it now, without a record, could be the second time.
     co_await refuse({.code = Code::store_unavailable,

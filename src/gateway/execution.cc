@@ -131,7 +131,7 @@ awaitable<void> Execution::run_to_end() {
 }
 
 awaitable<void> Execution::run() {
-  const Time started = gateway_.clock.now();
+  const SteadyTime started = gateway_.clock.steady();
   const std::string request_head = head();
   const auto sent = co_await call_->send(request_head, request_.body);
   if (const auto* not_delivered = std::get_if<UpstreamCall::NotDelivered>(&sent)) {
@@ -156,7 +156,7 @@ awaitable<void> Execution::run() {
   }
   const auto received = co_await call_->receive(route_.max_stored_body);
   settings_->metrics[route_index_]->upstream_took(
-      std::chrono::duration<double>(gateway_.clock.now() - started).count());
+      std::chrono::duration<double>(gateway_.clock.steady() - started).count());
   switch (received) {
     case UpstreamCall::Received::complete:
       co_await answered();

@@ -29,7 +29,7 @@ Gateway::Gateway(LogKeys keys, Store& store_in, Metrics& metrics_in, Clock& cloc
       spool(std::move(spool_directory)),
       prober(std::make_unique<Prober>(*this)) {
   engine.hand_queued_to([this](QueuedWork work) { background.resume(work); });
-  engine.try_lost_again([this](const Record& lost) { return background.try_lost_again(lost); });
+  engine.ask_about_kept([this](const Record& kept) { return background.look_at(kept); });
   observer.became_unknown = [this](const Record& record, Time now) {
     prober->became_unknown(record, now);
   };

@@ -63,7 +63,8 @@ std::optional<Credential> credential_of(const net::Request& message) {
   return credential;
 }
 
-std::optional<std::string> IntrospectionCache::find(const Sha256Digest& credential, Time now) {
+std::optional<std::string> IntrospectionCache::find(const Sha256Digest& credential,
+                                                    SteadyTime now) {
   const auto found = entries_.find(credential);
   if (found == entries_.end()) return std::nullopt;
   if (now < found->second.until) return found->second.tenant;
@@ -71,8 +72,8 @@ std::optional<std::string> IntrospectionCache::find(const Sha256Digest& credenti
   return std::nullopt;
 }
 
-void IntrospectionCache::put(const Sha256Digest& credential, std::string tenant, Time until,
-                             Time now) {
+void IntrospectionCache::put(const Sha256Digest& credential, std::string tenant, SteadyTime until,
+                             SteadyTime now) {
   if (entries_.size() >= kEntriesMax) {
     std::erase_if(entries_, [&](const auto& entry) { return entry.second.until <= now; });
     if (entries_.size() >= kEntriesMax) entries_.clear();
@@ -83,7 +84,7 @@ void IntrospectionCache::put(const Sha256Digest& credential, std::string tenant,
 awaitable<Introspected> introspect(Worker& worker, SettingsPtr settings, Credential credential) {
   const IntrospectConfig& config = settings->config.tenant.introspect;
   const Sha256Digest digest = digest_of(config, credential);
-  const Time asked_at = worker.gateway().clock.now();
+  const SteadyTime asked_at = worker.gateway().clock.steady();
   if (auto known = worker.introspections().find(digest, asked_at)) {
     co_return introspected::Tenant{*std::move(known)};
   }
@@ -104,7 +105,7 @@ awaitable<Introspected> introspect(Worker& worker, SettingsPtr settings, Credent
   if (tenant && config.cache_for > Duration{0}) {
     // From when it was asked: what the service knew then is not older than cache_for.
     worker.introspections().put(digest, tenant->name, after(asked_at, config.cache_for),
-                                worker.gateway().clock.now());
+                                worker.gateway().clock.steady());
   }
   co_return found;
 }

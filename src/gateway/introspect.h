@@ -9,7 +9,7 @@
 #include "core/sha256.h"
 #include "gateway/settings.h"
 #include "net/message.h"
-#include "semel/time.h"
+#include "semel/clock.h"
 
 // Asking an auth service who the holder of a credential is.
 namespace semel {
@@ -28,13 +28,13 @@ std::optional<Credential> credential_of(const net::Request& message);
 class IntrospectionCache {
  public:
   // nullopt: not known, or not any more.
-  std::optional<std::string> find(const Sha256Digest& credential, Time now);
-  void put(const Sha256Digest& credential, std::string tenant, Time until, Time now);
+  std::optional<std::string> find(const Sha256Digest& credential, SteadyTime now);
+  void put(const Sha256Digest& credential, std::string tenant, SteadyTime until, SteadyTime now);
 
  private:
   struct Entry {
     std::string tenant;
-    Time until;
+    SteadyTime until;
   };
   std::map<Sha256Digest, Entry> entries_;
 };

@@ -9,6 +9,7 @@
 #include <boost/json.hpp>
 #include <mutex>
 
+#include "gateway/log_pace.h"
 #include "gateway/node.h"
 
 namespace semel {
@@ -66,6 +67,36 @@ void append_json_text(std::string& line, std::string_view value) {
   line += boost::json::serialize(boost::json::string_view(value.data(), value.size()));
 }
 
+void append_field(std::string& line, std::string_view name, std::string_view value) {
+  if (value.empty()) return;
+  if (as_json) {
+    line.append(",\"").append(name).append("\":");
+    append_json_text(line, value);
+    return;
+  }
+  line.append(" ").append(name).append("=");
+  if (needs_quotes(value)) {
+    append_json_text(line, value);
+  } else {
+    line += value;
+  }
+}
+
+void write_event(LogLevel level, std::string_view event, LogFields fields,
+                 std::uint64_t held_back) {
+  std::string line;
+  line.reserve(160);
+  if (as_json) {
+    line += "\"event\":";
+    append_json_text(line, event);
+  } else {
+    line += event;
+  }
+  for (const auto& [name, value] : fields) append_field(line, name, value);
+  if (held_back > 0) append_field(line, "held_back", std::to_string(held_back));
+  spdlog::default_logger_raw()->log(to_spdlog(level), spdlog::string_view_t(line));
+}
+
 // Every line says which node wrote it: those of several are read side by side.
 std::string pattern() {
   const std::string run = run_text(this_node());
@@ -102,30 +133,16 @@ bool logs(LogLevel level) {
 }
 
 void log_event(LogLevel level, std::string_view event, LogFields fields) {
+  if (logs(level)) write_event(level, event, fields, 0);
+}
+
+void log_repeating(LogLevel level, std::string_view event, std::string_view kind,
+                   LogFields fields) {
+  static LogPace pace;
   if (!logs(level)) return;
-  std::string line;
-  line.reserve(160);
-  if (as_json) {
-    line += "\"event\":";
-    append_json_text(line, event);
-  } else {
-    line += event;
-  }
-  for (const auto& [name, value] : fields) {
-    if (value.empty()) continue;
-    if (as_json) {
-      line.append(",\"").append(name).append("\":");
-      append_json_text(line, value);
-    } else {
-      line.append(" ").append(name).append("=");
-      if (needs_quotes(value)) {
-        append_json_text(line, value);
-      } else {
-        line += value;
-      }
-    }
-  }
-  spdlog::default_logger_raw()->log(to_spdlog(level), spdlog::string_view_t(line));
+  const std::string which = std::string(event) + "\n" + std::string(kind);
+  const auto held_back = pace.take(which, std::chrono::steady_clock::now());
+  if (held_back) write_event(level, event, fields, *held_back);
 }
 
 void flush_log() {
@@ -164,6 +181,14 @@ void LoggingObserver::found(const Record& record) {
   if (limits_.counts_live() && is_live(record)) limits_.live_changed(record, 1);
 }
 
+void LoggingObserver::left_to_others(const Record& record) {
+  metrics_.left_to_others();
+  log_repeating(LogLevel::warn, "work waits for a process that has its route", record.operation,
+                {{"record", record.id.hex().substr(0, kIdDigitsShown)},
+                 {"state", to_string(record.state)},
+                 {"operation", record.operation}});
+}
+
 void LoggingObserver::lease_lost(const RecordId& id) {
   metrics_.lease_lost();
   log_event(LogLevel::warn, "lease lost", {{"record", id.hex().substr(0, kIdDigitsShown)}});
@@ -171,7 +196,7 @@ void LoggingObserver::lease_lost(const RecordId& id) {
 
 void LoggingObserver::store_failed(std::string_view what, std::string_view why) {
   metrics_.store_failed();
-  log_event(LogLevel::warn, "store failed", {{"call", what}, {"why", why}});
+  log_repeating(LogLevel::warn, "store failed", what, {{"call", what}, {"why", why}});
 }
 
 }  // namespace semel

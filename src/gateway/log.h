@@ -20,6 +20,9 @@ using LogFields = std::initializer_list<std::pair<std::string_view, std::string_
 // a second; warnings and errors at once.
 void start_logging(const LogConfig& config);
 void log_event(LogLevel level, std::string_view event, LogFields fields);
+// The same for what is said again and again while something is wrong: of one event and kind (there
+// must be few) one line in ten seconds, which says how many were held back before it.
+void log_repeating(LogLevel level, std::string_view event, std::string_view kind, LogFields fields);
 bool logs(LogLevel level);
 void flush_log();
 
@@ -30,6 +33,7 @@ class LoggingObserver final : public Observer {
       : metrics_(metrics), limits_(limits), keys_(keys) {}
   void transitioned(const std::optional<Record>& before, const Record* after, Time now) override;
   void found(const Record& record) override;
+  void left_to_others(const Record& record) override;
   void lease_lost(const RecordId& id) override;
   void store_failed(std::string_view what, std::string_view why) override;
   // Called with every record that becomes unknown, on whichever executor that happens. To be set

@@ -68,6 +68,9 @@ Metrics::Metrics() {
   reloads_refused_ = &reloads.Add({{"result", "refused"}});
   leases_lost_ = counter(registry_, "semel_lease_renewals_lost_total",
                          "Leases that another claim took over while the execution ran");
+  left_to_others_ = counter(registry_, "semel_work_left_to_others_total",
+                            "Times that due work of a route which this process does not have was "
+                            "found untouched by every other process");
   purged_ = counter(registry_, "semel_purged_records_total", "Records removed after their time");
   store_failures_ =
       counter(registry_, "semel_store_failures_total", "Calls to the store that failed");

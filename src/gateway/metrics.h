@@ -84,6 +84,7 @@ class Metrics {
   void store_committed(std::size_t records, double seconds);
   void reloaded(bool taken) { (taken ? reloads_taken_ : reloads_refused_)->Increment(); }
   void lease_lost() { leases_lost_->Increment(); }
+  void left_to_others() { left_to_others_->Increment(); }
   void purged() { purged_->Increment(); }
   void store_failed() { store_failures_->Increment(); }
 
@@ -116,6 +117,7 @@ class Metrics {
   prometheus::Counter* reloads_taken_;
   prometheus::Counter* reloads_refused_;
   prometheus::Counter* leases_lost_;
+  prometheus::Counter* left_to_others_;
   prometheus::Counter* purged_;
   double removed_records_ = 0;  // of them, those that the store has removed by itself
   prometheus::Counter* store_failures_;

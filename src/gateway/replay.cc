@@ -40,8 +40,8 @@ awaitable<void> send_from_chunks(ClientRequest& request, const RouteConfig& rout
   }
   const auto sent = co_await send_spilled(request, record, extra);
   if (sent) co_return;
-  log_event(LogLevel::warn, "store unavailable",
-            {{"route", route.name}, {"why", sent.error().why}});
+  log_repeating(LogLevel::warn, "store unavailable", route.name,
+                {{"route", route.name}, {"why", sent.error().why}});
   Problem problem{.code = Code::store_unavailable,
                   .detail =
                       "The recorded answer cannot be read at the moment. Nothing was "

@@ -21,7 +21,9 @@ struct Target {
 // Accepts origin-form, absolute-form and `*`. nullopt: not a target this gateway takes.
 std::optional<Target> parse_target(std::string_view target);
 
-// First match wins.
+// First match wins. A request does not get past a webhook's signature by another spelling of its
+// path: what a service may take for the path of a webhook route has no route, unless one that
+// stands before it takes both spellings, or names exactly this one.
 class Router {
  public:
   explicit Router(const std::vector<RouteConfig>& routes);
@@ -33,7 +35,17 @@ class Router {
     std::vector<std::string> segments;  // "{}" stands for any one segment
     bool prefix = false;
   };
+  // A route, with its path as loose_path() reads it.
+  struct Loose {
+    bool is_webhook = false;
+    bool is_literal = false;
+    Pattern pattern;
+  };
+  bool passes_by_webhook(std::size_t found, std::string_view path) const;
+  bool is_taken_for_webhook(std::size_t found, std::string_view loose) const;
+
   std::vector<Pattern> patterns_;
+  std::vector<Loose> loose_;  // empty where there is no webhook
 };
 
 }  // namespace semel

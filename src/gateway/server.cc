@@ -43,7 +43,7 @@ Server::Server(Config config, Trust trust, std::unique_ptr<Metrics> metrics,
                std::unique_ptr<Store> store)
     : metrics_(std::move(metrics)),
       store_(std::move(store)),
-      clock_(machine_clock_, *store_),
+      clock_(machine_clock_, store_),
       files_(std::make_unique<BlockingPool>("semel-files", 1)),
       settings_(std::make_shared<const Settings>(std::move(config), std::move(trust), *metrics_)),
       gateway_(std::make_unique<Gateway>(settings_->config.log.keys, *store_, *metrics_, clock_,
@@ -151,11 +151,11 @@ void Server::drain() {
 }
 
 asio::awaitable<void> Server::wait_until_idle() {
-  const Time give_up = after(clock_.now(), settings_->config.drain_timeout);
+  const SteadyTime give_up = after(clock_.steady(), settings_->config.drain_timeout);
   const auto busy = [this] {
     return gateway_->active > 0 || gateway_->engine.running().executions > 0;
   };
-  while (busy() && clock_.now() < give_up) co_await clock_.sleep(kIdleCheckEvery);
+  while (busy() && clock_.steady() < give_up) co_await clock_.sleep(kIdleCheckEvery);
   log_event(LogLevel::info, "stopped", {{"cut_off", std::to_string(gateway_->active)}});
   gateway_->engine.stop();
   for (auto& worker : workers_) worker->stop();

@@ -1,5 +1,8 @@
+#include <algorithm>
+#include <optional>
 #include <utility>
 
+#include "core/hex.h"
 #include "pg/statement.h"
 #include "pg/verdict.h"
 #include "semel/derive.h"
@@ -23,22 +26,11 @@ std::string_view word(UnknownPolicy policy) {
   return "hold";
 }
 
-int digit(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
-}
-
 template <class Bytes>
 bool read_hex(std::string_view text, Bytes& out) {
-  if (text.size() != 2 * out.bytes.size()) return false;
-  for (std::size_t i = 0; i < out.bytes.size(); ++i) {
-    const int high = digit(text[2 * i]);
-    const int low = digit(text[2 * i + 1]);
-    if (high < 0 || low < 0) return false;
-    out.bytes[i] = static_cast<std::uint8_t>(high * 16 + low);
-  }
+  const auto bytes = decode_hex(text);
+  if (!bytes || bytes->size() != out.bytes.size()) return false;
+  std::ranges::copy(*bytes, out.bytes.begin());
   return true;
 }
 
@@ -89,21 +81,9 @@ Result once(PGconn* connection, const Claim& claim, const Work& work) {
 
 Result once_by_itself(PGconn* connection, const Claim& claim, const Work& work) {
   require_no_transaction(connection);
-  for (int tries = 1;; ++tries) {
-    try {
-      query(connection, "BEGIN");
-      Result result = once(connection, claim, work);
-      commit(connection);
-      return result;
-    } catch (const Error& error) {
-      roll_back(connection);
-      if (!error.is_passing() || tries == kTransactionTriesMax) throw;
-    } catch (...) {
-      roll_back(connection);
-      throw;
-    }
-    rest_before_try(connection, tries + 1);
-  }
+  std::optional<Result> result;
+  run_transaction(connection, "BEGIN", [&] { result = once(connection, claim, work); });
+  return *std::move(result);
 }
 
 void complete(PGconn* connection, const Handed& handed, const Answer& answer) {

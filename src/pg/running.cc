@@ -89,26 +89,15 @@ void Running::in_transaction(const Operation::Phase& work,
   const char* begin = operation.isolation_ == Isolation::serializable
                           ? "BEGIN ISOLATION LEVEL SERIALIZABLE"
                           : "BEGIN ISOLATION LEVEL READ COMMITTED";
-  for (int tries = 1;; ++tries) {
-    State next = state;  // what a phase that is rolled back wrote is forgotten with it
-    try {
-      query(connection, begin);
-      ask("enter_phase", "", {});
-      Transaction transaction(*this);
-      work(transaction, next);
-      last(next);
-      commit(connection);
-      state = std::move(next);
-      return;
-    } catch (const Error& error) {
-      roll_back(connection);
-      if (!error.is_passing() || tries == kTransactionTriesMax) throw;
-    } catch (...) {
-      roll_back(connection);
-      throw;
-    }
-    rest_before_try(connection, tries + 1);
-  }
+  State next;
+  run_transaction(connection, begin, [&] {
+    next = state;  // what a phase that is rolled back wrote is forgotten with it
+    ask("enter_phase", "", {});
+    Transaction transaction(*this);
+    work(transaction, next);
+    last(next);
+  });
+  state = std::move(next);
 }
 
 // What cannot be given back now is resumed when its lease has run out.

@@ -160,8 +160,25 @@ void roll_back(PGconn* connection) noexcept {
   PQclear(PQexec(connection, "ROLLBACK"));
 }
 
-void rest_before_try(PGconn* connection, int next_try) {
-  query(connection, "SELECT pg_sleep(random() * 0.01 * $1::integer)", {std::to_string(next_try)});
+void run_transaction(PGconn* connection, const char* begin, const std::function<void()>& work) {
+  constexpr int kTriesMax = 5;
+  for (int tries = 1;; ++tries) {
+    try {
+      query(connection, begin);
+      work();
+      commit(connection);
+      return;
+    } catch (const Error& error) {
+      roll_back(connection);
+      if (!error.is_passing() || tries == kTriesMax) throw;
+    } catch (...) {
+      roll_back(connection);
+      throw;
+    }
+    // Longer each time, and not in step with whom it collided with.
+    query(connection, "SELECT pg_sleep(random() * 0.01 * $1::integer)",
+          {std::to_string(tries + 1)});
+  }
 }
 
 }  // namespace semel::pg

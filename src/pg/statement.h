@@ -1,6 +1,7 @@
 #pragma once
 
 #include <boost/json/value.hpp>
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -8,9 +9,6 @@
 
 // What every call of this library needs: values in and out of SQL, and the ends of a transaction.
 namespace semel::pg {
-
-// How often a transaction that failed in passing is run, in all.
-inline constexpr int kTransactionTriesMax = 5;
 
 // `schema`.`function`, quoted.
 std::string function_in(PGconn* connection, const std::string& schema, std::string_view function);
@@ -35,7 +33,9 @@ void commit(PGconn* connection);
 // Leaves the connection outside of any transaction, if it still works.
 void roll_back(PGconn* connection) noexcept;
 
-// A short rest before the transaction is run for the next time, longer each time.
-void rest_before_try(PGconn* connection, int next_try);
+// Runs `work` in a transaction of its own, which `begin` begins, and commits it. What failed in
+// passing (a serialization failure, a deadlock) is run again, a few times; everything else, and the
+// last of these, is thrown, with the transaction rolled back.
+void run_transaction(PGconn* connection, const char* begin, const std::function<void()>& work);
 
 }  // namespace semel::pg

@@ -10,35 +10,13 @@ import pytest
 
 from consume_harness import NatsBroker
 from nats_server import NatsServer
-from orders_service import OrdersService, set_up
-from postgres_fixtures import Database
-from postgres_nodes import apply_schema
-from postgres_server import PostgresServer
+from orders_fixtures import service, shop  # noqa: F401
 from semel_harness import eventually
 
 MESSAGES = 400
 SEED = 20261115
 Handler = collections.namedtuple("Handler", "url")
 BLOWS = ["consumer", "service", "consumer", "consumer"]
-
-
-@pytest.fixture
-def shop():
-    server = PostgresServer(max_connections="400")
-    try:
-        database = Database(server.start(), "semel")
-        apply_schema(server.create_database("semel"))
-        set_up(database)
-        yield database
-    finally:
-        server.discard()
-
-
-@pytest.fixture
-def service(shop):
-    started = OrdersService(shop.url_for("shop")).start()
-    yield started
-    started.kill9()
 
 
 @pytest.fixture

@@ -11,10 +11,8 @@ import time
 import pytest
 
 from http_client import TIME_SCALE, Connection, ConnectionEnded
-from orders_service import OrdersService, set_up
-from postgres_fixtures import Database
-from postgres_nodes import apply_schema, start_node
-from postgres_server import PostgresServer
+from orders_fixtures import service, shop  # noqa: F401
+from postgres_nodes import start_node
 from semel_harness import eventually, new_key
 
 CLIENTS = 200
@@ -73,26 +71,6 @@ class Customer(threading.Thread):
 def order(connection, key):
     """The item is the key, so that the orders say themselves to which key they belong."""
     return connection.request("POST", "/orders", json.dumps({"item": key, "quantity": 1}).encode(), key=key)
-
-
-@pytest.fixture
-def shop():
-    """A server of its own: each request of the service is a connection."""
-    server = PostgresServer(max_connections="400", recovery_init_sync_method="syncfs")
-    try:
-        database = Database(server.start(), "semel")
-        apply_schema(server.create_database("semel"))
-        set_up(database)
-        yield database
-    finally:
-        server.discard()
-
-
-@pytest.fixture
-def service(shop):
-    started = OrdersService(shop.url_for("shop")).start()
-    yield started
-    started.kill9()
 
 
 def strike(blow, chance, shop, gateways, service):

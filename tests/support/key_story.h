@@ -66,7 +66,9 @@ class KeyStory {
   std::string renews(char who) { return happens(event::Renew{token(who), policy.lease}); }
   std::string gives_back(char who) { return happens(event::Abandon{token(who)}); }
   std::string begins(char who, int status) { return happens(event::Begin{token(who), status}); }
-  std::string sweep() { return happens(event::Sweep{holder, skew, kQueuedLease, lost_again}); }
+  std::string sweep() {
+    return happens(event::Sweep{holder, skew, kQueuedLease, lost_again, std::nullopt});
+  }
   std::string resolves(std::optional<Answer> answer, std::string why = "checked the books",
                        bool force = false) {
     event::Resolve resolve;

@@ -27,6 +27,8 @@ class PlainStore final : public Store {
   void before_next_swap(std::function<void()> crossing) { crossing_ = std::move(crossing); }
   void set_down(bool down) { down_ = down; }
   void set_exclusive(bool exclusive) { exclusive_ = exclusive; }
+  // From now on it has a clock of its own, and this is its time.
+  void set_now(Time now) { now_ = now; }
   void set_body_bytes_max(std::size_t bytes) { body_bytes_max_ = bytes; }
 
   ModelStore& model() { return model_; }
@@ -81,6 +83,7 @@ class PlainStore final : public Store {
     co_return model_.scan(after, limit);
   }
 
+  std::optional<Time> now() const override { return now_; }
   StoreFeatures features() const override {
     return {.exclusive = exclusive_, .durable = true, .record_bytes_max = body_bytes_max_};
   }
@@ -96,6 +99,7 @@ class PlainStore final : public Store {
   std::deque<Fault> faults_;
   std::function<void()> crossing_;
   bool down_ = false;
+  std::optional<Time> now_;
   bool exclusive_ = false;
   std::size_t body_bytes_max_ = 1 << 20;
   int swaps_ = 0;

@@ -110,6 +110,7 @@ class VirtualClock final : public Clock {
   VirtualClock(VirtualTime& time, VirtualTime::Lane lane) : time_(time), lane_(lane) {}
 
   Time now() const override { return time_.now() + offset_; }
+  SteadyTime steady() const override { return SteadyTime(time_.now().time_since_epoch()); }
   boost::asio::awaitable<void> sleep(Duration duration) override {
     return time_.pause(lane_, duration);
   }

@@ -23,23 +23,33 @@ def b64(data):
     return base64.b64encode(data).decode()
 
 
-class Standard:
-    provider = "standard"
-    kept_by_id = True
+def seconds(at):
+    """A timestamp as it is sent: of now, if no other is wanted."""
+    return str(int(time.time() if at is None else at))
+
+
+class Sender:
+    """sign() gives the headers of one delivery, by name; body() what is in it."""
+    kept_by_id = True  # the signature covers the id; where it does not, the body's digest decides too
     has_time = True
+
+    def __init__(self, secret=SECRET):
+        self.secret = secret
+
+
+class Standard(Sender):
+    provider = "standard"
+    signature = "webhook-signature"
 
     def __init__(self, secret=SECRET):
         self.raw = secret.encode()
         self.secret = "whsec_" + b64(self.raw)
 
     def sign(self, event_id, body, at=None):
-        """The headers of one delivery, by name."""
-        at = str(int(time.time() if at is None else at))
+        at = seconds(at)
         content = f"{event_id}.{at}.".encode() + body
         return {"webhook-id": event_id, "webhook-timestamp": at,
                 "webhook-signature": "v1," + b64(mac(self.raw, content))}
-
-    signature = "webhook-signature"
 
     def body(self, event_id):
         return json.dumps({"type": "invoice.paid", "data": {"n": event_id}}).encode()
@@ -60,7 +70,7 @@ class StandardAsymmetric(Standard):
         return subprocess.run(["openssl", *map(str, args)], check=True, capture_output=True).stdout
 
     def sign(self, event_id, body, at=None):
-        at = str(int(time.time() if at is None else at))
+        at = seconds(at)
         content = self.folder / uuid.uuid4().hex
         content.write_bytes(f"{event_id}.{at}.".encode() + body)
         signature = self._openssl("pkeyutl", "-sign", "-rawin", "-inkey", self.key, "-in", content)
@@ -68,17 +78,15 @@ class StandardAsymmetric(Standard):
                 "webhook-signature": "v1a," + b64(signature)}
 
 
-class Stripe:
+class Stripe(Sender):
     provider = "stripe"
-    kept_by_id = True
-    has_time = True
     signature = "Stripe-Signature"
 
     def __init__(self, secret=SECRET):
         self.secret = "whsec_" + secret  # not base64: the whole text is the key
 
     def sign(self, event_id, body, at=None):
-        at = str(int(time.time() if at is None else at))
+        at = seconds(at)
         digest = mac(self.secret.encode(), at.encode() + b"." + body).hex()
         return {"Stripe-Signature": f"t={at},v1={digest},v0={'0' * 64}"}
 
@@ -86,14 +94,11 @@ class Stripe:
         return json.dumps({"id": event_id, "object": "event", "pending_webhooks": 1}).encode()
 
 
-class GitHub:
+class GitHub(Sender):
     provider = "github"
     kept_by_id = False
     has_time = False
     signature = "X-Hub-Signature-256"
-
-    def __init__(self, secret=SECRET):
-        self.secret = secret
 
     def sign(self, event_id, body, at=None):
         return {"X-Hub-Signature-256": "sha256=" + mac(self.secret.encode(), body).hex(),
@@ -103,14 +108,11 @@ class GitHub:
         return json.dumps({"ref": "refs/heads/main", "after": event_id}).encode()
 
 
-class Shopify:
+class Shopify(Sender):
     provider = "shopify"
     kept_by_id = False
     has_time = False
     signature = "X-Shopify-Hmac-Sha256"
-
-    def __init__(self, secret=SECRET):
-        self.secret = secret
 
     def sign(self, event_id, body, at=None):
         return {"X-Shopify-Hmac-Sha256": b64(mac(self.secret.encode(), body)),
@@ -120,17 +122,12 @@ class Shopify:
         return json.dumps({"id": 820982911946154508, "note": event_id}).encode()
 
 
-class Slack:
+class Slack(Sender):
     provider = "slack"
-    kept_by_id = True
-    has_time = True
     signature = "X-Slack-Signature"
 
-    def __init__(self, secret=SECRET):
-        self.secret = secret
-
     def sign(self, event_id, body, at=None):
-        at = str(int(time.time() if at is None else at))
+        at = seconds(at)
         digest = mac(self.secret.encode(), b"v0:" + at.encode() + b":" + body).hex()
         return {"X-Slack-Signature": "v0=" + digest, "X-Slack-Request-Timestamp": at}
 
@@ -138,21 +135,16 @@ class Slack:
         return json.dumps({"type": "event_callback", "event_id": event_id}).encode()
 
 
-class Custom:
+class Custom(Sender):
     """An HMAC over time and body, the id in a header that is signed along."""
     provider = "custom"
-    kept_by_id = True
-    has_time = True
     signature = "X-Sig"
     options = {"signature_header": "X-Sig", "algorithm": "hmac-sha256", "encoding": "base64",
                "prefix": "mac:", "timestamp_header": "X-Time", "id_header": "X-Event",
                "signed": "{body}/{id}/{timestamp}"}
 
-    def __init__(self, secret=SECRET):
-        self.secret = secret
-
     def sign(self, event_id, body, at=None):
-        at = str(int(time.time() if at is None else at))
+        at = seconds(at)
         content = body + f"/{event_id}/{at}".encode()
         return {"X-Sig": "mac:" + b64(mac(self.secret.encode(), content)), "X-Time": at,
                 "X-Event": event_id}

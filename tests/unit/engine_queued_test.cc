@@ -284,9 +284,9 @@ TEST_F(QueuedTest, AnExecutionLostWithItsProcessIsTriedAgainWhereThatIsSaid) {
     EXPECT_TRUE(std::holds_alternative<Claim>(begin(a.engine, key)));
   }
   Process& b = process("b");
-  b.engine.try_lost_again([](const Record& lost) -> std::optional<Duration> {
-    if (lost.key != "again") return std::nullopt;
-    return minutes(1);
+  b.engine.ask_about_kept([](const Record& lost) -> KeptWork {
+    if (lost.key != "again") return kept::StaysUnknown{};
+    return kept::TriedAgain{minutes(1)};
   });
   start(b.engine.recover());
   time.run_for(seconds(1));
@@ -297,6 +297,86 @@ TEST_F(QueuedTest, AnExecutionLostWithItsProcessIsTriedAgainWhereThatIsSaid) {
   time.run_for(minutes(2));
   ASSERT_EQ(b.handed.size(), 1);
   EXPECT_EQ(std::get<Claim>(begin(b.engine, "again")).record.attempt, 2);
+}
+
+class ForeignWorkTest : public QueuedTest {
+ protected:
+  // One that knows nothing of this work, and one that does.
+  Process& stranger(std::string name) {
+    Process& added = process(std::move(name));
+    added.engine.ask_about_kept([](const Record&) -> KeptWork { return kept::NotOurs{}; });
+    return added;
+  }
+  Process& knower(std::string name) {
+    Process& added = process(std::move(name));
+    added.engine.ask_about_kept(
+        [](const Record&) -> KeptWork { return kept::TriedAgain{seconds(1)}; });
+    return added;
+  }
+  void lose(const std::string& key) {
+    Process& dies = process("dies");
+    queue(dies.engine, key);
+    ASSERT_TRUE(std::holds_alternative<Claim>(begin(dies.engine, key)));
+  }
+};
+
+TEST_F(ForeignWorkTest, WhatIsLostIsDecidedByAProcessThatKnowsItsRoute) {
+  lose("k");
+  start(stranger("b").engine.sweep_forever());  // looks first
+  time.run_for(milliseconds(500));
+  Process& c = knower("c");
+  start(c.engine.sweep_forever());
+  time.run_for(seconds(36));  // its lease of 30 s, the skew, a second's pause
+  ASSERT_EQ(c.handed.size(), 1);
+  EXPECT_EQ(std::get<Claim>(begin(c.engine, "k")).record.attempt, 2);
+  EXPECT_EQ(observer.left_alone, 0);
+}
+
+TEST_F(ForeignWorkTest, WhatNobodyKnowsStaysAsItIsUntilSomebodyDoes) {
+  lose("k");
+  start(stranger("b").engine.sweep_forever());
+  time.run_for(minutes(30));
+  EXPECT_EQ(state("k"), State::in_progress);
+  EXPECT_EQ(record("k")->request, "POST /charges pay 10");
+  EXPECT_GE(observer.left_alone, 30);
+  Process& c = knower("c");
+  start(c.engine.sweep_forever());
+  time.run_for(minutes(1));
+  EXPECT_EQ(c.handed.size(), 1);
+}
+
+TEST_F(ForeignWorkTest, WhatIsQueuedIsNotKeptFromThoseWhoKnowIt) {
+  Process& b = stranger("b");
+  start(b.engine.sweep_forever());
+  queue(process("dies").engine, "k");
+  time.run_for(milliseconds(500));
+  Process& c = knower("c");
+  start(c.engine.sweep_forever());
+  time.run_for(seconds(33));
+  EXPECT_EQ(c.handed.size(), 1);
+  EXPECT_TRUE(b.handed.empty());
+}
+
+TEST_F(ForeignWorkTest, DoesNotKeepTheSweeperFromTheRest) {
+  for (std::size_t i = 0; i < 2 * kSweepBatch; ++i) lose("q" + std::to_string(i));
+  Process& b = stranger("b");
+  policy.ttl = seconds(1);
+  time.run_for(minutes(1));
+  run(b.engine.finish(claim(b.engine, "k"), final_outcome("paid")));
+  time.run_for(seconds(2));
+  start(b.engine.sweep_forever());
+  time.run_for(seconds(2));
+  EXPECT_EQ(record("k"), std::nullopt);
+  EXPECT_EQ(state("q0"), State::in_progress);
+}
+
+TEST_F(ForeignWorkTest, IsUnknownWhereNoOtherProcessCanBe) {
+  store.set_exclusive(true);
+  lose("k");
+  Process& b = stranger("b");
+  start(b.engine.recover());
+  time.run_for(seconds(1));
+  EXPECT_EQ(state("k"), State::unknown);
 }
 
 TEST_F(QueuedTest, WhatAnOperatorReleasedIsNotStarted) {

@@ -195,5 +195,18 @@ TEST_F(UpkeepTest, StopEndsTheLoops) {
   EXPECT_EQ(store.swaps(), swaps);
 }
 
+// max_execution ends renewals; a clock that is set forward by more than that must not.
+TEST_F(UpkeepTest, AClockThatIsSetForwardDoesNotEndTheRenewals) {
+  start(a.keep());
+  policy.max_execution = std::chrono::minutes(15);
+  Claim running = claim(a, "k");
+  clock.set_offset(std::chrono::hours(1));
+  time.run_for(std::chrono::minutes(5));
+  EXPECT_GT(record("k")->lease_until, clock.now());
+  EXPECT_EQ(record("k")->token, running.record.token);
+  time.run_for(std::chrono::minutes(12));
+  EXPECT_LT(record("k")->lease_until, clock.now());
+}
+
 }  // namespace
 }  // namespace semel

@@ -45,6 +45,17 @@ TEST_F(WaitersTest, GoWhenTheirTimeIsOver) {
   EXPECT_TRUE(std::holds_alternative<waited::TimedOut>(waiter.value()));
 }
 
+TEST_F(WaitersTest, AreNeitherSentAwayNorHeldByAClockThatIsSet) {
+  Claim first = claim(a, "k");
+  Later<Waited> waiter = wait(a, first, seconds(5));
+  clock.set_offset(std::chrono::hours(1));
+  time.run_for(seconds(4));
+  EXPECT_FALSE(waiter.done());
+  clock.set_offset(-std::chrono::hours(1));
+  time.run_for(seconds(2));
+  EXPECT_TRUE(std::holds_alternative<waited::TimedOut>(waiter.value()));
+}
+
 TEST_F(WaitersTest, LookAgainWhereNothingRuns) {
   Claim first = claim(a, "k");
   run(a.finish(first, final_outcome("paid")));

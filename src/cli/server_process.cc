@@ -1,0 +1,51 @@
+#include "cli/server_process.h"
+
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+
+#include "cli/commands.h"
+#include "stores/open.h"
+
+namespace semel::cli {
+
+void ignore_write_signals() {
+  std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);
+}
+
+std::expected<std::unique_ptr<Store>, std::string> open_store_for(const Config& config,
+                                                                  Metrics& metrics) {
+  auto store = open_store(
+      config.store,
+      [&metrics](const GroupCommit& group) {
+        metrics.store_committed(group.swaps,
+                                std::chrono::duration<double>(group.longest_wait).count());
+      },
+      [](const std::string& what) { log_event(LogLevel::warn, "store", {{"why", what}}); });
+  if (store && !(*store)->features().durable) {
+    log_event(LogLevel::warn, "the memory store forgets every key when this process ends",
+              {{"store", "memory"}});
+  }
+  return store;
+}
+
+void announce(const char* what, const HostPort& at) {
+  const bool v6 = at.host.find(':') != std::string::npos;
+  std::printf("listening %s %s%s%s:%u\n", what, v6 ? "[" : "", at.host.c_str(), v6 ? "]" : "",
+              at.port);
+}
+
+int fail(const std::string& why) {
+  std::fprintf(stderr, "semel: %s\n", why.c_str());
+  return kExitFailed;
+}
+
+int end(Server& server) {
+  flush_log();
+  // A store that has stopped is not closed: closing would sync once more what failed to be synced.
+  if (server.gateway().store.trouble()) std::_Exit(kExitOk);
+  return kExitOk;
+}
+
+}  // namespace semel::cli

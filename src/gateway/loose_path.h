@@ -1,0 +1,19 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace semel {
+
+// A path as the most lenient of services might read it: every escape decoded, however often it was
+// escaped, in lower case, backslashes taken for slashes, dot segments, doubled and trailing
+// slashes, parameters (`;v=1`), and dots and blanks at the end of a segment left out, cut where a
+// decoded NUL,
+// `?` or `#` would cut it. Paths that a service may take for the same have the same loose path; not
+// the other way round. Linear in its length.
+std::string loose_path(std::string_view path);
+
+// The same without what may be taken for the format that is asked for: /a/b.json is /a/b.
+std::string_view without_extension(std::string_view loose);
+
+}  // namespace semel
