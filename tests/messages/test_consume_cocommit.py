@@ -1,41 +1,32 @@
 """Two consumers share a PostgreSQL store, and the orders service of examples/python-orders is the handler: it
-commits each order with its record. Consumers and service are killed with -9; with `unknown: retry` nobody
-is asked for help, and every message makes exactly one order."""
+commits each order with its record. Consumers, service and broker are killed with -9; with `unknown: retry`
+nobody is asked for help, and every message makes exactly one order.
+
+SEMEL_MESSAGES is the number of ids (400)."""
 
 import collections
 import json
+import os
 import random
 
-import pytest
-
-from consume_harness import NatsBroker
-from nats_server import NatsServer
 from orders_fixtures import service, shop  # noqa: F401
 from semel_harness import eventually
 
-MESSAGES = 400
+MESSAGES = int(os.environ.get("SEMEL_MESSAGES", "400"))
 SEED = 20261115
 Handler = collections.namedtuple("Handler", "url")
-BLOWS = ["consumer", "service", "consumer", "consumer"]
+BLOWS = ["consumer", "service", "broker", "consumer", "consumer"]
 
 
-@pytest.fixture
-def nats():
-    server = NatsServer()
-    try:
-        yield NatsBroker(server.start())
-    finally:
-        server.discard()
-
-
-def test_every_message_makes_exactly_one_order(shop, service, nats, consumers):
+def test_every_message_makes_exactly_one_order(shop, service, broker, consumers):
     dice = random.Random(SEED)
-    queue = nats.queue()
+    queue = broker.queue()
     keys = [f"message-{number}" for number in range(MESSAGES)]
     copies = keys + dice.choices(keys, k=MESSAGES // 4)
     dice.shuffle(copies)
     queue.publish([(key, json.dumps({"item": key, "quantity": 1}).encode()) for key in copies])
-    entry = {**nats.entry(queue, Handler(service.address), source={"ack_wait": "3s", "prefetch": 32}),
+    source = {"ack_wait": "3s"} if broker.name == "nats" else {}
+    entry = {**broker.entry(queue, Handler(service.address), source={**source, "prefetch": 32}),
              "name": "orders", "to": f"{service.address}/orders", "completes": "executor",
              "unknown": "retry", "lease": "2s", "upstream_timeout": "10s", "in_flight": 8,
              "max_attempts": 1000}
@@ -45,17 +36,18 @@ def test_every_message_makes_exactly_one_order(shop, service, nats, consumers):
         return shop.one("SELECT count(*) FROM public.orders")
 
     for number, blow in enumerate(BLOWS, 1):
-        eventually(lambda: orders() >= number * MESSAGES // 8, timeout=120)
+        eventually(lambda: orders() >= number * MESSAGES // 8, timeout=900)
         if blow == "service":
             service.kill9()
             service.start()
+        elif blow == "broker":
+            broker.server.kill9()
+            broker.server.start()
         else:
             one = dice.choice(both)
             one.kill9()
             one.start()
-    eventually(lambda: queue.counts() == (0, 0), timeout=180, every=0.2)
+    eventually(lambda: all(one.is_idle(queue, "orders") for one in both), timeout=900, every=0.2)
     made = dict(shop.execute("SELECT item, count(*) FROM public.orders GROUP BY item"))
     assert made == {key: 1 for key in keys}
     assert shop.one("SELECT count(*) FROM semel.guards") == 0
-
-

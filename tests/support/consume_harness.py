@@ -15,10 +15,10 @@ class Consumer(Gateway):
         super().__init__(store=store, consume=list(entries), **top)
         del self.config["routes"], self.config["listen"]
 
-    def is_idle(self, queue):
+    def is_idle(self, queue, operation=None):
         """Nothing waits in the queue, and nothing is held here: brokers do not all say what a
         consumer holds. Looked at twice, for what is just between the two."""
-        held = f"semel_messages_held{{operation={queue.name}}}"
+        held = f"semel_messages_held{{operation={operation or queue.name}}}"
 
         def is_calm():
             return queue.counts()[0] == 0 and self.metrics()[held] == 0
