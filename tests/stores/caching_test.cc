@@ -112,11 +112,13 @@ std::optional<Record> find_soon(RedisCache& cache, const RecordId& id,
 }
 
 void keep_until_there(RedisCache& cache, const Record& record) {
-  for (int i = 0; i < 500 && run(cache.find(record.id, at())) != record; ++i) {
+  // A cache that is slow for a moment is passed by, so that it counts once it was seen there.
+  for (int i = 0; i < 500; ++i) {
+    if (run(cache.find(record.id, at())) == record) return;
     finish(cache.keep(record, now()));
     std::this_thread::sleep_for(10ms);
   }
-  ASSERT_EQ(run(cache.find(record.id, at())), record);
+  FAIL() << "it does not come to be there";
 }
 
 TEST(RedisCache, AFillNeverReplacesWhatWasWrittenLater) {
@@ -199,8 +201,8 @@ TEST(RedisCache, WhatWaitsForAServerThatHangsIsBounded) {
   const RedisAddress server = parse_redis_url(redis_config(RedisSetup::single).url)->address;
   in_redis(server, {"CLIENT", "PAUSE", "60000", "WRITE"});
   for (std::uint64_t n = 10; n < 30; ++n) finish(cache->keep(answer_of(n, 1 << 20), now()));
-  for (std::uint64_t n = 0; n < 20'000; ++n) finish(cache->drop({.id = id_of(n), .at = kThen}));
   EXPECT_GT(cache->pending_bytes(), RedisCache::kPendingBytesMax / 2);
+  for (std::uint64_t n = 0; n < 20'000; ++n) finish(cache->drop({.id = id_of(n), .at = kThen}));
   EXPECT_LE(cache->pending_bytes(), RedisCache::kPendingBytesMax);
   in_redis(server, {"CLIENT", "UNPAUSE"});
   for (int i = 0; i < 1000 && cache->pending_bytes() > 0; ++i) std::this_thread::sleep_for(10ms);
