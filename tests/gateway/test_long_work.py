@@ -247,9 +247,12 @@ def test_a_handle_that_is_none_is_not_found(gateway, upstream, key):
     location = queue(gateway, key)
     handle = location.rsplit("/", 1)[1]
     assert re.fullmatch(r"[A-Za-z0-9_-]{64}", handle)
-    other = ("B" if handle[-1] == "A" else "A")
-    for wrong in (handle[:-1] + other, other + handle[1:], handle[:-1], handle + "A", "", "x",
-                  handle + "=", "A" * 64):
+
+    def other(letter):
+        return "B" if letter == "A" else "A"
+
+    for wrong in (handle[:-1] + other(handle[-1]), other(handle[0]) + handle[1:], handle[:-1], handle + "A",
+                  "", "x", handle + "=", "A" * 64):
         answer = gateway.get("/.semel/operations/" + wrong)
         assert answer.status == 404, wrong
     assert gateway.request("POST", location).status == 404
