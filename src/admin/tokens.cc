@@ -11,6 +11,7 @@
 #include <filesystem>
 
 #include "core/hex.h"
+#include "core/text.h"
 #include "gateway/private_file.h"
 
 namespace semel {
@@ -54,24 +55,18 @@ std::optional<Sha256Digest> parse_digest(std::string_view hex) {
   return out;
 }
 
-std::string_view trim(std::string_view text) {
-  const std::size_t begin = text.find_first_not_of(" \t\r");
-  if (begin == std::string_view::npos) return {};
-  return text.substr(begin, text.find_last_not_of(" \t\r") - begin + 1);
-}
-
 // The lines that say something, each cut at its first space.
 std::vector<Line> lines_of(std::string_view text) {
   std::vector<Line> out;
   std::size_t number = 0;
   while (!text.empty()) {
     const std::size_t end = std::min(text.find('\n'), text.size());
-    const std::string_view line = trim(text.substr(0, end));
+    const std::string_view line = trim_line(text.substr(0, end));
     text.remove_prefix(std::min(end + 1, text.size()));
     ++number;
     if (line.empty() || line.starts_with('#')) continue;
     const std::size_t space = std::min(line.find_first_of(" \t"), line.size());
-    out.push_back({number, line.substr(0, space), trim(line.substr(space))});
+    out.push_back({number, line.substr(0, space), trim_line(line.substr(space))});
   }
   return out;
 }

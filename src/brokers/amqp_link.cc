@@ -4,6 +4,7 @@
 #include <amqp_tcp_socket.h>
 
 #include "brokers/amqp_text.h"
+#include "brokers/system_certificates.h"
 
 namespace semel {
 namespace {
@@ -12,7 +13,6 @@ constexpr int kHeartbeatSeconds = 20;
 constexpr int kFrameBytesMax = 131'072;
 constexpr timeval kConnectTimeout{5, 0};
 constexpr timeval kRpcTimeout{10, 0};
-constexpr const char* kSystemCertificates = "/etc/ssl/certs/ca-certificates.crt";
 
 }  // namespace
 

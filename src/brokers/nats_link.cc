@@ -1,11 +1,12 @@
 #include "brokers/nats_link.h"
 
+#include "brokers/system_certificates.h"
+
 namespace semel {
 namespace {
 
 constexpr std::int64_t kReconnectWaitMs = 250;
 constexpr int kReconnectForever = -1;
-constexpr const char* kSystemCertificates = "/etc/ssl/certs/ca-certificates.crt";
 
 // The library checks the certificate for the host that it connects to by itself.
 natsStatus secure(natsOptions* options, const BrokerAddress& broker) {

@@ -50,17 +50,13 @@ BodyRecipe recipe_for(std::string_view content_type) {
   return BodyRecipe::raw;
 }
 
-Sha256Digest tagged(std::string_view tag, std::string_view bytes) {
-  return Sha256().update(tag).update(bytes).finish();
-}
-
 Sha256Digest media_type_digest(std::string_view content_type) {
   const MediaType type = parse_media_type(content_type);
   return Sha256().update_sized(type.essence).update_sized(type.charset).finish();
 }
 
 Sha256Digest header_digest(const std::optional<std::string>& value) {
-  return value ? tagged(kHeaderPresent, *value) : sha256(kHeaderAbsent);
+  return value ? Sha256().update(kHeaderPresent).update(*value).finish() : sha256(kHeaderAbsent);
 }
 
 void update_list(Sha256& hash, const std::vector<std::string>& list) {
@@ -73,12 +69,6 @@ void update_recipe(Sha256& hash, const Recipe& recipe) {
   update_list(hash, recipe.include);
   update_list(hash, recipe.exclude);
   update_list(hash, recipe.headers);
-}
-
-std::uint64_t first_8_bytes(const Sha256Digest& digest) {
-  std::uint64_t part = 0;
-  for (std::size_t i = 0; i < sizeof part; ++i) part |= std::uint64_t{digest[i]} << (8 * i);
-  return part;
 }
 
 std::string part_name(const Recipe& recipe, std::size_t part) {

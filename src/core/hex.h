@@ -28,4 +28,16 @@ inline std::optional<std::string> decode_hex(std::string_view text) {
   return out;
 }
 
+// Two lower-case digits a byte.
+inline std::string encode_hex(std::string_view bytes) {
+  static constexpr char kHexDigits[] = "0123456789abcdef";
+  std::string out(2 * bytes.size(), '0');
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    const auto byte = static_cast<unsigned char>(bytes[i]);
+    out[2 * i] = kHexDigits[byte >> 4];
+    out[2 * i + 1] = kHexDigits[byte & 15];
+  }
+  return out;
+}
+
 }  // namespace semel

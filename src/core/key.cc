@@ -4,6 +4,8 @@
 
 #include <cmath>
 
+#include "core/text.h"
+
 namespace semel {
 namespace {
 
@@ -62,12 +64,6 @@ double random_bits_at_most(std::string_view key) {
 
 bool is_strong(std::string_view key) {
   return key.size() >= kStrongCharactersMin && random_bits_at_most(key) >= kStrongBitsMin;
-}
-
-std::string_view trim(std::string_view text) {
-  const std::size_t first = text.find_first_not_of(" \t");
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(" \t") - first + 1);
 }
 
 // `text` begins with a double quote.

@@ -6,6 +6,7 @@
 #include <stdexcept>
 
 #include "core/hex.h"
+#include "core/text.h"
 #include "semel/record.h"
 
 namespace semel {
@@ -26,12 +27,6 @@ Sha256Digest hmac(const HashKey& key, std::string_view bytes) {
   return out;
 }
 
-std::string_view trim(std::string_view text) {
-  const std::size_t begin = text.find_first_not_of(" \t\r");
-  if (begin == std::string_view::npos) return {};
-  return text.substr(begin, text.find_last_not_of(" \t\r") - begin + 1);
-}
-
 bool is_id(std::string_view text) {
   return !text.empty() && text.size() <= kIdLengthMax && std::ranges::all_of(text, [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
@@ -42,12 +37,6 @@ bool is_id(std::string_view text) {
 std::optional<std::string> parse_secret(std::string_view hex) {
   if (hex.size() != 2 * kSecretBytes) return std::nullopt;
   return decode_hex(hex);
-}
-
-std::uint64_t first_8_bytes(const Sha256Digest& digest) {
-  std::uint64_t out = 0;
-  for (std::size_t i = 0; i < 8; ++i) out |= std::uint64_t{digest[i]} << (8 * i);
-  return out;
 }
 
 // A part's number goes in, so that equal parts in two places do not look equal.
@@ -64,12 +53,12 @@ std::expected<HashKeys, std::string> parse_hash_keys(std::string_view text) {
   HashKeys keys;
   for (std::size_t number = 1; !text.empty(); ++number) {
     const std::size_t end = std::min(text.find('\n'), text.size());
-    const std::string_view line = trim(text.substr(0, end));
+    const std::string_view line = trim_line(text.substr(0, end));
     text.remove_prefix(std::min(end + 1, text.size()));
     if (line.empty() || line.starts_with('#')) continue;
     const std::size_t space = std::min(line.find_first_of(" \t"), line.size());
     const std::string_view id = line.substr(0, space);
-    auto secret = parse_secret(trim(line.substr(space)));
+    auto secret = parse_secret(trim_line(line.substr(space)));
     if (!is_id(id) || !secret) {
       return std::unexpected("line " + std::to_string(number) +
                              ": write an id, a space and 64 hexadecimal digits");

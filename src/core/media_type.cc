@@ -3,24 +3,11 @@
 #include <algorithm>
 #include <map>
 
+#include "core/text.h"
 #include "core/varint.h"
 
 namespace semel {
 namespace {
-
-std::string_view trim(std::string_view text) {
-  const std::size_t first = text.find_first_not_of(" \t");
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(" \t") - first + 1);
-}
-
-std::string lower(std::string_view text) {
-  std::string lowered(text);
-  std::ranges::transform(lowered, lowered.begin(), [](char c) {
-    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  });
-  return lowered;
-}
 
 // Takes the text up to the next ";" that is not inside a quoted string.
 std::string_view take_piece(std::string_view& rest) {
@@ -55,21 +42,21 @@ struct Parameter {
 
 Parameter parse_parameter(std::string_view text) {
   const std::size_t equals = text.find('=');
-  if (equals == std::string_view::npos) return {lower(text), {}, false};
-  return {lower(trim(text.substr(0, equals))), trim(text.substr(equals + 1)), true};
+  if (equals == std::string_view::npos) return {lower_case(text), {}, false};
+  return {lower_case(trim(text.substr(0, equals))), trim(text.substr(equals + 1)), true};
 }
 
 }  // namespace
 
 MediaType parse_media_type(std::string_view content_type) {
-  MediaType type{lower(take_piece(content_type)), {}};
+  MediaType type{lower_case(take_piece(content_type)), {}};
   while (!content_type.empty()) {
     const std::string_view parameter = take_piece(content_type);
     const std::size_t equals = parameter.find('=');
-    if (equals == std::string_view::npos || lower(parameter.substr(0, equals)) != "charset") {
+    if (equals == std::string_view::npos || lower_case(parameter.substr(0, equals)) != "charset") {
       continue;
     }
-    type.charset = lower(unquote(parameter.substr(equals + 1)));
+    type.charset = lower_case(unquote(parameter.substr(equals + 1)));
     if (type.charset == "utf-8") type.charset.clear();
     break;
   }
@@ -88,7 +75,7 @@ std::optional<std::string> media_type_parameter(std::string_view content_type,
 
 std::string canonical_parameters(std::string_view value) {
   std::string out;
-  append_sized(lower(take_piece(value)), out);
+  append_sized(lower_case(take_piece(value)), out);
   // Where a name stands twice, the order says which is meant; this keeps it.
   std::multimap<std::string, Parameter> parameters;
   while (!value.empty()) {

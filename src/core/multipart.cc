@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/media_type.h"
+#include "core/text.h"
 
 namespace semel {
 namespace {
@@ -13,20 +14,6 @@ constexpr std::string_view kLineEnd = "\r\n";
 constexpr std::string_view kHeadEnd = "\r\n\r\n";
 // White space that a transport may have put behind a delimiter.
 constexpr std::size_t kPaddingBytesMax = 64;
-
-std::string lower(std::string_view text) {
-  std::string lowered(text);
-  std::ranges::transform(lowered, lowered.begin(), [](char c) {
-    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  });
-  return lowered;
-}
-
-std::string_view trim(std::string_view text) {
-  const std::size_t first = text.find_first_not_of(" \t");
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(" \t") - first + 1);
-}
 
 bool is_field_name(std::string_view name) {
   return !name.empty() && std::ranges::all_of(name, [](char c) { return c > ' ' && c < 0x7f; });
@@ -40,7 +27,7 @@ bool counts(std::string_view name, bool form_data) {
 
 std::string canonical_value(std::string_view name, std::string_view value) {
   if (name == "content-disposition" || name == "content-type") return canonical_parameters(value);
-  if (name == "content-transfer-encoding") return lower(value);
+  if (name == "content-transfer-encoding") return lower_case(value);
   return std::string(value);
 }
 
@@ -162,7 +149,7 @@ bool MultipartDigest::begin_part(std::string_view head) {
     const std::size_t colon = line.find(':');
     if (colon == std::string_view::npos || !is_field_name(line.substr(0, colon))) return false;
     if (line.find_first_of("\r\n") != std::string_view::npos) return false;
-    std::string name = lower(line.substr(0, colon));
+    std::string name = lower_case(line.substr(0, colon));
     if (!counts(name, form_data_)) continue;
     std::string value = canonical_value(name, trim(line.substr(colon + 1)));
     fields.emplace(std::move(name), std::move(value));

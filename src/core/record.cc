@@ -1,17 +1,13 @@
 #include "semel/record.h"
 
+#include "core/hex.h"
+
 namespace semel {
 namespace {
 
 template <std::size_t N>
 std::string to_hex(const std::array<std::uint8_t, N>& bytes) {
-  static constexpr char kDigits[] = "0123456789abcdef";
-  std::string out(2 * N, '0');
-  for (std::size_t i = 0; i < N; ++i) {
-    out[2 * i] = kDigits[bytes[i] >> 4];
-    out[2 * i + 1] = kDigits[bytes[i] & 15];
-  }
-  return out;
+  return encode_hex({reinterpret_cast<const char*>(bytes.data()), N});
 }
 
 }  // namespace

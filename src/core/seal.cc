@@ -8,6 +8,7 @@
 #include <stdexcept>
 
 #include "core/base64.h"
+#include "core/text.h"
 
 namespace semel {
 namespace {
@@ -20,18 +21,12 @@ struct FreeContext {
 };
 using Context = std::unique_ptr<EVP_CIPHER_CTX, FreeContext>;
 
-void require(bool done) {
+void require_cipher(bool done) {
   if (!done) throw std::runtime_error("OpenSSL cannot do AES-256-GCM");
 }
 
 const unsigned char* bytes_of(std::string_view text) {
   return reinterpret_cast<const unsigned char*>(text.data());
-}
-
-std::string_view trim(std::string_view text) {
-  const std::size_t first = text.find_first_not_of(" \t\r");
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(" \t\r") - first + 1);
 }
 
 bool is_key_id(std::string_view id) {
@@ -47,7 +42,7 @@ std::expected<SealingKeys, std::string> SealingKeys::parse(std::string_view text
   SealingKeys keys;
   for (int number = 1; !text.empty(); ++number) {
     const std::size_t end = std::min(text.find('\n'), text.size());
-    const std::string_view line = trim(text.substr(0, end));
+    const std::string_view line = trim_line(text.substr(0, end));
     text.remove_prefix(std::min(end + 1, text.size()));
     if (line.empty() || line.starts_with('#')) continue;
     const auto wrong = [&](const std::string& why) {
@@ -56,12 +51,12 @@ std::expected<SealingKeys, std::string> SealingKeys::parse(std::string_view text
     const std::size_t colon = line.find(':');
     if (colon == std::string_view::npos) return wrong("is not id:key");
     SealingKey key;
-    key.id = trim(line.substr(0, colon));
+    key.id = trim_line(line.substr(0, colon));
     if (!is_key_id(key.id)) {
       return wrong("the id must be 1 to 64 letters, digits, '-', '_' or '.'");
     }
     if (keys.find(key.id)) return wrong("the id '" + key.id + "' stands there twice");
-    auto bytes = decode_base64(trim(line.substr(colon + 1)));
+    auto bytes = decode_base64(trim_line(line.substr(colon + 1)));
     if (!bytes || bytes->size() != key.bytes.size()) {
       return wrong("the key '" + key.id + "' is not 32 bytes in base64");
     }
@@ -85,15 +80,15 @@ std::string seal(const SealingKey& key, const SealNonce& nonce, std::string_view
   auto* at = reinterpret_cast<unsigned char*>(out.data()) + nonce.size();
   const Context context(EVP_CIPHER_CTX_new());
   int length = 0;
-  require(context && EVP_EncryptInit_ex(context.get(), EVP_aes_256_gcm(), nullptr, key.bytes.data(),
-                                        nonce.data()) == 1);
-  require(EVP_EncryptUpdate(context.get(), nullptr, &length, bytes_of(associated),
-                            static_cast<int>(associated.size())) == 1);
-  require(EVP_EncryptUpdate(context.get(), at, &length, bytes_of(plain),
-                            static_cast<int>(plain.size())) == 1);
-  require(EVP_EncryptFinal_ex(context.get(), at + plain.size(), &length) == 1);
-  require(EVP_CIPHER_CTX_ctrl(context.get(), EVP_CTRL_GCM_GET_TAG, kTagBytes, at + plain.size()) ==
-          1);
+  require_cipher(context && EVP_EncryptInit_ex(context.get(), EVP_aes_256_gcm(), nullptr,
+                                               key.bytes.data(), nonce.data()) == 1);
+  require_cipher(EVP_EncryptUpdate(context.get(), nullptr, &length, bytes_of(associated),
+                                   static_cast<int>(associated.size())) == 1);
+  require_cipher(EVP_EncryptUpdate(context.get(), at, &length, bytes_of(plain),
+                                   static_cast<int>(plain.size())) == 1);
+  require_cipher(EVP_EncryptFinal_ex(context.get(), at + plain.size(), &length) == 1);
+  require_cipher(
+      EVP_CIPHER_CTX_ctrl(context.get(), EVP_CTRL_GCM_GET_TAG, kTagBytes, at + plain.size()) == 1);
   return out;
 }
 
@@ -109,13 +104,14 @@ std::optional<std::string> unseal(const SealingKey& key, std::string_view associ
   auto* at = reinterpret_cast<unsigned char*>(plain.data());
   const Context context(EVP_CIPHER_CTX_new());
   int length = 0;
-  require(context && EVP_DecryptInit_ex(context.get(), EVP_aes_256_gcm(), nullptr, key.bytes.data(),
-                                        nonce.data()) == 1);
-  require(EVP_DecryptUpdate(context.get(), nullptr, &length, bytes_of(associated),
-                            static_cast<int>(associated.size())) == 1);
-  require(EVP_DecryptUpdate(context.get(), at, &length, bytes_of(cipher),
-                            static_cast<int>(cipher.size())) == 1);
-  require(EVP_CIPHER_CTX_ctrl(context.get(), EVP_CTRL_GCM_SET_TAG, kTagBytes, tag.data()) == 1);
+  require_cipher(context && EVP_DecryptInit_ex(context.get(), EVP_aes_256_gcm(), nullptr,
+                                               key.bytes.data(), nonce.data()) == 1);
+  require_cipher(EVP_DecryptUpdate(context.get(), nullptr, &length, bytes_of(associated),
+                                   static_cast<int>(associated.size())) == 1);
+  require_cipher(EVP_DecryptUpdate(context.get(), at, &length, bytes_of(cipher),
+                                   static_cast<int>(cipher.size())) == 1);
+  require_cipher(EVP_CIPHER_CTX_ctrl(context.get(), EVP_CTRL_GCM_SET_TAG, kTagBytes, tag.data()) ==
+                 1);
   if (EVP_DecryptFinal_ex(context.get(), at + cipher.size(), &length) != 1) return std::nullopt;
   return plain;
 }

@@ -75,4 +75,10 @@ Sha256Digest sha256(std::string_view bytes) {
   return Sha256().update(bytes).finish();
 }
 
+std::uint64_t first_8_bytes(const Sha256Digest& digest) {
+  std::uint64_t out = 0;
+  for (std::size_t i = 0; i < sizeof out; ++i) out |= std::uint64_t{digest[i]} << (8 * i);
+  return out;
+}
+
 }  // namespace semel

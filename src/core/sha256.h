@@ -42,4 +42,7 @@ class Sha256 {
 
 Sha256Digest sha256(std::string_view bytes);
 
+// As a little-endian number.
+std::uint64_t first_8_bytes(const Sha256Digest& digest);
+
 }  // namespace semel

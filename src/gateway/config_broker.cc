@@ -4,11 +4,7 @@
 #include <array>
 
 namespace semel::config_file {
-namespace {
-
-constexpr std::size_t kTextLengthMax = 1024;
-
-}  // namespace
+namespace {}  // namespace
 
 std::string_view to_string(BrokerKind kind) {
   switch (kind) {

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <map>
 
+#include "core/text.h"
 #include "gateway/config_broker.h"
 #include "gateway/config_route_keys.h"
 #include "gateway/config_tls.h"
@@ -18,8 +19,6 @@ using std::chrono::milliseconds;
 using std::chrono::minutes;
 using std::chrono::seconds;
 
-constexpr std::size_t kNameLengthMax = 128;
-constexpr std::size_t kTextLengthMax = 1024;
 constexpr std::size_t kConsumersMax = 256;
 constexpr std::size_t kPrefetchMax = 65'535;  // what AMQP can say
 constexpr std::size_t kAttemptsMax = 1'000'000;

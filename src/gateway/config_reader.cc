@@ -5,6 +5,8 @@
 
 #include <utility>
 
+#include "core/text.h"
+
 namespace semel::config_file {
 namespace {
 
@@ -29,8 +31,8 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 // nullopt: nothing is near enough to be a slip of the fingers.
 std::optional<std::string_view> nearest(std::string_view name,
                                         std::span<const std::string_view> known_names) {
-  constexpr std::size_t kNameLengthMax = 40;
-  if (name.size() > kNameLengthMax) return std::nullopt;
+  constexpr std::size_t kGuessedLengthMax = 40;
+  if (name.size() > kGuessedLengthMax) return std::nullopt;
   std::optional<std::string_view> best;
   std::size_t best_distance = std::max<std::size_t>(2, name.size() / 3) + 1;
   for (const std::string_view known : known_names) {

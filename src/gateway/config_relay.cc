@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "core/text.h"
 #include "gateway/config_broker.h"
 #include "gateway/config_tls.h"
 
@@ -37,8 +38,8 @@ void read_headers(const Field& field, RelayDestination& out) {
   }
 }
 
-constexpr std::size_t kNameLengthMax = 255;   // an AMQP short string, a NATS subject
-constexpr std::size_t kTopicLengthMax = 249;  // what Kafka allows
+constexpr std::size_t kBrokerNameLengthMax = 255;  // an AMQP short string, a NATS subject
+constexpr std::size_t kTopicLengthMax = 249;       // what Kafka allows
 constexpr std::size_t kAttributeMax = 1024;
 
 constexpr std::array kCloudEventsKeys = std::to_array<Key<CloudEventsConfig>>({
@@ -95,13 +96,15 @@ constexpr std::array kDestinationKeys = std::to_array<Key<DestinationDraft>>({
      }},
     {"ca", [](const Field& f, DestinationDraft& out) { read_broker_ca(f, out.broker); }},
     {"exchange",
-     [](const Field& f, DestinationDraft& out) { f.read(out.broker.exchange, 0, kNameLengthMax); }},
+     [](const Field& f, DestinationDraft& out) {
+       f.read(out.broker.exchange, 0, kBrokerNameLengthMax);
+     }},
     {"routing_key",
      [](const Field& f, DestinationDraft& out) {
-       f.read(out.broker.routing_key, 0, kNameLengthMax);
+       f.read(out.broker.routing_key, 0, kBrokerNameLengthMax);
      }},
-    {"subject",
-     [](const Field& f, DestinationDraft& out) { f.read(out.broker.subject, 1, kNameLengthMax); }},
+    {"subject", [](const Field& f,
+                   DestinationDraft& out) { f.read(out.broker.subject, 1, kBrokerNameLengthMax); }},
     {"brokers", [](const Field& f, DestinationDraft& out) { read_broker_list(f, out.broker); }},
     {"topic",
      [](const Field& f, DestinationDraft& out) { f.read(out.broker.topic, 1, kTopicLengthMax); }},

@@ -21,11 +21,9 @@ using std::chrono::milliseconds;
 using std::chrono::minutes;
 using std::chrono::seconds;
 
-constexpr std::size_t kNameLengthMax = 128;
 // Each is one more read of the store for every new key.
 constexpr std::size_t kAliasesMax = 8;
 constexpr std::size_t kPathLengthMax = 1024;
-constexpr std::size_t kUrlLengthMax = 1024;
 constexpr std::size_t kVersionLengthMax = 64;
 constexpr std::size_t kBodySizeMax = std::size_t{1} << 30;
 
@@ -99,7 +97,7 @@ void read_upstream(const Field& field, RouteDraft& draft) {
 
 void read_docs_url(const Field& field, RouteDraft& draft) {
   std::string url;
-  field.read(url, 0, kUrlLengthMax);
+  field.read(url, 0, kTextLengthMax);
   const bool is_link =
       url.starts_with("https://") || url.starts_with("http://") || url.starts_with('/');
   // It goes into a Link header, between angle brackets.

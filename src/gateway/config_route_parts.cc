@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/text.h"
 #include "gateway/probe_url.h"
 
 namespace semel::config_file {

@@ -16,8 +16,6 @@ using std::chrono::milliseconds;
 using std::chrono::minutes;
 using std::chrono::seconds;
 
-constexpr std::size_t kTextLengthMax = 1024;
-
 struct TenantDraft {
   std::optional<TenantSource> from;
   TenantConfig config;

@@ -11,6 +11,8 @@
 #include <optional>
 #include <span>
 
+#include "core/text.h"
+
 namespace semel::config_file {
 namespace {
 
@@ -345,14 +347,6 @@ bool is_token(std::string_view text) {
 
 bool is_name(std::string_view text) {
   return !text.empty() && !is_digit(text.front()) && std::ranges::all_of(text, is_name_character);
-}
-
-std::string lower_case(std::string_view text) {
-  std::string lower(text);
-  for (char& c : lower) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
-  return lower;
 }
 
 std::string shown(std::string_view text) {

@@ -38,6 +38,10 @@ Parsed<AddressRange> parse_address_range(std::string_view text);
 // variable that is set but empty. The result is never expanded again.
 Parsed<std::string> expand_environment(std::string_view text, const Environment& environment);
 
+// What a name, and any other text of one line, may have in characters.
+inline constexpr std::size_t kNameLengthMax = 128;
+inline constexpr std::size_t kTextLengthMax = 1024;
+
 // "45d", "1500ms", "1MiB": the shortest form the parsers above read back.
 std::string format_duration(Duration duration);
 std::string format_size(std::uint64_t bytes);
@@ -51,7 +55,6 @@ bool is_printable(std::string_view text);
 bool is_token(std::string_view text);
 // Letters, digits and '_', not beginning with a digit.
 bool is_name(std::string_view text);
-std::string lower_case(std::string_view text);
 
 // Safe to print on a terminal: everything but printable ASCII is a '?', and the end is cut off.
 std::string shown(std::string_view text);

@@ -6,6 +6,8 @@
 #include <array>
 #include <boost/beast/http/status.hpp>
 
+#include "core/text.h"
+
 namespace semel {
 namespace {
 
@@ -62,12 +64,6 @@ bool listed(const auto& names, std::string_view name) {
 
 bool has_prefix(std::string_view name, std::string_view prefix) {
   return name.size() >= prefix.size() && iequals(name.substr(0, prefix.size()), prefix);
-}
-
-std::string_view trim(std::string_view text) {
-  const std::size_t begin = text.find_first_not_of(" \t");
-  if (begin == std::string_view::npos) return {};
-  return text.substr(begin, text.find_last_not_of(" \t") - begin + 1);
 }
 
 bool is_forwarded(std::string_view name) {

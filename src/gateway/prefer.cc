@@ -1,13 +1,9 @@
 #include "gateway/prefer.h"
 
+#include "core/text.h"
+
 namespace semel {
 namespace {
-
-std::string_view trim(std::string_view text) {
-  const std::size_t begin = text.find_first_not_of(" \t");
-  if (begin == std::string_view::npos) return {};
-  return text.substr(begin, text.find_last_not_of(" \t") - begin + 1);
-}
 
 // Cuts off the text before the first `mark` that is not inside a quoted string, and the mark.
 std::string_view take_until(std::string_view& rest, char mark) {

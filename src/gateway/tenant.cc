@@ -41,10 +41,6 @@ bool looks_like_signed_token(std::string_view credential) {
                        rest.find('.') != std::string_view::npos);
 }
 
-std::string hex(const Sha256Digest& digest) {
-  return RecordId{digest}.hex();
-}
-
 std::expected<std::string, std::string> from_authorization(const net::Request& request) {
   if (request.count("Authorization") > 1) {
     return std::unexpected("Send one Authorization header, not several.");
@@ -74,7 +70,7 @@ std::expected<std::string, std::string> from_authorization(const net::Request& r
   for (const char c : scheme) normal.push_back(static_cast<char>(std::tolower(c)));
   Sha256 digest;
   digest.update_sized(normal).update_sized(credential);
-  return hex(digest.finish());
+  return RecordId{digest.finish()}.hex();
 }
 
 std::expected<std::string, std::string> from_header(const TenantConfig& config,

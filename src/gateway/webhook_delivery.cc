@@ -44,10 +44,6 @@ struct Delivery {
   }
 };
 
-std::string hex(const Sha256Digest& digest) {
-  return RecordId{digest}.hex();
-}
-
 Verified checked(std::string_view text, const KeyRules& rules) {
   auto key = check_key(text, rules);
   if (!key) return refused(Code::key_invalid, "The event's id: " + key.error());
@@ -58,7 +54,7 @@ Verified key_of_body(const Delivery& delivery) {
   const WebhookScheme& scheme = delivery.route.webhook->scheme;
   Recipe raw;
   raw.body = BodyRecipe::raw;
-  std::string key = "sha256:" + hex(delivery.body.digest_under(raw));
+  std::string key = "sha256:" + RecordId{delivery.body.digest_under(raw)}.hex();
   if (!scheme.kind_header.empty()) {
     const std::vector<std::string> kinds = delivery.headers(scheme.kind_header);
     if (kinds.size() > 1) {

@@ -11,7 +11,7 @@ namespace {
 
 constexpr int kPollMs = 20;
 constexpr auto kCommitEvery = std::chrono::milliseconds(200);
-constexpr int kFlushTimeoutMs = 5000;
+constexpr int kProducerFlushMs = 5000;
 
 std::vector<Header> headers_in(const rd_kafka_message_t& message) {
   std::vector<Header> headers;
@@ -124,7 +124,7 @@ void KafkaSource::run() {
     }
   }
   run_commands();
-  rd_kafka_flush(producer_.get(), kFlushTimeoutMs);
+  rd_kafka_flush(producer_.get(), kProducerFlushMs);
   rd_kafka_purge(producer_.get(), RD_KAFKA_PURGE_F_QUEUE | RD_KAFKA_PURGE_F_INFLIGHT);
   rd_kafka_poll(producer_.get(), 0);
   commit(true);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <boost/json.hpp>
 
+#include "core/hex.h"
 #include "core/sha256.h"
 
 namespace semel::pg {
@@ -68,15 +69,7 @@ Rows query(PGconn* connection, const std::string& statement, const std::vector<V
 }
 
 std::string bytea(std::string_view bytes) {
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  std::string out = "\\x";
-  out.reserve(2 + 2 * bytes.size());
-  for (const char c : bytes) {
-    const auto byte = static_cast<unsigned char>(c);
-    out += kDigits[byte >> 4];
-    out += kDigits[byte & 15];
-  }
-  return out;
+  return "\\x" + encode_hex(bytes);
 }
 
 std::string digest_of(std::string_view bytes) {

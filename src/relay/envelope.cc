@@ -9,6 +9,7 @@
 #include <optional>
 #include <utility>
 
+#include "core/text.h"
 #include "gateway/config_relay.h"
 #include "net/message.h"
 
@@ -24,7 +25,7 @@ bool is_text_for_a_header(std::string_view value) {
 // The attribute that a header stands for. Kafka's way to write it is taken for the same, so that
 // there cannot be two of them.
 std::optional<std::string> attribute_of(std::string_view header_name) {
-  std::string name = config_file::lower_case(header_name);
+  std::string name = lower_case(header_name);
   if (!name.starts_with("ce-") && !name.starts_with("ce_")) return std::nullopt;
   return name.substr(3);
 }
@@ -34,7 +35,7 @@ bool has(const std::vector<Header>& headers, std::string_view name) {
                              [&](const Header& header) { return net::iequals(header.name, name); });
 }
 
-std::string text_of(Time time) {
+std::string timestamp_of(Time time) {
   const auto seconds = std::chrono::floor<std::chrono::seconds>(time.time_since_epoch());
   const auto rest = time.time_since_epoch() - seconds;
   return fmt::format("{:%FT%T}.{:03}Z", fmt::gmtime(static_cast<std::time_t>(seconds.count())),
@@ -53,7 +54,7 @@ void add_attributes(const Message& message, const CloudEventsConfig& config, Env
   };
   add("source", config.source);
   add("type", config.type);
-  add("time", text_of(message.enqueued_at));
+  add("time", timestamp_of(message.enqueued_at));
   if (message.ordering_key && !message.ordering_key->empty()) {
     add("partitionkey", *message.ordering_key);
   }
@@ -79,8 +80,7 @@ std::expected<Envelope, std::string> envelope_of(const Message& message,
     }
   };
   for (const Header& header : *message.headers) {
-    const bool is_the_brokers =
-        config.broker && config_file::lower_case(header.name).starts_with("nats-");
+    const bool is_the_brokers = config.broker && lower_case(header.name).starts_with("nats-");
     if (!config_file::may_be_given(header.name) || !is_text_for_a_header(header.value) ||
         is_the_brokers) {
       return std::unexpected("its header " + header.name + " cannot be sent");

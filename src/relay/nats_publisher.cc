@@ -19,7 +19,8 @@ constexpr auto kLookAtConnectionEvery = std::chrono::milliseconds(1000);
 // Nothing is to be kept while the connection is away and sent when nobody waits for it any more.
 constexpr int kReconnectBytes = 1;
 constexpr std::int64_t kFlushTimeoutMs = 1000;
-constexpr const char* kNotConfirmed = "the connection was lost before the stream acknowledged it";
+constexpr const char* kNotAcknowledged =
+    "the connection was lost before the stream acknowledged it";
 constexpr int kMessageTooLarge = 10054;
 
 // What the stream said of a message.
@@ -101,7 +102,7 @@ void NatsPublisher::run() {
       wait(kLookAtConnectionEvery);
     }
     reader_.join();
-    try_all_again(kNotConfirmed);
+    try_all_again(kNotAcknowledged);
     subscription_.reset();
     connection_.reset();
   }
@@ -225,7 +226,7 @@ void NatsPublisher::look_for_a_loss() {
   }
   natsStatistics_Destroy(statistics);
   const bool was_lost = std::exchange(reconnects_, reconnects) != reconnects;
-  if (!is_connected() || was_lost) try_all_again(kNotConfirmed);
+  if (!is_connected() || was_lost) try_all_again(kNotAcknowledged);
 }
 
 void NatsPublisher::try_all_again(const std::string& why) {

@@ -45,7 +45,7 @@ std::vector<std::int64_t> numbers_of(const std::vector<LeaseId>& leases) {
 }
 
 // Nothing of the kind that PostgreSQL refuses in a text.
-std::string text_of(std::string why) {
+std::string valid_text(std::string why) {
   constexpr std::size_t kLengthMax = 1000;
   std::ranges::replace_if(why, [](char c) { return c < ' ' || c > '~'; }, '?');
   if (why.size() > kLengthMax) why.resize(kLengthMax);
@@ -138,7 +138,7 @@ std::expected<std::vector<LeaseId>, std::string> Outbox::report(
     holders.push_back(holder(report.lease.connection));
     ids.push_back(report.id);
     verdicts.emplace_back(name_of(report.verdict));
-    errors.push_back(text_of(report.why));
+    errors.push_back(valid_text(report.why));
     delays.push_back(report.delay.count());
   }
   const auto lost =

@@ -12,7 +12,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-constexpr auto kTick = 10ms;
+constexpr auto kRoundEvery = 10ms;
 constexpr auto kLookEvery = 1s;
 constexpr auto kLookAtHeldEvery = 50ms;
 constexpr auto kReplyTimeout = 5s;
@@ -49,7 +49,7 @@ void PostgresWaits::wait(const RecordId& id, const Token& token, Duration timeou
 void PostgresWaits::tick() {
   ticking_ = !entries_.empty();
   if (!ticking_) return;
-  timer_.expires_after(kTick);
+  timer_.expires_after(kRoundEvery);
   timer_.async_wait([this](boost::system::error_code error) {
     if (error) return;
     const auto now = Steady::now();

@@ -26,8 +26,8 @@ namespace {
 // Slower than this, and the store that decides is asked instead.
 constexpr Duration kFindTimeout = std::chrono::milliseconds(50);
 // For so long a server that was too slow is not asked.
-constexpr auto kRest = std::chrono::seconds(1);
-constexpr auto kCloseTimeout = std::chrono::seconds(3);  // longer than connecting may take
+constexpr auto kRestFor = std::chrono::seconds(1);
+constexpr auto kCacheCloseTimeout = std::chrono::seconds(3);  // longer than connecting may take
 constexpr std::size_t kRecordBytesMax = 4 << 20;
 // What a command takes beside its value.
 constexpr std::size_t kCommandBytes = 1024;
@@ -68,7 +68,7 @@ class RedisCache::Impl {
     nodes_.close();
     redis::close_all(common_);
     deadlines_.stop();
-    io_.run_for(kCloseTimeout);
+    io_.run_for(kCacheCloseTimeout);
   }
 
   asio::io_context& io() { return io_; }
@@ -109,7 +109,7 @@ class RedisCache::Impl {
     boost::system::error_code ignored;
     co_await asked->patience.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
     if (!asked->result) {
-      rests_until_ = std::chrono::steady_clock::now() + kRest;
+      rests_until_ = std::chrono::steady_clock::now() + kRestFor;
       co_return std::nullopt;
     }
     const CallResult& result = *asked->result;

@@ -11,7 +11,7 @@ using boost::system::error_code;
 using net::resp_command;
 
 namespace {
-constexpr Duration kLookEvery = std::chrono::milliseconds(500);
+constexpr Duration kListenAgainAfter = std::chrono::milliseconds(500);
 constexpr int kLooksPerPing = 20;
 }  // namespace
 
@@ -24,7 +24,7 @@ awaitable<void> Listener::keep() {
     co_await adjust();
     if (has_changed_ || closed_) continue;
     if (looks % kLooksPerPing == 0) ping();
-    again_.expires_after(kLookEvery);
+    again_.expires_after(kListenAgainAfter);
     error_code ignored;
     co_await again_.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
   }

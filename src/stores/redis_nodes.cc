@@ -22,7 +22,7 @@ namespace {
 constexpr Duration kRedirectPatience = std::chrono::seconds(2);
 constexpr Duration kTryAgainAfter = std::chrono::milliseconds(20);
 constexpr int kFollowedAtOnceMax = 5;  // members that disagree send one to and fro: they get time
-constexpr Duration kLookEvery = std::chrono::seconds(1);
+constexpr Duration kLookAtNodesEvery = std::chrono::seconds(1);
 
 // Errors that a server gives before it carries anything out. Others may come from the middle of a
 // script.
@@ -212,7 +212,7 @@ awaitable<std::expected<RedisAddress, std::string>> Nodes::ask_sentinel(RedisAdd
 // whoever can still reach both asks them.
 awaitable<void> Nodes::follow_sentinels() {
   while (!closed_) {
-    look_.expires_after(kLookEvery);
+    look_.expires_after(kLookAtNodesEvery);
     error_code ignored;
     co_await look_.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
     if (closed_ || !owners_[0]->is_up()) continue;
@@ -295,7 +295,7 @@ awaitable<void> Nodes::follow_slots() {
   constexpr int kQuietRounds = 10;
   for (int quiet = 0; !closed_; ++quiet) {
     if (!look_wanted_) {
-      look_.expires_after(kLookEvery);
+      look_.expires_after(kLookAtNodesEvery);
       error_code ignored;
       co_await look_.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
     }

@@ -4,6 +4,8 @@
 
 #include <stdexcept>
 
+#include "core/hex.h"
+
 namespace semel::redis {
 namespace {
 
@@ -105,13 +107,7 @@ std::string sha1_hex(std::string_view text) {
   if (EVP_Digest(text.data(), text.size(), digest, &size, EVP_sha1(), nullptr) != 1) {
     throw std::runtime_error("SHA-1, by which Redis names scripts, is not there");
   }
-  static constexpr char kDigits[] = "0123456789abcdef";
-  std::string hex;
-  for (unsigned int i = 0; i < size; ++i) {
-    hex.push_back(kDigits[digest[i] >> 4]);
-    hex.push_back(kDigits[digest[i] & 15]);
-  }
-  return hex;
+  return encode_hex({reinterpret_cast<const char*>(digest), size});
 }
 
 }  // namespace

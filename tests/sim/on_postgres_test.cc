@@ -10,10 +10,10 @@
 namespace semel::sim {
 namespace {
 
-constexpr std::uint64_t kSeeds = 10;
+constexpr std::uint64_t kSeedsOnPostgres = 10;
 
 TEST(SimulationOnPostgres, KeepsEveryPromiseUnderFaults) {
-  for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
+  for (std::uint64_t seed = 1; seed <= kSeedsOnPostgres; ++seed) {
     PostgresHarness postgres;
     OnStore store(postgres.store());
     const Report report = run_seed_on(store, seed);

@@ -174,7 +174,7 @@ class RandomJson {
   std::mt19937 random_;
 };
 
-class JsonProperty : public testing::TestWithParam<unsigned> {};
+class JsonProperty : public ::testing::TestWithParam<unsigned> {};
 
 TEST_P(JsonProperty, OneValueHasOneForm) {
   RandomJson random(GetParam());
@@ -219,7 +219,7 @@ TEST_P(JsonProperty, WhatIsExcludedMayBeAnythingOrAbsent) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Seeds, JsonProperty, testing::Values(1u, 2u, 3u, 2026u));
+INSTANTIATE_TEST_SUITE_P(Seeds, JsonProperty, ::testing::Values(1u, 2u, 3u, 2026u));
 
 }  // namespace
 }  // namespace semel

@@ -12,7 +12,7 @@ namespace {
 
 using std::chrono::minutes;
 using std::chrono::seconds;
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 // What one delivery is made of, and what becomes of it.
 struct Example {
@@ -181,7 +181,7 @@ TEST(Webhook, ATimestampThatIsNoneIsRefused) {
                            "16142653300000", "99999999999999999999"}) {
     Example example = standard();
     example.headers.find("webhook-timestamp")->second = text;
-    EXPECT_THAT(example.check(), testing::StartsWith("The timestamp")) << text;
+    EXPECT_THAT(example.check(), ::testing::StartsWith("The timestamp")) << text;
   }
 }
 
@@ -288,8 +288,8 @@ TEST(Webhook, SecretsThatCannotBeUsedAreRefusedWithoutBeingShown) {
        {"whsec_", "whsec_!!!", "whsec_YWJj", "whpk_YWJj", "whpk_", "plain text"}) {
     EXPECT_NE(error("standard", bad), "") << bad;
   }
-  EXPECT_THAT(error("standard", "whsec_YWJj"), testing::Not(HasSubstr("YWJj")));
-  EXPECT_THAT(error("standard", "whsec_not/base64!"), testing::Not(HasSubstr("not/base64!")));
+  EXPECT_THAT(error("standard", "whsec_YWJj"), ::testing::Not(HasSubstr("YWJj")));
+  EXPECT_THAT(error("standard", "whsec_not/base64!"), ::testing::Not(HasSubstr("not/base64!")));
 }
 
 TEST(Webhook, WhatIsSignedHasTheBodyOnceAndNothingUnknown) {
