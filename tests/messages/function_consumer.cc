@@ -2,8 +2,8 @@
 // headers only. `function_consumer FILE NAME blocking|async [DATABASE]`
 //
 // Each call appends "id attempt" to the file `effects`; the header X-Test says what it does then:
-// retry, throw, throw-other, forget (async), gate=PATH (returns when the file is there), commit (an
-// effect in the database, with its record), commit-nothing.
+// retry, throw, throw-other, forget (async), nap, gate=PATH (returns when the file is there),
+// commit (an effect in the database, with its record), commit-nothing.
 #include <fcntl.h>
 #include <semel/consume.h>
 #include <semel/pg.h>
@@ -49,6 +49,7 @@ semel::Outcome handle(const Message& message, const Claim& claim) {
   const std::string* given = message.header("x-test");
   const std::string told = given ? *given : "";
   if (told.starts_with("gate=")) wait_for(told.substr(5));
+  if (told == "nap") std::this_thread::sleep_for(std::chrono::milliseconds(10));
   if (told == "retry") return retry("not now");
   if (told == "throw") throw std::runtime_error("it broke\r\nX-Forged: header \xff");
   if (told == "throw-other") throw 7;

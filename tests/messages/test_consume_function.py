@@ -199,7 +199,7 @@ def test_killed_in_the_middle_nothing_runs_twice_and_nothing_is_lost(broker, con
     copies = keys + dice.choices(keys, k=CRASH_MESSAGES // 3)
     dice.shuffle(copies)
     consumer = consume(entry_of(broker, queue))
-    queue.publish([(key, BODY) for key in copies])
+    queue.publish([(key, BODY, {"X-Test": "nap"}) for key in copies])
     for crash in range(1, CRASHES + 1):
         eventually(lambda: len(consumer.calls()) >= crash * CRASH_MESSAGES // (CRASHES + 2))
         consumer.kill9()
@@ -209,6 +209,7 @@ def test_killed_in_the_middle_nothing_runs_twice_and_nothing_is_lost(broker, con
     assert {key: made for key, made in calls.items() if made != [1]} == {}
     completed, unknown = consumer.records("completed"), consumer.records("unknown")
     assert sorted(completed + unknown) == sorted(keys)
+    assert unknown  # it was in the middle of some
     assert set(completed) <= set(calls)
     reasons = {key: reason for key, (reason, _, _) in broker.reasons(queue).items()}
     assert reasons == {key: "outcome-unknown" for key in unknown}
