@@ -216,7 +216,7 @@ void add_no_answer(PgComposite& item) {
 
 // The columns of a semel.swap_item from its state on. What a column has is taken out of the record;
 // what is left of it is `rest`.
-void add_record(Record r, const PgSwap& swap, PgComposite& item) {
+void add_record(Record& r, const PgSwap& swap, PgComposite& item) {
   const auto number = [&](PgType type, std::int64_t value) { item.add_number(type, value); };
   const auto time = [&](Time at) { item.add_number(PgType::int8, ms(at)); };
   number(PgType::int2, swap.removes ? 0 : static_cast<std::int64_t>(r.state));
@@ -275,7 +275,7 @@ std::string_view bytes_of(const Token& token) {
   return view(token.bytes);
 }
 
-PgSwap to_swap(const RecordId& id, Version expected, std::optional<Record> next) {
+PgSwap to_swap(const RecordId& id, Version expected, std::optional<Record>&& next) {
   PgSwap swap{.id = id, .expected = expected, .removes = !next, .answer_day = {}, .item = {}};
   if (next && has_answer_row(*next)) swap.answer_day = day_of(next->expires_at);
   constexpr std::size_t kNumbersBytes = 160;
@@ -289,7 +289,8 @@ PgSwap to_swap(const RecordId& id, Version expected, std::optional<Record> next)
   item.add(PgType::bytea, bytes_of(id));
   item.add_number(PgType::int8, static_cast<std::int64_t>(expected));
   item.add_number(PgType::int8, lock_of(id));
-  add_record(std::move(next).value_or(Record{}), swap, item);
+  if (!next) next.emplace();
+  add_record(*next, swap, item);
   swap.item = std::move(item).take();
   return swap;
 }

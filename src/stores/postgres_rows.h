@@ -22,7 +22,8 @@ struct PgSwap {
   std::optional<std::int32_t> answer_day;  // its answer goes into this day of semel.answers
   std::string item;                        // as a semel.swap_item
 };
-PgSwap to_swap(const RecordId& id, Version expected, std::optional<Record> next);
+// Of `next` nothing is left.
+PgSwap to_swap(const RecordId& id, Version expected, std::optional<Record>&& next);
 
 // The parameters of semel.swap_batch(). The items are numbered by their order. `item_type` is what
 // semel.swap_item is in this database.

@@ -54,8 +54,8 @@ std::vector<Statement> statements(const std::string& schema) {
       {kGetChunk, "SELECT bytes FROM " + s + "chunks WHERE id = $1 AND token = $2 AND index = $3"},
       {kDropChunks, "DELETE FROM " + s + "chunks WHERE id = $1 AND token = $2"},
       {kAwait, "SELECT id, token, held FROM " + s + "await_batch($1, $2)"},
-      {kStats,
-       "SELECT " + s + "now_ms(), count(*), min(updated_at) FROM " + s + "records WHERE state = 5"},
+      {kStats, "SELECT " + s + "now_ms(), count(*), min(unknown_since) FROM " + s +
+                   "records WHERE unknown_since IS NOT NULL"},
       {kKeepDays, "SELECT " + s + "keep_days()"},
       {kDropOrphans, "SELECT " + s + "drop_orphans($1, $2)"},
   };

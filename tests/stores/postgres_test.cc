@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <boost/asio/detached.hpp>
+#include <set>
 #include <thread>
 #include <variant>
 
@@ -31,6 +32,8 @@ class Session {
  private:
   PgLink link_;
 };
+
+constexpr std::uint64_t kMany = 400;
 
 std::string literal(const RecordId& id) {
   return "'\\x" + id.hex() + "'";
@@ -59,6 +62,20 @@ class PostgresStoreTest : public testing::Test {
     return std::get<swap::Applied>(swap(id, expected, std::move(next))).version;
   }
   std::optional<Record> read(const RecordId& id) { return run(store_->read(id)).value(); }
+  // What make() makes of 0 … `records` - 1, all asked for at once.
+  template <typename Make>
+  std::vector<Version> apply_together(std::uint64_t records, Make make,
+                                      std::vector<Version> versions = {}) {
+    versions.resize(records);
+    asio::io_context io(1);
+    auto one = [&](std::uint64_t n) -> asio::awaitable<void> {
+      const SwapResult result = co_await store().swap(id_of(n), versions[n], make(n));
+      versions[n] = std::get<swap::Applied>(result).version;
+    };
+    for (std::uint64_t n = 0; n < records; ++n) asio::co_spawn(io, one(n), asio::detached);
+    io.run();
+    return versions;
+  }
   // Calls until it is so.
   template <typename Check>
   static void eventually(Check check) {
@@ -327,6 +344,104 @@ TEST_F(PostgresStoreTest, ARenewalTouchesNoIndex) {
   ended.lease_until = kThen - 1h;
   apply(id, version, ended);
   EXPECT_LT(number_in_postgres("due_at FROM semel.records"), due);
+}
+
+TEST_F(PostgresStoreTest, CompletingClaimsThatWereMadeTogetherTouchesNoIndex) {
+  const auto versions = apply_together(kMany, [](std::uint64_t n) { return claim_of(id_of(n)); });
+  const std::int64_t listed =
+      number_in_postgres("coalesce(sum(cardinality(ids)), 0) FROM semel.leases");
+  EXPECT_GT(listed, kMany / 2);
+  const std::string early = "count(*) FROM semel.records WHERE due_at <= lease_until";
+  EXPECT_EQ(number_in_postgres(early), kMany - listed) << "those that went by themselves";
+  const auto hot_updates = [] {
+    return number_in_postgres("n_tup_hot_upd FROM pg_stat_user_tables WHERE relname = 'records'");
+  };
+  const std::int64_t before = hot_updates();
+  apply_together(
+      kMany, [](std::uint64_t n) { return completion_of(id_of(n), kThen + 22h); }, versions);
+  const std::string soon =
+      "count(*) FROM semel.records WHERE due_at BETWEEN expires_at AND "
+      "expires_at + semel.slack(ttl)";
+  EXPECT_EQ(number_in_postgres(soon), kMany);
+  close();  // so that the server has counted
+  eventually([&] { return hot_updates() - before > listed / 2; });
+
+  const auto mine = open_postgres_or_throw({.url = postgres_url()});
+  EXPECT_EQ(run(mine->sweep(kThen + 2h, 1000))->size(), 0);
+  EXPECT_EQ(number_in_postgres("count(*) FROM semel.leases"), 0);
+  EXPECT_EQ(run(mine->sweep(kThen + 23h, 1000))->size(), kMany);
+}
+
+TEST_F(PostgresStoreTest, ALostClaimIsFoundWhenItsLeaseIsOverHoweverItWasMade) {
+  auto versions = apply_together(kMany, [](std::uint64_t n) { return claim_of(id_of(n)); });
+  ASSERT_GT(number_in_postgres("count(*) FROM semel.leases"), 0);
+  const RecordId done = id_of(kMany - 1);
+  const RecordId renewed = id_of(kMany - 2);
+  const RecordId held = id_of(kMany - 3);
+  apply(done, versions[kMany - 1], completion_of(done, kThen + 22h));
+  Record later = claim_of(renewed);
+  later.lease_until = kThen + 3h;
+  apply(renewed, versions[kMany - 2], later);
+  Session application;
+  application.run("BEGIN");
+  application.run("SELECT FROM semel.records WHERE id = " + literal(held) + " FOR UPDATE");
+  const auto sweep = [&](Time at) {
+    std::set<RecordId> ids;
+    for (const Record& record : run(store().sweep(at, 1000)).value()) ids.insert(record.id);
+    return ids;
+  };
+  EXPECT_EQ(sweep(kThen + 59min).size(), 0);
+  const auto lost = sweep(kThen + 1h);
+  EXPECT_EQ(lost.size(), kMany - 3);
+  EXPECT_FALSE(lost.contains(done) || lost.contains(renewed) || lost.contains(held));
+  EXPECT_EQ(number_in_postgres("count(*) FROM semel.leases"), 1) << "of the one that is held";
+
+  application.run("ROLLBACK");
+  EXPECT_TRUE(sweep(kThen + 1h + 1s).contains(held));
+  EXPECT_EQ(number_in_postgres("count(*) FROM semel.leases"), 0);
+  EXPECT_FALSE(sweep(kThen + 2h).contains(renewed));
+  EXPECT_TRUE(sweep(kThen + 3h).contains(renewed));
+  EXPECT_FALSE(sweep(kThen + 3h).contains(done));
+}
+
+// A trigger holds a batch up between two of its insertions, and the second is made by another
+// meanwhile: the batch's snapshot does not show it, and its lock is free again.
+TEST_F(PostgresStoreTest, AnInsertionThatAnotherCommittedMeanwhileIsAConflictAndNoMore) {
+  const RecordId slow = id_of(2);
+  const RecordId taken = id_of(3);
+  apply(id_of(1), 0, claim_of(id_of(1)));
+  in_postgres(
+      "CREATE OR REPLACE FUNCTION public.wait() RETURNS trigger LANGUAGE plpgsql AS "
+      "'BEGIN PERFORM pg_advisory_xact_lock(42); RETURN NEW; END'");
+  in_postgres("CREATE TRIGGER wait BEFORE INSERT ON semel.records FOR EACH ROW WHEN (NEW.id = " +
+              literal(slow) + ") EXECUTE FUNCTION public.wait()");
+  Session holder;
+  holder.run("SELECT pg_advisory_lock(42)");
+  const auto item = [](int n, const RecordId& id) {
+    return "jsonb_populate_record(NULL::semel.swap_item, to_jsonb(r) || jsonb_build_object('n', " +
+           std::to_string(n) + ", 'id', " + literal(id) +
+           ", 'expected', 0, 'lock', semel.id_lock(" + literal(id) + ")))";
+  };
+  const std::string batch =
+      "SELECT (b.found).id, cardinality(b.versions) FROM semel.records r, "
+      "semel.swap_batch(ARRAY[" +
+      item(1, slow) + ", " + item(2, taken) +
+      "], '{}', false, false, true, 1000) b WHERE r.id = " + literal(id_of(1)) + " ORDER BY 2";
+  std::optional<PgRows> reply;
+  std::thread caller([&] { reply = Session().run(batch); });
+  eventually([] {
+    return number_in_postgres("count(*) FROM pg_stat_activity WHERE wait_event = 'advisory'") == 1;
+  });
+  apply(taken, 0, claim_of(taken));
+  holder.run("SELECT pg_advisory_unlock(42)");
+  caller.join();
+  in_postgres("DROP TRIGGER wait ON semel.records");
+  ASSERT_EQ(reply->size(), 2);
+  EXPECT_EQ(reply->number(0, 1), 1) << "one was applied";
+  EXPECT_EQ(reply->bytes(1, 0),
+            std::string_view(reinterpret_cast<const char*>(taken.bytes.data()), taken.bytes.size()))
+      << "the other is told";
+  EXPECT_TRUE(read(slow));
 }
 
 // DESIGN's planner trap: on a young table, or with old statistics, a plan may scan it all.
