@@ -16,7 +16,7 @@ constexpr std::string_view kClaimedBySql = "sql";
 constexpr std::string_view kLineEnd = "\r\n";
 constexpr std::string_view kAfterName = ": ";
 constexpr int kItemColumns = 32;         // of semel.swap_item
-constexpr std::size_t kRestBytes = 512;  // mostly less
+constexpr std::size_t kRestBytes = 320;  // mostly less
 
 enum Flag : int {
   kOnlyAuthFailures = 1,
