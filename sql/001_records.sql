@@ -45,8 +45,8 @@ CREATE TABLE semel.records (
   key              text,
   noted            text,      -- what SQL did to it since `rest` was written: reason and history
   rest             bytea,     -- null: it was claimed by SQL
-  unknown_since    bigint GENERATED ALWAYS AS (CASE WHEN state = 5 THEN updated_at END) STORED
-      -- for its index: one with `state` or `updated_at` in it would be touched by every update
+  unknown_since    bigint     -- updated_at of an unknown record, else null: for its index. One with
+      -- `state` or `updated_at` in it would be touched by every update
 ) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);
 
 CREATE INDEX records_due ON semel.records (due_at) WHERE due_at < 9223372036854775807;

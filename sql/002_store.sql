@@ -88,7 +88,8 @@ BEGIN
   END LOOP;
 END $$;
 
--- One swap: the record as it is to be. src/stores/postgres_rows.cc writes it by position.
+-- One swap: the record as it is to be, but for its answer. src/stores/postgres_rows.cc writes both by
+-- position.
 CREATE TYPE semel.swap_item AS (
   n integer,        -- counts from 1 within a batch
   id bytea,
@@ -99,11 +100,14 @@ CREATE TYPE semel.swap_item AS (
   updated_at bigint, expires_at bigint, tombstone_until bigint, hold_until bigint, ttl bigint,
   tombstone bigint, hold_for bigint, due_at bigint, flags smallint, result smallint,
   response_version text, tenant text, operation text, key text,
-  answer_day integer, status integer, headers bytea, body bytea, spilled bigint, sealed_key text,
-  sealed bytea,     -- from answer_day on: null without an answer
+  answer_day integer,  -- null: it has no answer
   rest bytea);
+CREATE TYPE semel.answer_item AS (
+  n integer,        -- of its swap_item
+  day integer, id bytea, status integer, headers bytea, body bytea, spilled bigint, sealed_key text,
+  sealed bytea);
 
--- Swaps many records at once, an id once. `days` are the days of the answers in it. For each item that
+-- Swaps many records at once, an id once. `days` are the days of their answers. For each item that
 -- was not applied comes the record as it is now, where there is one and `bytes_max` is not reached:
 --   at another version than expected: a conflict
 --   at the expected version, or absent where absence was expected: busy, somebody holds it in an
@@ -114,7 +118,7 @@ CREATE TYPE semel.swap_item AS (
 -- Rows are only taken with SKIP LOCKED. A row is only inserted under its advisory lock, which is not
 -- waited for either.
 CREATE FUNCTION semel.swap_batch(
-  items semel.swap_item[], days integer[], updates boolean, removals boolean, inserts boolean,
+  items semel.swap_item[], answers semel.answer_item[], days integer[], updates boolean, removals boolean, inserts boolean,
   bytes_max bigint)
 RETURNS TABLE (at bigint, base bigint, versions bigint[], found semel.whole_record)
 LANGUAGE plpgsql VOLATILE AS $$
@@ -160,7 +164,8 @@ BEGIN
         answer_day = n.answer_day,
         answer_version = CASE WHEN n.answer_day IS NOT NULL THEN before + n.n END,
         awaited = n.was_awaited AND n.state IN (1, 2) AND n.token = n.was_token,
-        tenant = n.tenant, operation = n.operation, key = n.key, noted = NULL, rest = n.rest
+        tenant = n.tenant, operation = n.operation, key = n.key, noted = NULL, rest = n.rest,
+        unknown_since = CASE WHEN n.state = 5 THEN n.updated_at END
       FROM (
         SELECT x.*, o.ctid AS place, o.state AS was_state, o.token AS was_token,
                o.flags AS was_flags, o.awaited AS was_awaited, o.due_at AS was_due,
@@ -214,7 +219,7 @@ BEGIN
           INSERT INTO semel.records AS r (
             id, version, state, attempt, token, fingerprint, lease_until, created_at, updated_at,
             expires_at, tombstone_until, hold_until, ttl, tombstone, hold_for, due_at, flags, result,
-            response_version, answer_day, answer_version, tenant, operation, key, rest)
+            response_version, answer_day, answer_version, tenant, operation, key, rest, unknown_since)
           SELECT x.id, before + x.n, x.state, x.attempt, x.token, x.fingerprint, x.lease_until,
             x.created_at, x.updated_at, x.expires_at, x.tombstone_until, x.hold_until, x.ttl,
             x.tombstone, x.hold_for,
@@ -223,7 +228,7 @@ BEGIN
                  ELSE x.due_at END,
             x.flags, x.result, x.response_version, x.answer_day,
             CASE WHEN x.answer_day IS NOT NULL THEN before + x.n END,
-            x.tenant, x.operation, x.key, x.rest
+            x.tenant, x.operation, x.key, x.rest, CASE WHEN x.state = 5 THEN x.updated_at END
           FROM (SELECT * FROM unnest(items) x
                 WHERE x.expected = 0 AND x.state <> 0
                   AND NOT EXISTS (SELECT FROM semel.records o WHERE o.id = x.id)
@@ -246,11 +251,11 @@ BEGIN
 
   FOREACH a_day IN ARRAY days LOOP
     EXECUTE format(
-      'INSERT INTO %s SELECT x.answer_day, x.id, $2 + x.n, x.status, x.headers, x.body, x.spilled,
+      'INSERT INTO %s SELECT x.day, x.id, $2 + x.n, x.status, x.headers, x.body, x.spilled,
                              x.sealed_key, x.sealed
-       FROM unnest($1) x WHERE x.answer_day = $3 AND ($4 OR $2 + x.n = ANY ($5))',
+       FROM unnest($1) x WHERE x.day = $3 AND ($4 OR $2 + x.n = ANY ($5))',
       semel.answers_of(a_day))
-    USING items, before, a_day, cardinality(done) = cardinality(items), done;
+    USING answers, before, a_day, cardinality(done) = cardinality(items), done;
   END LOOP;
   -- Days are dropped whole; only the parent is not.
   IF answered_versions IS NOT NULL THEN

@@ -132,7 +132,7 @@ awaitable<StoreResult<std::optional<Record>>> PostgresStore::read(RecordId id) {
 awaitable<SwapResult> PostgresStore::swap(RecordId id, Version expected,
                                           std::optional<Record> next) {
   PgSwap wanted = to_swap(id, expected, std::move(next));
-  if (wanted.item.size() > kRecordBytesMax) return too_large();
+  if (wanted.bytes() > kRecordBytesMax) return too_large();
   auto begin = [thread = thread_.get(),
                 wanted = std::move(wanted)](PostgresQueue::SwapReply reply) mutable {
     thread->queue().swap(std::move(wanted), std::move(reply));

@@ -136,9 +136,9 @@ bool PostgresQueue::send_swaps() {
   std::size_t bytes = 0;
   for (Swap& one : batch.swaps) {
     swaps.push_back(&one.swap);
-    bytes += one.swap.item.size();
+    bytes += one.swap.bytes();
   }
-  auto parameters = swap_parameters(swaps, room->swap_item, kReplyBytesMax);
+  auto parameters = swap_parameters(swaps, room->item_types, kReplyBytesMax);
   auto reply = [this, batch = std::move(batch)](PgReply replied) mutable {
     swapped(std::move(batch), std::move(replied));
   };
@@ -163,11 +163,11 @@ std::vector<PostgresQueue::Swap> PostgresQueue::take_swaps() {
 void PostgresQueue::take_from(std::deque<Swap>& ready, std::vector<Swap>& taken) const {
   if (!taken.empty() && taken.back().alone) return;
   std::size_t bytes = 0;
-  for (const Swap& one : taken) bytes += one.swap.item.size();
+  for (const Swap& one : taken) bytes += one.swap.bytes();
   const std::size_t most = &ready == &ready_.claims ? kClaimsMax : kChangesMax;
   while (!ready.empty() && taken.size() < most) {
     Swap& next = ready.front();
-    bytes += next.swap.item.size();
+    bytes += next.swap.bytes();
     const bool fits = bytes <= kBatchBytesMax && !next.alone;
     if (!taken.empty() && !fits) return;
     taken.push_back(std::move(next));

@@ -5,11 +5,10 @@
 #include <gtest/gtest.h>
 
 #include <boost/asio/detached.hpp>
-#include <set>
 #include <thread>
 #include <variant>
 
-#include "stores/postgres_harness.h"
+#include "stores/postgres_fixture.h"
 
 namespace semel {
 namespace {
@@ -18,77 +17,6 @@ namespace asio = boost::asio;
 using namespace std::chrono_literals;
 using std::chrono::steady_clock;
 using testing::HasSubstr;
-
-// A session of an application, with transactions of its own.
-class Session {
- public:
-  Session() : link_(PgLink::connect(postgres_url()).value()) {}
-  PgRows run(const std::string& statement) {
-    auto rows = link_.run(statement);
-    if (!rows) throw std::runtime_error(statement + ": " + rows.error().why);
-    return *std::move(rows);
-  }
-
- private:
-  PgLink link_;
-};
-
-constexpr std::uint64_t kMany = 400;
-
-std::string literal(const RecordId& id) {
-  return "'\\x" + id.hex() + "'";
-}
-
-std::int64_t number_in_postgres(const std::string& expression) {
-  return in_postgres("SELECT " + expression).number(0, 0);
-}
-
-Time database_time() {
-  return Time(Duration(number_in_postgres("semel.now_ms()")));
-}
-
-class PostgresStoreTest : public testing::Test {
- protected:
-  PostgresStoreTest() {
-    empty_postgres();
-    store_ = open_postgres_or_throw({.url = postgres_url()});
-  }
-  Store& store() { return *store_; }
-  void close() { store_.reset(); }
-  SwapResult swap(const RecordId& id, Version expected, std::optional<Record> next) {
-    return run(store_->swap(id, expected, std::move(next)));
-  }
-  Version apply(const RecordId& id, Version expected, std::optional<Record> next) {
-    return std::get<swap::Applied>(swap(id, expected, std::move(next))).version;
-  }
-  std::optional<Record> read(const RecordId& id) { return run(store_->read(id)).value(); }
-  // What make() makes of 0 … `records` - 1, all asked for at once.
-  template <typename Make>
-  std::vector<Version> apply_together(std::uint64_t records, Make make,
-                                      std::vector<Version> versions = {}) {
-    versions.resize(records);
-    asio::io_context io(1);
-    auto one = [&](std::uint64_t n) -> asio::awaitable<void> {
-      const SwapResult result = co_await store().swap(id_of(n), versions[n], make(n));
-      versions[n] = std::get<swap::Applied>(result).version;
-    };
-    for (std::uint64_t n = 0; n < records; ++n) asio::co_spawn(io, one(n), asio::detached);
-    io.run();
-    return versions;
-  }
-  // Calls until it is so.
-  template <typename Check>
-  static void eventually(Check check) {
-    const auto give_up = steady_clock::now() + 20s;
-    while (!check()) {
-      ASSERT_LT(steady_clock::now(), give_up);
-      std::this_thread::sleep_for(5ms);
-    }
-  }
-
- private:
-  std::unique_ptr<PostgresStore> store_;
-};
 
 TEST_F(PostgresStoreTest, ARowThatAnApplicationHoldsIsBusyAndOtherKeysGoOn) {
   const RecordId held = id_of(1);
@@ -329,81 +257,6 @@ TEST_F(PostgresStoreTest, AnAnswerOutsideTheDaysGoesWithItsRecord) {
   EXPECT_EQ(number_in_postgres("count(*) FROM ONLY semel.answers"), 0);
 }
 
-TEST_F(PostgresStoreTest, ARenewalTouchesNoIndex) {
-  const RecordId id = id_of(1);
-  Version version = apply(id, 0, claim_of(id));
-  const std::int64_t due = number_in_postgres("due_at FROM semel.records");
-  for (int n = 2; n < 5; ++n) {
-    Record renewed = claim_of(id);
-    renewed.lease_until = kThen + std::chrono::hours(n);
-    version = apply(id, version, renewed);
-  }
-  EXPECT_EQ(number_in_postgres("due_at FROM semel.records"), due);
-  EXPECT_EQ(read(id)->lease_until, kThen + 4h);
-  Record ended = claim_of(id);
-  ended.lease_until = kThen - 1h;
-  apply(id, version, ended);
-  EXPECT_LT(number_in_postgres("due_at FROM semel.records"), due);
-}
-
-TEST_F(PostgresStoreTest, CompletingClaimsThatWereMadeTogetherTouchesNoIndex) {
-  const auto versions = apply_together(kMany, [](std::uint64_t n) { return claim_of(id_of(n)); });
-  const std::int64_t listed =
-      number_in_postgres("coalesce(sum(cardinality(ids)), 0) FROM semel.leases");
-  EXPECT_GT(listed, kMany / 2);
-  const std::string early = "count(*) FROM semel.records WHERE due_at <= lease_until";
-  EXPECT_EQ(number_in_postgres(early), kMany - listed) << "those that went by themselves";
-  const auto hot_updates = [] {
-    return number_in_postgres("n_tup_hot_upd FROM pg_stat_user_tables WHERE relname = 'records'");
-  };
-  const std::int64_t before = hot_updates();
-  apply_together(
-      kMany, [](std::uint64_t n) { return completion_of(id_of(n), kThen + 22h); }, versions);
-  const std::string soon =
-      "count(*) FROM semel.records WHERE due_at BETWEEN expires_at AND "
-      "expires_at + semel.slack(ttl)";
-  EXPECT_EQ(number_in_postgres(soon), kMany);
-  close();  // so that the server has counted
-  eventually([&] { return hot_updates() - before > listed / 2; });
-
-  const auto mine = open_postgres_or_throw({.url = postgres_url()});
-  EXPECT_EQ(run(mine->sweep(kThen + 2h, 1000))->size(), 0);
-  EXPECT_EQ(number_in_postgres("count(*) FROM semel.leases"), 0);
-  EXPECT_EQ(run(mine->sweep(kThen + 23h, 1000))->size(), kMany);
-}
-
-TEST_F(PostgresStoreTest, ALostClaimIsFoundWhenItsLeaseIsOverHoweverItWasMade) {
-  auto versions = apply_together(kMany, [](std::uint64_t n) { return claim_of(id_of(n)); });
-  ASSERT_GT(number_in_postgres("count(*) FROM semel.leases"), 0);
-  const RecordId done = id_of(kMany - 1);
-  const RecordId renewed = id_of(kMany - 2);
-  const RecordId held = id_of(kMany - 3);
-  apply(done, versions[kMany - 1], completion_of(done, kThen + 22h));
-  Record later = claim_of(renewed);
-  later.lease_until = kThen + 3h;
-  apply(renewed, versions[kMany - 2], later);
-  Session application;
-  application.run("BEGIN");
-  application.run("SELECT FROM semel.records WHERE id = " + literal(held) + " FOR UPDATE");
-  const auto sweep = [&](Time at) {
-    std::set<RecordId> ids;
-    for (const Record& record : run(store().sweep(at, 1000)).value()) ids.insert(record.id);
-    return ids;
-  };
-  EXPECT_EQ(sweep(kThen + 59min).size(), 0);
-  const auto lost = sweep(kThen + 1h);
-  EXPECT_EQ(lost.size(), kMany - 3);
-  EXPECT_FALSE(lost.contains(done) || lost.contains(renewed) || lost.contains(held));
-  EXPECT_EQ(number_in_postgres("count(*) FROM semel.leases"), 1) << "of the one that is held";
-
-  application.run("ROLLBACK");
-  EXPECT_TRUE(sweep(kThen + 1h + 1s).contains(held));
-  EXPECT_EQ(number_in_postgres("count(*) FROM semel.leases"), 0);
-  EXPECT_FALSE(sweep(kThen + 2h).contains(renewed));
-  EXPECT_TRUE(sweep(kThen + 3h).contains(renewed));
-  EXPECT_FALSE(sweep(kThen + 3h).contains(done));
-}
-
 // A trigger holds a batch up between two of its insertions, and the second is made by another
 // meanwhile: the batch's snapshot does not show it, and its lock is free again.
 TEST_F(PostgresStoreTest, AnInsertionThatAnotherCommittedMeanwhileIsAConflictAndNoMore) {
@@ -426,7 +279,8 @@ TEST_F(PostgresStoreTest, AnInsertionThatAnotherCommittedMeanwhileIsAConflictAnd
       "SELECT (b.found).id, cardinality(b.versions) FROM semel.records r, "
       "semel.swap_batch(ARRAY[" +
       item(1, slow) + ", " + item(2, taken) +
-      "], '{}', false, false, true, 1000) b WHERE r.id = " + literal(id_of(1)) + " ORDER BY 2";
+      "], '{}', '{}', false, false, true, 1000) b WHERE r.id = " + literal(id_of(1)) +
+      " ORDER BY 2";
   std::optional<PgRows> reply;
   std::thread caller([&] { reply = Session().run(batch); });
   eventually([] {
@@ -472,7 +326,8 @@ TEST_F(PostgresStoreTest, NoPlanScansATable) {
     const std::int64_t before = scans("seq_scan");
     const std::int64_t by_index = scans("idx_scan");
     work();
-    EXPECT_GT(scans("idx_scan"), by_index + 100) << "the server has counted it";
+    everything_is_counted();
+    EXPECT_GT(scans("idx_scan"), by_index + 100);
     return scans("seq_scan") - before;
   };
   close();
