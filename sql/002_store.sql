@@ -316,12 +316,14 @@ END $$;
 
 -- Looks at the claims whose first lease was to be over by now. Most of them have ended. What has not is
 -- from now on found by its due_at.
-CREATE FUNCTION semel.list_leases(until bigint, lists_max integer) RETURNS void LANGUAGE plpgsql AS $$
+CREATE FUNCTION semel.list_leases(until bigint, claims_max integer) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
+  lists_max CONSTANT integer := 256;
   held_for CONSTANT bigint := 1000;  -- when to look again at what somebody else is writing
   list semel.leases;
   running bytea[];
   listed integer;
+  looked integer := 0;
 BEGIN
   FOR list IN
     SELECT l.* FROM semel.leases l WHERE l.look_at <= until
@@ -344,6 +346,8 @@ BEGIN
       UPDATE semel.leases l SET look_at = until + held_for, ids = running
       WHERE l.look_at = list.look_at AND l.base = list.base;
     END IF;
+    looked := looked + cardinality(list.ids);
+    EXIT WHEN looked >= claims_max;
   END LOOP;
 END $$;
 
@@ -351,9 +355,9 @@ END $$;
 CREATE FUNCTION semel.due_ids(until bigint, records_max integer) RETURNS bytea[]
 LANGUAGE plpgsql AS $$
 DECLARE
-  lists_at_once CONSTANT integer := 64;
+  claims_at_once CONSTANT integer := 4096;  -- a few ms
 BEGIN
-  PERFORM semel.list_leases(until, lists_at_once);
+  PERFORM semel.list_leases(until, claims_at_once);
   RETURN (
     SELECT array_agg(d.id) FROM (
       SELECT r.id FROM semel.records r
