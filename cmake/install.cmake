@@ -1,9 +1,10 @@
-# What an application takes with find_package(semel): the parts that need neither Asio nor a store.
+# What an application takes with find_package(semel): the parts that need neither Asio nor a store; and
+# with COMPONENTS consume the consumer of messages, which needs all there is.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
 set(library_headers derive.h fingerprint.h key.h outcome.h policy.h record.h scope.h time.h pg.h phases.h
-    completer.h inbox_result.h pg_inbox.h)
+    completer.h inbox_result.h pg_inbox.h consume.h)
 list(TRANSFORM library_headers PREPEND ${PROJECT_SOURCE_DIR}/include/semel/)
 install(FILES ${library_headers} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/semel COMPONENT library)
 
@@ -15,6 +16,15 @@ set(package ${CMAKE_INSTALL_LIBDIR}/cmake/semel)
 install(TARGETS semel_core semel_pg EXPORT semel ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
         COMPONENT library)
 install(EXPORT semel NAMESPACE semel:: FILE targets.cmake DESTINATION ${package} COMPONENT library)
+set(consume_parts consume messages admin brokers gateway stores net engine asio)
+foreach(part ${consume_parts})
+  set_target_properties(semel_${part} PROPERTIES EXPORT_NAME ${part})
+endforeach()
+list(TRANSFORM consume_parts PREPEND semel_ OUTPUT_VARIABLE consume_targets)
+install(TARGETS ${consume_targets} EXPORT semel_consume ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
+        COMPONENT library)
+install(EXPORT semel_consume NAMESPACE semel:: FILE consume_targets.cmake DESTINATION ${package}
+        COMPONENT library)
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/semel-config-version.cmake
                                  COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_SOURCE_DIR}/cmake/semel-config.cmake

@@ -18,6 +18,11 @@ void add_config(CLI::App& app, Run& run) {
       if (!config) return kExitUsage;
       std::printf("%s: ok, %zu route%s\n", file->c_str(), config->routes.size(),
                   config->routes.size() == 1 ? "" : "s");
+      for (const ConsumeConfig& entry : config->consume) {
+        if (!entry.is_for_function()) continue;
+        std::printf("consume '%s' has no to: it is for a program with a function of its own\n",
+                    entry.route.name.c_str());
+      }
       return kExitOk;
     };
   });

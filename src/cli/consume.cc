@@ -1,15 +1,16 @@
-#include <boost/asio/post.hpp>
+#include <fmt/format.h>
+
 #include <boost/asio/signal_set.hpp>
 #include <csignal>
 #include <cstdio>
 #include <optional>
 
-#include "admin/admin.h"
 #include "cli/commands.h"
 #include "cli/load_config.h"
 #include "cli/server_process.h"
+#include "consume/process.h"
 #include "gateway/config_values.h"
-#include "messages/consumer.h"
+#include "messages/http_handler.h"
 
 namespace semel::cli {
 namespace {
@@ -19,17 +20,6 @@ struct Options {
   std::string only;
   std::string admin;
 };
-
-// The consumers' handlers in place of the file's routes, and nobody to be listened to but the
-// admin.
-Config without_routes(Config config) {
-  config.listen.clear();
-  config.tls.reset();
-  config.tenant = {};
-  config.routes.clear();
-  for (const ConsumeConfig& consume : config.consume) config.routes.push_back(consume.route);
-  return config;
-}
 
 // Why the options cannot be followed; what is left in the configuration is to be done.
 std::optional<std::string> apply(const Options& options, Config& config) {
@@ -44,6 +34,14 @@ std::optional<std::string> apply(const Options& options, Config& config) {
     if (config.consume.empty()) return "there is no '" + options.only + "' under consume";
   }
   if (config.consume.empty()) return options.file + ": consume: required; a list of queues";
+  for (const ConsumeConfig& entry : config.consume) {
+    if (!entry.is_for_function()) continue;
+    return fmt::format(
+        "{}:{}: consume '{}': to: required by `semel consume`, the handler's URL like "
+        "http://127.0.0.1:3000/handlers/payments; without it the entry is for a program with a "
+        "function of its own (docs/library.md), and --only NAME runs another one",
+        options.file, entry.route.line, entry.route.name);
+  }
   return std::nullopt;
 }
 
@@ -57,47 +55,21 @@ int consume(const Options& options) {
   start_logging(config->log);
   ignore_write_signals();
 
-  std::vector<std::unique_ptr<Source>> sources;
-  for (const ConsumeConfig& each : config->consume) {
-    auto source = make_source(each);
-    if (!source) return fail(source.error());
-    sources.push_back(*std::move(source));
-  }
-  auto metrics = std::make_unique<Metrics>();
-  auto store = open_store_for(*config, *metrics);
-  if (!store) return fail(store.error());
-  const std::vector<ConsumeConfig> entries = config->consume;
-  auto server =
-      Server::start(without_routes(*std::move(config)), std::move(metrics), std::move(*store));
-  if (!server) return fail(server.error());
-  // On a shared store: what a gateway has queued is for gateways, which have its route.
-  (*server)->gateway().engine.hand_queued_to(nullptr);
-  auto admin = Admin::start(**server);
-  if (!admin) return fail(admin.error() + "; --admin names another address for this process");
-
-  std::vector<std::unique_ptr<Consumer>> consumers;
-  for (std::size_t i = 0; i < entries.size(); ++i) {
-    Worker& worker = (*server)->worker_for(i);
-    consumers.push_back(std::make_unique<Consumer>(worker, i, entries[i], std::move(sources[i])));
-  }
-  boost::asio::signal_set signals((*server)->context(), SIGTERM, SIGINT);
+  const auto make_handler = [](Worker& worker, std::size_t route, const ConsumeConfig& entry) {
+    return std::make_unique<HttpHandler>(worker, route, entry);
+  };
+  auto process = ConsumeProcess::open(*std::move(config), make_handler);
+  if (!process) return fail(process.error());
+  Server& server = (*process)->server();
+  boost::asio::signal_set signals(server.context(), SIGTERM, SIGINT);
   signals.async_wait([&](const boost::system::error_code& error, int) {
-    if (error) return;
-    for (std::size_t i = 0; i < consumers.size(); ++i) {
-      Worker& worker = (*server)->worker_for(i);
-      boost::asio::post(worker.context(), [one = consumers[i].get()] { one->drain(); });
-    }
-    (*server)->drain();
+    if (!error) (*process)->drain();
   });
-  announce("admin", (*admin)->listening());
+  announce("admin", (*process)->admin());
   std::puts("ready");
   std::fflush(stdout);
-  for (auto& consumer : consumers) consumer->start();
-  (*server)->run();
-  // What was decided is settled with the brokers; the rest they deliver again.
-  for (auto& consumer : consumers) consumer->stop();
-  consumers.clear();
-  return end(**server);
+  (*process)->run();
+  return end(server);
 }
 
 }  // namespace

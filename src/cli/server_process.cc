@@ -5,29 +5,12 @@
 #include <cstdlib>
 
 #include "cli/commands.h"
-#include "stores/open.h"
 
 namespace semel::cli {
 
 void ignore_write_signals() {
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGXFSZ, SIG_IGN);
-}
-
-std::expected<std::unique_ptr<Store>, std::string> open_store_for(const Config& config,
-                                                                  Metrics& metrics) {
-  auto store = open_store(
-      config.store,
-      [&metrics](const GroupCommit& group) {
-        metrics.store_committed(group.swaps,
-                                std::chrono::duration<double>(group.longest_wait).count());
-      },
-      [](const std::string& what) { log_event(LogLevel::warn, "store", {{"why", what}}); });
-  if (store && !(*store)->features().durable) {
-    log_event(LogLevel::warn, "the memory store forgets every key when this process ends",
-              {{"store", "memory"}});
-  }
-  return store;
 }
 
 void announce(const char* what, const HostPort& at) {

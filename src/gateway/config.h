@@ -272,7 +272,8 @@ struct DeadLetterConfig {
   std::string topic;        // kafka
 };
 
-// Messages of one queue to one handler, each id once (`semel consume`).
+// Messages of one queue to one handler, each id once (`semel consume`), or to a function of a
+// program (semel/consume.h).
 struct ConsumeConfig {
   BrokerConfig from;
   // The handler, and everything that decides how an attempt is made and recorded: as of a route
@@ -286,6 +287,8 @@ struct ConsumeConfig {
   std::size_t max_attempts = 20;
   Duration backoff_min = std::chrono::seconds(1);
   Duration backoff_max = std::chrono::minutes(5);
+
+  bool is_for_function() const { return route.upstreams.empty(); }  // it has no `to`
 };
 
 struct Config {

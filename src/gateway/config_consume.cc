@@ -262,12 +262,32 @@ void check_dead_letter(const Field& entry, const ConsumeConfig& config) {
   }
 }
 
+// Without `to` the messages are for a function of a program: there is nobody to speak HTTP to.
+void check_for_function(const Field& entry, const Policy& policy) {
+  constexpr std::string_view kOnlyWithTo[] = {"connect_timeout", "upstream_idle", "upstream_tls",
+                                              "outcomes",        "resource",      "forward_key",
+                                              "headers",         "probe"};
+  for (const std::string_view name : kOnlyWithTo) {
+    if (entry.node().find(name)) {
+      entry.at(name).error("only with to, the handler's URL: this entry is for a function");
+    }
+  }
+  if (entry.node().find("upstream_timeout")) {
+    entry.at("upstream_timeout")
+        .error("only with to, the handler's URL: max_execution says how long a function may take");
+  }
+  if (policy.unknown == UnknownPolicy::probe) {
+    entry.at("unknown").error(
+        "probe asks a handler by HTTP, and without to this entry is for a function: hold or retry");
+  }
+}
+
 void check_entry(const Field& entry, ConsumeDraft& draft) {
   const auto require = [&](std::string_view name, std::string message) {
     if (entry.node().find(name) == nullptr) entry.at(name).error(std::move(message));
   };
   require("name", "required; the operation, under which the ids count");
-  require("to", "required; the handler's URL, like http://127.0.0.1:3000/handlers/payments");
+  if (entry.node().find("to") == nullptr) check_for_function(entry, draft.route.config.policy);
   require("unknown",
           "required; what becomes of a message whose handler was called and never answered: hold "
           "(never run it twice), retry (the handler deduplicates by the key) or probe");
@@ -283,8 +303,9 @@ void check_entry(const Field& entry, ConsumeDraft& draft) {
   }
   const RouteConfig& route = draft.route.config;
   check_upstream_tls(entry, route);
+  const bool has_to = entry.node().find("to") != nullptr;
   const bool probes = route.policy.unknown == UnknownPolicy::probe;
-  if (probes && route.probe.url.target.empty()) {
+  if (has_to && probes && route.probe.url.target.empty()) {
     entry.at("probe").error(
         "required with unknown: probe, like {url: \"http://127.0.0.1:3000/outcomes?key={key}\"}");
   }
@@ -296,7 +317,7 @@ void check_entry(const Field& entry, ConsumeDraft& draft) {
   if (!route.fingerprint.headers.empty()) {
     entry.at("fingerprint").at("headers").error("does not go with messages");
   }
-  if (route.policy.max_execution < route.upstream_timeout) {
+  if (has_to && route.policy.max_execution < route.upstream_timeout) {
     entry.at("max_execution").warn("is less than upstream_timeout");
   }
 }

@@ -13,11 +13,10 @@
 #include "core/keyed_hash.h"
 #include "engine/system.h"
 #include "gateway/elsewhere.h"
-#include "gateway/execution.h"
-#include "gateway/headers.h"
 #include "gateway/operation.h"
 #include "messages/backoff.h"
 #include "messages/message_key.h"
+#include "messages/request_fields.h"
 
 namespace semel {
 namespace asio = boost::asio;
@@ -31,60 +30,6 @@ constexpr Duration kLookAgainMax = std::chrono::seconds(10);
 constexpr Duration kWaitForOther = std::chrono::seconds(5);
 constexpr std::size_t kDetailLengthMax = 500;
 
-// Of the message's headers, those that a handler gets without being asked for.
-bool passes_by_itself(std::string_view lower_case_name) {
-  return lower_case_name == "traceparent" || lower_case_name == "tracestate" ||
-         lower_case_name.starts_with("ce-");
-}
-
-std::string lower_case(std::string_view text) {
-  std::string out(text);
-  for (char& c : out) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  return out;
-}
-
-bool is_field_name(std::string_view text) {
-  constexpr std::string_view kOthers = "!#$%&'*+-.^_`|~";
-  return !text.empty() && std::ranges::all_of(text, [&](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-           kOthers.contains(c);
-  });
-}
-
-// Publishers may put anything into a header; a request may not hold all of it.
-bool is_field_value(std::string_view text) {
-  return std::ranges::all_of(text, [](char c) {
-    return (static_cast<unsigned char>(c) >= ' ' && c != 0x7f) || c == '\t';
-  });
-}
-
-std::vector<net::Field> handler_fields(const ConsumeConfig& config, const Message& message,
-                                       const std::string& host) {
-  std::vector<net::Field> fields = {{"Host", host}};
-  if (!message.content_type.empty() && is_field_value(message.content_type)) {
-    fields.push_back({"Content-Type", message.content_type});
-  }
-  for (const Header& header : message.headers) {
-    const std::string name = lower_case(header.name);
-    const bool passes =
-        passes_by_itself(name) || std::ranges::find(config.headers, name) != config.headers.end();
-    const bool is_ours = name == "content-type" || name == "host" || name == "idempotency-key";
-    if (passes && !is_ours && is_field_name(name) && is_field_value(header.value)) {
-      fields.push_back({header.name, header.value});
-    }
-  }
-  return fields;
-}
-
-std::string trace_of(const Message& message) {
-  for (const Header& header : message.headers) {
-    if (lower_case(header.name) == "traceparent" && is_field_value(header.value)) {
-      return header.value.substr(0, 64);
-    }
-  }
-  return "";
-}
-
 std::string joined(const std::vector<std::string>& words) {
   std::string out;
   for (const std::string& word : words) out += (out.empty() ? "" : ", ") + word;
@@ -94,13 +39,21 @@ std::string joined(const std::vector<std::string>& words) {
 }  // namespace
 
 Consumer::Consumer(Worker& worker, std::size_t route, ConsumeConfig config,
-                   std::unique_ptr<Source> source)
+                   std::unique_ptr<Source> source, std::unique_ptr<MessageHandler> handler)
     : worker_(worker),
       gateway_(worker.gateway()),
       route_(route),
       config_(std::move(config)),
       source_(std::move(source)),
-      metrics_(gateway_.metrics, config_.route.name) {}
+      handler_(std::move(handler)),
+      metrics_(gateway_.metrics, config_.route.name) {
+  // Not from where a place becomes free: where nothing awaits, one would begin inside the other.
+  places_->freed = [this] { asio::post(worker_.context(), [this] { pump(); }); };
+}
+
+Consumer::~Consumer() {
+  places_->freed = nullptr;
+}
 
 void Consumer::start() {
   source_->start({.delivered =
@@ -146,29 +99,33 @@ void Consumer::enqueue(Item item) {
 }
 
 void Consumer::pump() {
-  while (running_ < config_.in_flight && !ready_.empty()) {
+  while (places_->taken < config_.in_flight && !ready_.empty()) {
     Item item = std::move(ready_.front());
     ready_.pop_front();
-    ++running_;
-    asio::co_spawn(worker_.context(), run(std::move(item)), asio::detached);
+    asio::co_spawn(worker_.context(), run(std::move(item), take_place()), asio::detached);
   }
 }
 
-awaitable<void> Consumer::run(Item item) {
+MessageHandler::Place Consumer::take_place() {
+  ++places_->taken;
+  return {places_.get(), [places = places_](const void*) {
+            --places->taken;
+            if (places->freed) places->freed();
+          }};
+}
+
+awaitable<void> Consumer::run(Item item, MessageHandler::Place place) {
   Next next = Again{kLookAgainMax};
   try {
-    next = co_await step(item);
+    next = co_await step(item, std::move(place));
   } catch (const std::exception& error) {
     log_event(LogLevel::error, "message failed",
               {{"operation", config_.route.name}, {"why", error.what()}});
   }
-  --running_;
-  // Not from here: where nothing awaits, one would begin inside the other.
-  asio::post(worker_.context(), [this] { pump(); });
   co_await conclude(std::move(item), std::move(next));
 }
 
-awaitable<Consumer::Next> Consumer::step(Item& item) {
+awaitable<Consumer::Next> Consumer::step(Item& item, MessageHandler::Place place) {
   const Message& message = *item.message;
   if (!source_->is_current(message.delivery)) co_return Again{Duration{0}};
   if (message.body.size() > config_.route.max_request_body) {
@@ -188,7 +145,7 @@ awaitable<Consumer::Next> Consumer::step(Item& item) {
   if (auto* execute_it = std::get_if<admission::Execute>(&admission)) {
     metrics.count(RequestResult::executed);
     item.looks = 0;
-    co_return co_await execute(item, std::move(execute_it->claim));
+    co_return co_await execute(item, std::move(execute_it->claim), std::move(place));
   }
   if (std::holds_alternative<admission::Replay>(admission) ||
       std::holds_alternative<admission::VersionChanged>(admission)) {
@@ -251,18 +208,10 @@ awaitable<Fingerprint> Consumer::fingerprint_under(std::shared_ptr<const Message
                            recipe.hash_key_id);
 }
 
-awaitable<Consumer::Next> Consumer::execute(Item& item, Claim claim) {
+awaitable<Consumer::Next> Consumer::execute(Item& item, Claim claim, MessageHandler::Place place) {
   ++item.tries;
   const Record claimed = claim.record;
-  const Upstream& to = config_.route.upstreams.front();
-  const Url url{to.tls, to.address, config_.target};
-  const std::string host = url.authority();
-  const std::vector<net::Field> fields = handler_fields(config_, *item.message, host);
-  const Forwarded forwarded;
-  const RequestBody body(gateway_.spool, item.message->body);
-  const KeyedRequest request{{"POST", config_.target, fields, forwarded}, body, false, item.key};
-  Execution execution(worker_, worker_.settings(), route_, std::move(claim), request, nullptr);
-  co_await execution.run_to_end();
+  co_await handler_->execute(item.message, item.key, std::move(claim), std::move(place));
 
   // Not what was answered counts, but what is durable.
   const auto found = co_await gateway_.store.read(claimed.id);

@@ -3,12 +3,14 @@
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <deque>
+#include <functional>
 #include <list>
 #include <memory>
 #include <string>
 #include <variant>
 
 #include "gateway/worker.h"
+#include "messages/message_handler.h"
 #include "messages/message_metrics.h"
 #include "messages/source.h"
 #include "semel/engine.h"
@@ -22,7 +24,10 @@ namespace semel {
 class Consumer {
  public:
   // `route` is the place of `config.route` among the settings' routes.
-  Consumer(Worker& worker, std::size_t route, ConsumeConfig config, std::unique_ptr<Source> source);
+  Consumer(Worker& worker, std::size_t route, ConsumeConfig config, std::unique_ptr<Source> source,
+           std::unique_ptr<MessageHandler> handler);
+  // When the worker runs no longer.
+  ~Consumer();
 
   // Begins to take messages, on the worker.
   void start();
@@ -62,13 +67,14 @@ class Consumer {
   void give_back(const DeliveryId& delivery);
   void enqueue(Item item);
   void pump();
-  boost::asio::awaitable<void> run(Item item);
+  MessageHandler::Place take_place();
+  boost::asio::awaitable<void> run(Item item, MessageHandler::Place place);
   // Asks the record, and executes if it says so.
-  boost::asio::awaitable<Next> step(Item& item);
+  boost::asio::awaitable<Next> step(Item& item, MessageHandler::Place place);
   Ask ask_for(const Item& item) const;
   boost::asio::awaitable<Fingerprint> fingerprint_under(std::shared_ptr<const Message> message,
                                                         Recipe recipe) const;
-  boost::asio::awaitable<Next> execute(Item& item, Claim claim);
+  boost::asio::awaitable<Next> execute(Item& item, Claim claim, MessageHandler::Place place);
   // What the record says after an execution under `token`.
   Next judge(Item& item, const Record& record);
   Next retry_later(Item& item, const Record& record, std::string_view reason);
@@ -85,10 +91,16 @@ class Consumer {
   const std::size_t route_;
   const ConsumeConfig config_;
   const std::unique_ptr<Source> source_;
+  const std::unique_ptr<MessageHandler> handler_;
   MessageMetrics metrics_;
   bool draining_ = false;
   std::deque<Item> ready_;
-  std::size_t running_ = 0;
+  // Of `in_flight`. A place may be let go of when this object is gone.
+  struct Places {
+    std::size_t taken = 0;
+    std::function<void()> freed;
+  };
+  const std::shared_ptr<Places> places_ = std::make_shared<Places>();
   std::list<boost::asio::steady_timer> pauses_;
 };
 

@@ -251,7 +251,6 @@ def test_a_queue_of_its_own_does_not_mix_ids_with_another(broker, consumers, ups
     ({"unknown": None}, "unknown: required"),
     ({"unknown": "fail"}, "hold"),
     ({"dead_letter": None}, "dead_letter: required"),
-    ({"to": None}, "to: required"),
     ({"in_fligth": 3}, "did you mean 'in_flight'"),
     ({"key": {"from": "property", "name": "nonsense"}}, "is no property"),
     ({"fingerprint": {"body": "multipart"}}, "auto, json, raw or none"),

@@ -82,13 +82,16 @@ class Gateway:
 
     # --- its life -------------------------------------------------------------------------------
 
+    def command_line(self, config_path):
+        return [binary(), self.command, "--config", str(config_path)]
+
     def start(self):
         config_path = self._config_file or self.folder / "semel.yaml"
         if not self._config_file:
             config_path.write_text(json.dumps(self.config, indent=1))
         begun = time.monotonic()
         self.process = subprocess.Popen(
-            [binary(), self.command, "--config", str(config_path)], cwd=self.folder,
+            self.command_line(config_path), cwd=self.folder,
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
             env=self._environment, restore_signals=not self._inherit_signals)
         Gateway.live.append(self)

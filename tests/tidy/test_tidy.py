@@ -20,7 +20,8 @@ MAY_INCLUDE = {
     "brokers": {"gateway", "core"},
     "relay": {"brokers", "gateway", "stores", "engine", "net", "core"},
     "messages": {"brokers", "gateway", "stores", "engine", "net", "core"},
-    "cli": {"relay", "admin", "messages", "brokers", "gateway", "pg", "stores", "engine", "net", "core"},
+    "consume": {"messages", "admin", "brokers", "gateway", "stores", "engine", "net", "core"},
+    "cli": {"relay", "consume", "admin", "messages", "brokers", "gateway", "pg", "stores", "engine", "net", "core"},
 }
 
 

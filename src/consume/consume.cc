@@ -1,0 +1,132 @@
+#include "semel/consume.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <csignal>
+
+#include "consume/process.h"
+#include "gateway/config_values.h"
+#include "gateway/read_config.h"
+#include "messages/function_handler.h"
+
+namespace semel::consume {
+namespace {
+
+// Writing to who is gone, or to a file that may not grow, is an error of that write; unless the
+// program has said otherwise.
+void ignore_unless_handled(int signal) {
+  struct sigaction now = {};
+  if (sigaction(signal, nullptr, &now) != 0) return;
+  if ((now.sa_flags & SA_SIGINFO) == 0 && now.sa_handler == SIG_DFL) std::signal(signal, SIG_IGN);
+}
+
+bool is_empty(const Entry& entry) {
+  return std::visit([](const auto& function) { return !function; }, entry.handler);
+}
+
+// Why the functions do not fit the file; `config` keeps the entries that have one.
+std::string fit(Config& config, const std::string& file, const std::vector<Entry>& entries) {
+  std::string wrong;
+  const auto complain = [&](std::string line) {
+    wrong += (wrong.empty() ? "" : "\n") + std::move(line);
+  };
+  if (entries.empty()) complain("no function was given; name the entries of consume to run");
+  std::vector<ConsumeConfig> kept;
+  for (const Entry& entry : entries) {
+    const auto is_it = [&](const ConsumeConfig& c) { return c.route.name == entry.name; };
+    const auto found = std::ranges::find_if(config.consume, is_it);
+    if (found == config.consume.end()) {
+      complain(fmt::format("{}: there is no '{}' under consume", file, entry.name));
+    } else if (!found->is_for_function()) {
+      complain(
+          fmt::format("{}:{}: consume '{}' has a `to`, for `semel consume`; leave it out for a "
+                      "function",
+                      file, found->route.line, entry.name));
+    } else if (std::ranges::any_of(kept, is_it)) {
+      complain(fmt::format("'{}' was given two functions", entry.name));
+    } else if (is_empty(entry)) {
+      complain(fmt::format("'{}' was given an empty function", entry.name));
+    } else if (entry.threads == 0) {
+      complain(fmt::format("'{}' was given no threads; at least one is needed", entry.name));
+    } else {
+      kept.push_back(*found);
+      if (std::holds_alternative<Handler>(entry.handler)) {
+        kept.back().in_flight = std::min(kept.back().in_flight, entry.threads);
+      }
+    }
+  }
+  config.consume = std::move(kept);
+  return wrong;
+}
+
+AsyncHandler function_of(Entry& entry, std::size_t in_flight) {
+  if (auto* blocking = std::get_if<Handler>(&entry.handler)) {
+    return on_threads(std::move(*blocking), in_flight);
+  }
+  return std::get<AsyncHandler>(std::move(entry.handler));
+}
+
+}  // namespace
+
+class Consumer::Impl {
+ public:
+  explicit Impl(std::unique_ptr<ConsumeProcess> process_in) : process(std::move(process_in)) {}
+  const std::unique_ptr<ConsumeProcess> process;
+};
+
+Consumer::Consumer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Consumer::Consumer(Consumer&&) noexcept = default;
+Consumer& Consumer::operator=(Consumer&&) noexcept = default;
+Consumer::~Consumer() = default;
+
+std::expected<Consumer, std::string> Consumer::open(const Options& options,
+                                                    std::vector<Entry> entries) {
+  ConfigOutcome outcome = read_config(options.file);
+  if (!outcome.config) {
+    std::string wrong;
+    for (const ConfigError& error : outcome.errors) {
+      wrong += (wrong.empty() ? "" : "\n") + to_string(error);
+    }
+    return std::unexpected(std::move(wrong));
+  }
+  Config& config = *outcome.config;
+  if (std::string wrong = fit(config, options.file, entries); !wrong.empty()) {
+    return std::unexpected(std::move(wrong));
+  }
+  if (!options.admin.empty()) {
+    auto address = config_file::parse_listen(options.admin);
+    if (!address) return std::unexpected("admin '" + options.admin + "' " + address.error());
+    config.admin.listen = *std::move(address);
+  }
+  start_logging(config.log);
+  for (const ConfigError& warning : outcome.warnings) {
+    log_event(LogLevel::warn, "configuration", {{"why", to_string(warning)}});
+  }
+  ignore_unless_handled(SIGPIPE);
+  ignore_unless_handled(SIGXFSZ);
+  // They are in the order of the entries: fit() has put them so.
+  const auto make = [&entries](Worker& worker, std::size_t route, const ConsumeConfig& entry) {
+    return std::make_unique<FunctionHandler>(worker, route, entry,
+                                             function_of(entries[route], entry.in_flight));
+  };
+  auto process = ConsumeProcess::open(std::move(config), make);
+  if (!process) return std::unexpected(std::move(process.error()));
+  return Consumer(std::make_unique<Impl>(*std::move(process)));
+}
+
+std::string Consumer::admin() const {
+  const HostPort at = impl_->process->admin();
+  const bool is_v6 = at.host.contains(':');
+  return fmt::format("{}{}{}:{}", is_v6 ? "[" : "", at.host, is_v6 ? "]" : "", at.port);
+}
+
+void Consumer::run() {
+  impl_->process->run();
+}
+
+void Consumer::stop() {
+  impl_->process->drain();
+}
+
+}  // namespace semel::consume

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <expected>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "admin/admin.h"
+#include "messages/consumer.h"
+
+namespace semel {
+
+// Every entry of `consume` as one process runs them: the store, the workers, the admin listener and
+// a consumer for each entry. What `semel consume` and a program with functions of its own share.
+class ConsumeProcess {
+ public:
+  using MakeHandler = std::function<std::unique_ptr<MessageHandler>(
+      Worker& worker, std::size_t route, const ConsumeConfig& entry)>;
+
+  // Opens the store and the admin listener; nothing is fetched yet. The error is a sentence for the
+  // operator.
+  static std::expected<std::unique_ptr<ConsumeProcess>, std::string> open(
+      Config config, const MakeHandler& make_handler);
+  ~ConsumeProcess();
+
+  HostPort admin() const { return admin_->listening(); }
+  Server& server() { return *server_; }
+
+  // Takes messages until drained.
+  void run();
+  // Takes no more, finishes what runs (drain_timeout), returns the rest; then run() returns.
+  // Thread-safe, also before run().
+  void drain();
+
+ private:
+  ConsumeProcess() = default;
+
+  std::unique_ptr<Server> server_;
+  std::unique_ptr<Admin> admin_;
+  std::vector<std::unique_ptr<Consumer>> consumers_;  // by route
+};
+
+}  // namespace semel

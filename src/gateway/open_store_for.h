@@ -1,0 +1,18 @@
+#pragma once
+
+#include <expected>
+#include <memory>
+#include <string>
+
+#include "gateway/config.h"
+#include "gateway/metrics.h"
+#include "semel/store.h"
+
+namespace semel {
+
+// The configured store, whose commits `metrics` counts and whose troubles are logged. The error is
+// a sentence.
+std::expected<std::unique_ptr<Store>, std::string> open_store_for(const Config& config,
+                                                                  Metrics& metrics);
+
+}  // namespace semel
