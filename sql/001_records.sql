@@ -11,12 +11,12 @@
 CREATE SEQUENCE semel.versions AS bigint INCREMENT BY 1024;
 
 CREATE TABLE semel.records (
-  id               bytea PRIMARY KEY CHECK (length(id) = 32),
+  id               bytea PRIMARY KEY,  -- 32 bytes
   version          bigint NOT NULL,
-  state            smallint NOT NULL CHECK (state BETWEEN 1 AND 6),
+  state            smallint NOT NULL,
       -- 1 queued 2 in_progress 3 completed 4 released 5 unknown 6 tombstone
   attempt          integer NOT NULL,
-  token            bytea NOT NULL CHECK (length(token) = 16),
+  token            bytea NOT NULL,     -- 16 bytes
   fingerprint      bytea NOT NULL,
   lease_until      bigint NOT NULL,
   created_at       bigint NOT NULL,
@@ -28,8 +28,10 @@ CREATE TABLE semel.records (
   tombstone        bigint NOT NULL,
   hold_for         bigint NOT NULL,
   due_at           bigint NOT NULL,
-      -- The sweeper looks no later than this. A renewed lease leaves it alone (the update then
-      -- touches no index), so that an in_progress row may be listed before its lease is over.
+      -- The sweeper looks no later than this, or finds it through semel.leases. A renewed lease
+      -- and a timely completion leave it alone (the update then touches no index), so that an
+      -- in_progress row may be listed before its lease is over, and a completed one up to
+      -- semel.slack(ttl) after its ttl.
   flags            smallint NOT NULL,
       -- 1 only auth failures so far  2 ttl counts from creation  4 the body was omitted
       -- 16 the body lies in semel.chunks
@@ -42,11 +44,25 @@ CREATE TABLE semel.records (
   operation        text,
   key              text,
   noted            text,      -- what SQL did to it since `rest` was written: reason and history
-  rest             bytea      -- null: it was claimed by SQL
-) WITH (fillfactor = 60, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);
+  rest             bytea,     -- null: it was claimed by SQL
+  unknown_since    bigint     -- updated_at of an unknown record, else null: for its index. One with
+      -- `state` or `updated_at` in it would be touched by every update
+) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);
 
 CREATE INDEX records_due ON semel.records (due_at) WHERE due_at < 9223372036854775807;
-CREATE INDEX records_unknown ON semel.records (updated_at) WHERE state = 5;
+CREATE INDEX records_unknown ON semel.records (unknown_since) WHERE unknown_since IS NOT NULL;
+
+-- Claims that the store made together, by when the first of their leases is over. Their due_at is when
+-- they would end if they were completed soon, so that completing them touches no index. Those
+-- that are not ended or renewed by then are given the end of their lease as due_at, and the list is
+-- dropped: semel.list_leases.
+CREATE TABLE semel.leases (
+  look_at bigint NOT NULL,
+  base    bigint NOT NULL,   -- the version before the first of them
+  ids     bytea[] NOT NULL,
+  PRIMARY KEY (look_at, base)
+) WITH (autovacuum_vacuum_cost_delay = 0);
+ALTER TABLE semel.leases ALTER COLUMN ids SET STORAGE EXTERNAL;
 
 -- The answers, by the day (since 1970) on which they expire: a day that has passed is dropped whole.
 -- The days are children of this table by inheritance, not declared partitions: writing to one of
@@ -87,6 +103,10 @@ $$ SELECT 9223372036854775807 $$;
 CREATE FUNCTION semel.after(at bigint, duration bigint) RETURNS bigint LANGUAGE sql IMMUTABLE AS
 $$ SELECT CASE WHEN at > 9223372036854775807 - greatest(duration, 0) THEN 9223372036854775807
                ELSE at + duration END $$;
+
+-- How much later than it could a record may be removed.
+CREATE FUNCTION semel.slack(ttl bigint) RETURNS bigint LANGUAGE sql IMMUTABLE AS
+$$ SELECT least(ttl / 8, 3600000) $$;
 
 CREATE FUNCTION semel.day_of(at bigint) RETURNS integer LANGUAGE sql IMMUTABLE AS
 $$ SELECT least(at / 86400000, 2147483647)::integer $$;

@@ -88,7 +88,8 @@ BEGIN
   END LOOP;
 END $$;
 
--- One swap: the record as it is to be. src/stores/postgres_rows.cc writes it by position.
+-- One swap: the record as it is to be, but for its answer. src/stores/postgres_rows.cc writes both by
+-- position.
 CREATE TYPE semel.swap_item AS (
   n integer,        -- counts from 1 within a batch
   id bytea,
@@ -99,11 +100,14 @@ CREATE TYPE semel.swap_item AS (
   updated_at bigint, expires_at bigint, tombstone_until bigint, hold_until bigint, ttl bigint,
   tombstone bigint, hold_for bigint, due_at bigint, flags smallint, result smallint,
   response_version text, tenant text, operation text, key text,
-  answer_day integer, status integer, headers bytea, body bytea, spilled bigint, sealed_key text,
-  sealed bytea,     -- from answer_day on: null without an answer
+  answer_day integer,  -- null: it has no answer
   rest bytea);
+CREATE TYPE semel.answer_item AS (
+  n integer,        -- of its swap_item
+  day integer, id bytea, status integer, headers bytea, body bytea, spilled bigint, sealed_key text,
+  sealed bytea);
 
--- Swaps many records at once, an id once. `days` are the days of the answers in it. For each item that
+-- Swaps many records at once, an id once. `days` are the days of their answers. For each item that
 -- was not applied comes the record as it is now, where there is one and `bytes_max` is not reached:
 --   at another version than expected: a conflict
 --   at the expected version, or absent where absence was expected: busy, somebody holds it in an
@@ -114,13 +118,18 @@ CREATE TYPE semel.swap_item AS (
 -- Rows are only taken with SKIP LOCKED. A row is only inserted under its advisory lock, which is not
 -- waited for either.
 CREATE FUNCTION semel.swap_batch(
-  items semel.swap_item[], days integer[], updates boolean, removals boolean, inserts boolean,
+  items semel.swap_item[], answers semel.answer_item[], days integer[], updates boolean, removals boolean, inserts boolean,
   bytes_max bigint)
 RETURNS TABLE (at bigint, base bigint, versions bigint[], found semel.whole_record)
 LANGUAGE plpgsql VOLATILE AS $$
 #variable_conflict use_column
 DECLARE
+  insert_looks CONSTANT integer := 5;
   before bigint := nextval('semel.versions');
+  -- A list has its price, too.
+  lists CONSTANT boolean := cardinality(items) >= 16;
+  claimed bytea[];
+  first_lease bigint;
   done bigint[] := '{}';
   more bigint[];
   -- Of the records that were replaced or removed: what went with them.
@@ -138,27 +147,33 @@ BEGIN
     -- By its place: it is locked, so that it stays there. Where another has written to it since this
     -- statement began (only a waiter's mark can be, the version being the same) it is not found, and
     -- counts as held for a moment.
-    WITH n AS MATERIALIZED (
-      SELECT x.*, o.ctid AS place, o.state AS was_state, o.token AS was_token, o.flags AS was_flags,
-             o.awaited AS was_awaited, o.due_at AS was_due, o.answer_version AS was_answer
-      FROM unnest(items) x JOIN semel.records o ON o.id = x.id AND o.version = x.expected
-      WHERE x.expected <> 0 AND x.state <> 0
-      FOR UPDATE OF o SKIP LOCKED),
-    u AS (
+    WITH u AS (
       UPDATE semel.records r SET
         version = before + n.n, state = n.state, attempt = n.attempt, token = n.token,
         fingerprint = n.fingerprint, lease_until = n.lease_until, created_at = n.created_at,
         updated_at = n.updated_at, expires_at = n.expires_at, tombstone_until = n.tombstone_until,
         hold_until = n.hold_until, ttl = n.ttl, tombstone = n.tombstone, hold_for = n.hold_for,
-        -- A renewed lease leaves the index alone; the sweeper looks at lease_until as well.
+        -- A renewed lease leaves the index alone; the sweeper looks at lease_until as well. So does
+        -- what ends about when the claim was expected to.
         due_at = CASE WHEN n.state = 2 AND n.was_state = 2 AND n.token = n.was_token
-                       AND n.due_at >= n.was_due THEN n.was_due ELSE n.due_at END,
+                       AND n.due_at >= n.was_due THEN n.was_due
+                      WHEN n.state > 2 AND n.was_due - n.due_at BETWEEN 0 AND semel.slack(n.ttl)
+                        THEN n.was_due
+                      ELSE n.due_at END,
         flags = n.flags, result = n.result, response_version = n.response_version,
         answer_day = n.answer_day,
         answer_version = CASE WHEN n.answer_day IS NOT NULL THEN before + n.n END,
         awaited = n.was_awaited AND n.state IN (1, 2) AND n.token = n.was_token,
-        tenant = n.tenant, operation = n.operation, key = n.key, noted = NULL, rest = n.rest
-      FROM n WHERE r.ctid = n.place
+        tenant = n.tenant, operation = n.operation, key = n.key, noted = NULL, rest = n.rest,
+        unknown_since = CASE WHEN n.state = 5 THEN n.updated_at END
+      FROM (
+        SELECT x.*, o.ctid AS place, o.state AS was_state, o.token AS was_token,
+               o.flags AS was_flags, o.awaited AS was_awaited, o.due_at AS was_due,
+               o.answer_version AS was_answer
+        FROM unnest(items) x JOIN semel.records o ON o.id = x.id AND o.version = x.expected
+        WHERE x.expected <> 0 AND x.state <> 0
+        FOR UPDATE OF o SKIP LOCKED) n
+      WHERE r.ctid = n.place
       RETURNING r.version, r.id, n.was_token, n.was_answer,
                 n.was_awaited AND NOT r.awaited AS has_ended,
                 n.was_flags & 16 <> 0 AND NOT (n.flags & 16 <> 0 AND n.token = n.was_token)
@@ -194,35 +209,53 @@ BEGIN
   END IF;
 
   IF inserts THEN
-    -- What is visible is not inserted over: somebody may be removing it, and would be waited for.
-    WITH i AS (
-      INSERT INTO semel.records AS r (
-        id, version, state, attempt, token, fingerprint, lease_until, created_at, updated_at,
-        expires_at, tombstone_until, hold_until, ttl, tombstone, hold_for, due_at, flags, result,
-        response_version, answer_day, answer_version, tenant, operation, key, rest)
-      SELECT x.id, before + x.n, x.state, x.attempt, x.token, x.fingerprint, x.lease_until,
-        x.created_at, x.updated_at, x.expires_at, x.tombstone_until, x.hold_until, x.ttl,
-        x.tombstone, x.hold_for, x.due_at, x.flags, x.result, x.response_version, x.answer_day,
-        CASE WHEN x.answer_day IS NOT NULL THEN before + x.n END,
-        x.tenant, x.operation, x.key, x.rest
-      FROM (SELECT * FROM unnest(items) x
-            WHERE x.expected = 0 AND x.state <> 0
-              AND NOT EXISTS (SELECT FROM semel.records o WHERE o.id = x.id)
-            OFFSET 0) x
-      WHERE pg_try_advisory_xact_lock(x.lock)
-      ON CONFLICT (id) DO NOTHING
-      RETURNING r.version)
-    SELECT array_agg(i.version) INTO more FROM i;
+    -- What is visible is not inserted over: somebody may be removing it, and would be waited for. Nor is
+    -- what somebody else is inserting, for its lock is not free. What is left is an insertion that was
+    -- committed since the statement began: then the next look sees it. Looking again is cheaper than
+    -- ON CONFLICT, which has its price for every row.
+    FOR look IN 1..insert_looks LOOP
+      BEGIN
+        WITH i AS (
+          INSERT INTO semel.records AS r (
+            id, version, state, attempt, token, fingerprint, lease_until, created_at, updated_at,
+            expires_at, tombstone_until, hold_until, ttl, tombstone, hold_for, due_at, flags, result,
+            response_version, answer_day, answer_version, tenant, operation, key, rest, unknown_since)
+          SELECT x.id, before + x.n, x.state, x.attempt, x.token, x.fingerprint, x.lease_until,
+            x.created_at, x.updated_at, x.expires_at, x.tombstone_until, x.hold_until, x.ttl,
+            x.tombstone, x.hold_for,
+            CASE WHEN lists AND x.state = 2
+                 THEN semel.after(semel.after(x.created_at, x.ttl), semel.slack(x.ttl))
+                 ELSE x.due_at END,
+            x.flags, x.result, x.response_version, x.answer_day,
+            CASE WHEN x.answer_day IS NOT NULL THEN before + x.n END,
+            x.tenant, x.operation, x.key, x.rest, CASE WHEN x.state = 5 THEN x.updated_at END
+          FROM (SELECT * FROM unnest(items) x
+                WHERE x.expected = 0 AND x.state <> 0
+                  AND NOT EXISTS (SELECT FROM semel.records o WHERE o.id = x.id)
+                OFFSET 0) x
+          WHERE pg_try_advisory_xact_lock(x.lock)
+          RETURNING r.version, r.id, r.state, r.lease_until)
+        SELECT array_agg(i.version), array_agg(i.id) FILTER (WHERE i.state = 2),
+               min(i.lease_until) FILTER (WHERE i.state = 2)
+        INTO more, claimed, first_lease FROM i;
+        EXIT;
+      EXCEPTION WHEN unique_violation THEN
+        IF look = insert_looks THEN RAISE; END IF;
+      END;
+    END LOOP;
     done := done || more;
+    IF lists AND claimed IS NOT NULL THEN
+      INSERT INTO semel.leases VALUES (first_lease, before, claimed);
+    END IF;
   END IF;
 
   FOREACH a_day IN ARRAY days LOOP
     EXECUTE format(
-      'INSERT INTO %s SELECT x.answer_day, x.id, $2 + x.n, x.status, x.headers, x.body, x.spilled,
+      'INSERT INTO %s SELECT x.day, x.id, $2 + x.n, x.status, x.headers, x.body, x.spilled,
                              x.sealed_key, x.sealed
-       FROM unnest($1) x WHERE x.answer_day = $3 AND ($4 OR $2 + x.n = ANY ($5))',
+       FROM unnest($1) x WHERE x.day = $3 AND ($4 OR $2 + x.n = ANY ($5))',
       semel.answers_of(a_day))
-    USING items, before, a_day, cardinality(done) = cardinality(items), done;
+    USING answers, before, a_day, cardinality(done) = cardinality(items), done;
   END LOOP;
   -- Days are dropped whole; only the parent is not.
   IF answered_versions IS NOT NULL THEN
@@ -281,14 +314,57 @@ BEGIN
   RETURN removed;
 END $$;
 
+-- Looks at the claims whose first lease was to be over by now. Most of them have ended. What has not is
+-- from now on found by its due_at.
+CREATE FUNCTION semel.list_leases(until bigint, claims_max integer) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+  lists_max CONSTANT integer := 256;
+  held_for CONSTANT bigint := 1000;  -- when to look again at what somebody else is writing
+  list semel.leases;
+  running bytea[];
+  listed integer;
+  looked integer := 0;
+BEGIN
+  FOR list IN
+    SELECT l.* FROM semel.leases l WHERE l.look_at <= until
+    ORDER BY l.look_at LIMIT lists_max FOR UPDATE SKIP LOCKED
+  LOOP
+    SELECT array_agg(r.id) INTO running FROM semel.records r
+    WHERE r.id = ANY (list.ids) AND r.state = 2 AND r.due_at > r.lease_until;
+    listed := 0;
+    IF running IS NOT NULL THEN
+      WITH n AS MATERIALIZED (
+        SELECT r.id FROM semel.records r
+        WHERE r.id = ANY (running) AND r.state = 2 AND r.due_at > r.lease_until
+        FOR UPDATE SKIP LOCKED)
+      UPDATE semel.records r SET due_at = r.lease_until FROM n WHERE r.id = n.id;
+      GET DIAGNOSTICS listed = ROW_COUNT;
+    END IF;
+    IF listed = coalesce(cardinality(running), 0) THEN
+      DELETE FROM semel.leases l WHERE l.look_at = list.look_at AND l.base = list.base;
+    ELSE
+      UPDATE semel.leases l SET look_at = until + held_for, ids = running
+      WHERE l.look_at = list.look_at AND l.base = list.base;
+    END IF;
+    looked := looked + cardinality(list.ids);
+    EXIT WHEN looked >= claims_max;
+  END LOOP;
+END $$;
+
 -- What the sweeper is to look at. A lease may have been renewed since due_at was written.
 CREATE FUNCTION semel.due_ids(until bigint, records_max integer) RETURNS bytea[]
-LANGUAGE sql STABLE AS $$
-  SELECT array_agg(d.id) FROM (
-    SELECT r.id FROM semel.records r
-    WHERE r.due_at <= until AND r.due_at < 9223372036854775807
-      AND (r.state > 2 OR r.lease_until <= until)
-    ORDER BY r.due_at LIMIT records_max) d $$;
+LANGUAGE plpgsql AS $$
+DECLARE
+  claims_at_once CONSTANT integer := 4096;  -- a few ms
+BEGIN
+  PERFORM semel.list_leases(until, claims_at_once);
+  RETURN (
+    SELECT array_agg(d.id) FROM (
+      SELECT r.id FROM semel.records r
+      WHERE r.due_at <= until AND r.due_at < 9223372036854775807
+        AND (r.state > 2 OR r.lease_until <= until)
+      ORDER BY r.due_at LIMIT records_max) d);
+END $$;
 
 CREATE FUNCTION semel.ids_after(last bytea, records_max integer) RETURNS bytea[]
 LANGUAGE sql STABLE AS $$

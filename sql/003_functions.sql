@@ -317,7 +317,7 @@ BEGIN
     version = next, state = 3, result = CASE WHEN make_completed.status < 400 THEN 1 ELSE 2 END,
     flags = was.flags & 3, updated_at = at, hold_until = semel.never(), expires_at = expires,
     tombstone_until = semel.after(expires, was.tombstone), due_at = expires,
-    answer_day = semel.day_of(expires), answer_version = next, awaited = false,
+    answer_day = semel.day_of(expires), answer_version = next, awaited = false, unknown_since = NULL,
     noted = semel.note(was.noted, at, 3, was.attempt, reason)
   WHERE r.id = was.id RETURNING r.* INTO was;
   RETURN was;
@@ -440,7 +440,7 @@ BEGIN
     IF verdict = 'becomes-unknown' THEN
       UPDATE semel.records r SET version = nextval('semel.versions'), state = 5,
         flags = r.flags & ~1, updated_at = at, hold_until = semel.after(at, r.hold_for),
-        expires_at = never, due_at = semel.after(at, r.hold_for), awaited = false,
+        expires_at = never, due_at = semel.after(at, r.hold_for), awaited = false, unknown_since = at,
         noted = semel.note(r.noted, at, 5, r.attempt, 'its owner is gone')
       WHERE r.id = record;
       PERFORM semel.tell(held);
@@ -481,7 +481,8 @@ BEGIN
         fingerprint = print, lease_until = semel.after(at, lease), due_at = semel.after(at, lease),
         updated_at = at, expires_at = never, tombstone_until = never, hold_until = never,
         ttl = new_ttl, tombstone = new_tombstone, hold_for = never, result = 0,
-        response_version = version_of_response, answer_day = NULL, answer_version = NULL, awaited = false
+        response_version = version_of_response, answer_day = NULL, answer_version = NULL, awaited = false,
+        unknown_since = NULL
       WHERE r.id = record RETURNING r.attempt INTO attempt;
       -- Answers of a day are dropped with it; what lies elsewhere goes with the record that had it.
       IF was.answer_day IS NOT NULL THEN
@@ -574,6 +575,7 @@ BEGIN
     hold_until = semel.never(), expires_at = semel.after(at, r.ttl),
     tombstone_until = semel.after(semel.after(at, r.ttl), r.tombstone),
     due_at = semel.after(at, r.ttl), answer_day = NULL, answer_version = NULL, awaited = false,
+    unknown_since = NULL,
     noted = semel.note(r.noted, at, 4, r.attempt,
                        coalesce(nullif(reason, ''), 'released by ' || session_user))
   WHERE r.id = was.id;

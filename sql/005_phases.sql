@@ -308,7 +308,7 @@ BEGIN
       token = semel.random_token(), flags = r.flags & ~1,
       lease_until = until, updated_at = now_is, expires_at = semel.never(),
       tombstone_until = semel.never(), hold_until = semel.never(), due_at = until, result = 0,
-      answer_day = NULL, answer_version = NULL, awaited = false,
+      answer_day = NULL, answer_version = NULL, awaited = false, unknown_since = NULL,
       noted = semel.note(r.noted, now_is, 2, r.attempt + 1, 'claimed again by ' || session_user ||
                          ': an operation in phases was left behind')
   WHERE r.id = abandoned.record;

@@ -41,6 +41,10 @@ std::expected<Options, std::string> parse(const std::string& url) {
   return options;
 }
 
+PgError no_reply() {
+  return {.why = "no reply in time", .sqlstate = {}, .lost = true};
+}
+
 }  // namespace
 
 PgError pg_error(PGconn* connection, const PGresult* result) {
@@ -80,13 +84,20 @@ std::expected<PgLink, std::string> PgLink::connect(const std::string& url) {
   if (PQstatus(link.get()) != CONNECTION_OK) {
     return std::unexpected(without_line_end(PQerrorMessage(link.get())));
   }
+  // A server that reads no longer must not hold up who writes to it, beyond the deadline.
+  PQsetnonblocking(link.get(), 1);
   return link;
 }
 
 std::expected<PgRows, PgError> PgLink::run(const std::string& statement) {
+  return run(statement, {});
+}
+
+std::expected<PgRows, PgError> PgLink::run(const std::string& statement,
+                                           const std::vector<const char*>& values) {
   constexpr int kBinary = 1;
-  return reply(
-      PQsendQueryParams(get(), statement.c_str(), 0, nullptr, nullptr, nullptr, nullptr, kBinary));
+  return reply(PQsendQueryParams(get(), statement.c_str(), static_cast<int>(values.size()), nullptr,
+                                 values.data(), nullptr, nullptr, kBinary));
 }
 
 std::expected<void, PgError> PgLink::prepare(const std::string& name,
@@ -98,13 +109,12 @@ std::expected<void, PgError> PgLink::prepare(const std::string& name,
 
 std::expected<PgRows, PgError> PgLink::reply(int sent) {
   if (sent != 1) return std::unexpected(pg_error(get(), nullptr));
+  if (auto flushed = flush(); !flushed) return std::unexpected(std::move(flushed.error()));
   std::expected<PgRows, PgError> outcome =
       std::unexpected(PgError{.why = "no result", .sqlstate = {}, .lost = true});
   for (;;) {
     while (PQisBusy(get())) {
-      if (!wait_for_input()) {
-        return std::unexpected(PgError{.why = "no reply in time", .sqlstate = {}, .lost = true});
-      }
+      if (!wait_for(POLLIN)) return std::unexpected(no_reply());
       if (PQconsumeInput(get()) != 1) return std::unexpected(pg_error(get(), nullptr));
     }
     PGresult* result = PQgetResult(get());
@@ -119,14 +129,25 @@ std::expected<PgRows, PgError> PgLink::reply(int sent) {
   }
 }
 
-bool PgLink::wait_for_input() {
+std::expected<void, PgError> PgLink::flush() {
+  for (;;) {
+    const int left = PQflush(get());
+    if (left == 0) return {};
+    if (left < 0) return std::unexpected(pg_error(get(), nullptr));
+    if (!wait_for(POLLIN | POLLOUT)) return std::unexpected(no_reply());
+    // The server may have to be read from before it reads on.
+    if (PQconsumeInput(get()) != 1) return std::unexpected(pg_error(get(), nullptr));
+  }
+}
+
+bool PgLink::wait_for(short events) {
   using std::chrono::milliseconds;
   constexpr milliseconds kLookEvery = std::chrono::seconds(10);
   for (;;) {
     const auto now = std::chrono::steady_clock::now();
     if (now >= deadline_) return false;
     const auto left = std::chrono::ceil<milliseconds>(deadline_ - now);
-    pollfd socket{PQsocket(get()), POLLIN, 0};
+    pollfd socket{PQsocket(get()), events, 0};
     const int ready = poll(&socket, 1, static_cast<int>(std::min(left, kLookEvery).count()));
     if (ready > 0) return true;
     if (ready < 0 && errno != EINTR) return false;

@@ -6,6 +6,7 @@
 #include <expected>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "net/pg_values.h"
 
@@ -34,6 +35,9 @@ class PgLink {
   // first they wait for ever.
   void set_deadline(std::chrono::steady_clock::time_point deadline) { deadline_ = deadline; }
   std::expected<PgRows, PgError> run(const std::string& statement);
+  // With parameters, as texts; null is NULL.
+  std::expected<PgRows, PgError> run(const std::string& statement,
+                                     const std::vector<const char*>& values);
   std::expected<void, PgError> prepare(const std::string& name, const std::string& statement);
   // As the server said when the connection was made.
   int backend_pid() const { return PQbackendPID(connection_.get()); }
@@ -46,8 +50,11 @@ class PgLink {
   explicit PgLink(PGconn* connection) : connection_(connection) {}
   // The last result of the statement whose sending began with `sent`.
   std::expected<PgRows, PgError> reply(int sent);
-  // False: the deadline has passed, or the connection is gone.
-  bool wait_for_input();
+  // Until the socket is ready for one of `events`. False: the deadline has passed, or the
+  // connection is gone.
+  bool wait_for(short events);
+  // All of the statement is with the system.
+  std::expected<void, PgError> flush();
 
   std::unique_ptr<PGconn, Finish> connection_;
   std::chrono::steady_clock::time_point deadline_ = std::chrono::steady_clock::time_point::max();

@@ -37,6 +37,8 @@ constexpr std::size_t kNamesMax = 500;  // destinations that are URLs, at once
 constexpr std::size_t kStrangersMax = 1000;
 constexpr Duration kReconnectMin = milliseconds(100);
 constexpr Duration kReconnectMax = seconds(5);
+// Also where there is no time left: what takes longer is in trouble.
+constexpr Duration kPatienceMin = seconds(1);
 
 bool is_url(std::string_view name) {
   return (name.starts_with("http://") || name.starts_with("https://")) &&
@@ -73,7 +75,7 @@ Courier::Courier(std::string url, std::string schema, const RelayConfig& config,
 }
 
 Courier::Result Courier::open() {
-  auto opened = Outbox::open(url_, schema_, who_, ++connections_);
+  auto opened = Outbox::open(url_, schema_, who_, ++connections_, patience());
   if (!opened) return std::unexpected(std::move(opened.error()));
   outbox_ = *std::move(opened);
   return {};
@@ -82,7 +84,7 @@ Courier::Result Courier::open() {
 void Courier::stop() {
   {
     const std::lock_guard lock(mutex_);
-    stopping_ = true;
+    if (!give_up_) give_up_ = Clock::now() + drain_timeout_;
   }
   bell_.ring();
 }
@@ -96,20 +98,20 @@ void Courier::report(Report report) {
 }
 
 bool Courier::run(Deliveries& deliveries) {
-  std::optional<Clock::time_point> give_up;
+  bool winds_up = false;
   for (;;) {
-    bool stopping = false;
+    std::optional<Clock::time_point> give_up;
     bell_.quiet();
     {
       const std::lock_guard lock(mutex_);
-      stopping = stopping_;
+      give_up = give_up_;
       std::ranges::move(reported_, std::back_inserter(unwritten_));
       reported_.clear();
     }
-    if (stopping) {
-      if (!give_up) {
+    if (give_up) {
+      if (!winds_up) {
+        winds_up = true;
         deliveries.wind_up();
-        give_up = Clock::now() + drain_timeout_;
         look_at_ = Clock::time_point::max();
       }
       if (is_done()) return true;
@@ -119,11 +121,19 @@ bool Courier::run(Deliveries& deliveries) {
       reconnect();
       continue;
     }
+    outbox_->set_patience(patience());
     const Result done = round(deliveries);
     if (done) continue;
     log_event(LogLevel::error, "the outbox cannot be reached", {{"why", done.error()}});
     outbox_.reset();
   }
+}
+
+Duration Courier::patience() {
+  const std::lock_guard lock(mutex_);
+  if (!give_up_) return Database::kPatience;
+  const auto left = std::chrono::ceil<Duration>(*give_up_ - Clock::now());
+  return std::clamp<Duration>(left, kPatienceMin, Database::kPatience);
 }
 
 void Courier::reconnect() {

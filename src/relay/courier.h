@@ -72,6 +72,8 @@ class Courier {
   Result get_up();
 
   void reconnect();
+  // How long the database is waited for, now.
+  Duration patience();
   void lose(const std::vector<LeaseId>& leases);
   // The destinations that can be given more, and how much more to each.
   struct Open {
@@ -91,7 +93,8 @@ class Courier {
   Bell bell_;
   std::mutex mutex_;
   std::vector<Report> reported_;  // under mutex_
-  bool stopping_ = false;         // under mutex_
+  // When to give up, once it is to stop; under mutex_.
+  std::optional<Clock::time_point> give_up_;
 
   // The rest is the thread's own.
   std::optional<Outbox> outbox_;

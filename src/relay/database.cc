@@ -31,9 +31,10 @@ std::string array_of(std::span<const std::string> texts) {
   return out + '}';
 }
 
-std::expected<Database, std::string> Database::connect(const std::string& url) {
+std::expected<Database, std::string> Database::connect(const std::string& url, Duration patience) {
   auto link = PgLink::connect(url);
   if (!link) return std::unexpected(std::move(link.error()));
+  link->set_deadline(std::chrono::steady_clock::now() + patience);
   const auto pid = link->run("SELECT pg_backend_pid()");
   if (!pid) return std::unexpected(pid.error().why);
   if (pid->number(0, 0) != link->backend_pid()) {
@@ -41,23 +42,23 @@ std::expected<Database, std::string> Database::connect(const std::string& url) {
         "there is a connection pooler in between; the outbox needs a connection to PostgreSQL "
         "itself, since it waits for notifications and holds locks of a session");
   }
-  return Database(*std::move(link));
+  return Database(*std::move(link), patience);
 }
 
 std::expected<PgRows, std::string> Database::query(
     const std::string& statement, const std::vector<std::optional<std::string>>& values) {
-  constexpr int kBinary = 1;
   std::vector<const char*> texts;
   for (const auto& value : values) texts.push_back(value ? value->c_str() : nullptr);
-  PGresult* result = PQexecParams(link_.get(), statement.c_str(), static_cast<int>(texts.size()),
-                                  nullptr, texts.data(), nullptr, nullptr, kBinary);
-  PgRows rows(result);
-  const auto status = PQresultStatus(result);
-  if (status == PGRES_TUPLES_OK || status == PGRES_COMMAND_OK) return rows;
-  return std::unexpected(pg_error(link_.get(), result).why);
+  set_deadline();
+  auto rows = link_.run(statement, texts);
+  if (rows) return *std::move(rows);
+  PgError error = std::move(rows.error());
+  return std::unexpected(std::move(error.why) +
+                         (error.lost ? "; whether the statement counts is not known" : ""));
 }
 
 std::expected<void, std::string> Database::run(const std::string& statement) {
+  set_deadline();
   const auto rows = link_.run(statement);
   if (!rows) return std::unexpected(rows.error().why);
   return {};

@@ -21,12 +21,20 @@ std::string array_of(std::span<const std::string> texts);
 
 class Database {
  public:
+  // How long the reply to a statement is waited for. A server that has stopped answering without
+  // ending the connection would hold up everything else.
+  static constexpr Duration kPatience = std::chrono::seconds(10);
+
   // The error is a sentence for the operator. A pooler in between is refused: locks and
   // notifications of a session would be somebody else's.
-  static std::expected<Database, std::string> connect(const std::string& url);
+  static std::expected<Database, std::string> connect(const std::string& url,
+                                                      Duration patience = kPatience);
+  // For the statements from now on.
+  void set_patience(Duration patience) { patience_ = patience; }
 
   // Parameters are texts; nullopt is NULL. After an error the connection is of no use, unless the
-  // server merely refused the statement.
+  // server merely refused the statement. Where no reply came in time, the statement may be executed
+  // all the same, also later.
   std::expected<PgRows, std::string> query(
       const std::string& statement, const std::vector<std::optional<std::string>>& values = {});
   // A statement without parameters or results.
@@ -37,10 +45,12 @@ class Database {
   std::expected<bool, std::string> wait(int other, Duration timeout);
 
  private:
-  explicit Database(PgLink link) : link_(std::move(link)) {}
+  Database(PgLink link, Duration patience) : link_(std::move(link)), patience_(patience) {}
+  void set_deadline() { link_.set_deadline(std::chrono::steady_clock::now() + patience_); }
   bool take_notifications();
 
   PgLink link_;
+  Duration patience_;
 };
 
 }  // namespace semel::relay

@@ -55,8 +55,9 @@ std::string text_of(std::string why) {
 }  // namespace
 
 std::expected<Outbox, std::string> Outbox::open(const std::string& url, const std::string& schema,
-                                                std::string who, std::uint64_t connection) {
-  auto database = Database::connect(url);
+                                                std::string who, std::uint64_t connection,
+                                                Duration patience) {
+  auto database = Database::connect(url, patience);
   if (!database) return std::unexpected(std::move(database.error()));
   Outbox outbox(*std::move(database), schema, std::move(who), connection);
   // A report that is lost in a crash of the server is a delivery that is made again, under the same
@@ -64,7 +65,7 @@ std::expected<Outbox, std::string> Outbox::open(const std::string& url, const st
   for (const char* setting :
        {"SET application_name = 'semel relay'", "SET search_path = pg_catalog",
         "SET synchronous_commit = off", "SET enable_seqscan = off", "SET enable_bitmapscan = off",
-        "SET statement_timeout = '30s'"}) {
+        "SET statement_timeout = '8s'"}) {  // before our own patience ends (Database::kPatience)
     auto set = outbox.database_.run(setting);
     if (!set) return std::unexpected(std::move(set.error()));
   }

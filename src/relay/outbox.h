@@ -69,7 +69,10 @@ class Outbox {
  public:
   // `who` names the relay and `connection` this connection of it.
   static std::expected<Outbox, std::string> open(const std::string& url, const std::string& schema,
-                                                 std::string who, std::uint64_t connection);
+                                                 std::string who, std::uint64_t connection,
+                                                 Duration patience);
+  // See Database::set_patience.
+  void set_patience(Duration patience) { database_.set_patience(patience); }
 
   // What keys are derived from where there is no record.
   const RecordId& identity() const { return identity_; }

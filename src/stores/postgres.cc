@@ -101,6 +101,10 @@ awaitable<StoreResult<ScanPage>> scan_here(PostgresThread& thread, std::optional
   co_return page;
 }
 
+awaitable<SwapResult> too_large() {
+  co_return swap::TooLarge{PostgresStore::kRecordBytesMax};
+}
+
 }  // namespace
 
 std::expected<std::unique_ptr<PostgresStore>, std::string> PostgresStore::open(
@@ -128,13 +132,12 @@ awaitable<StoreResult<std::optional<Record>>> PostgresStore::read(RecordId id) {
 awaitable<SwapResult> PostgresStore::swap(RecordId id, Version expected,
                                           std::optional<Record> next) {
   PgSwap wanted = to_swap(id, expected, std::move(next));
-  if (wanted.item.size() > kRecordBytesMax) co_return swap::TooLarge{kRecordBytesMax};
+  if (wanted.bytes() > kRecordBytesMax) return too_large();
   auto begin = [thread = thread_.get(),
                 wanted = std::move(wanted)](PostgresQueue::SwapReply reply) mutable {
     thread->queue().swap(std::move(wanted), std::move(reply));
   };
-  auto asked = thread_->ask<SwapResult>(std::move(begin));
-  co_return co_await std::move(asked);
+  return thread_->ask<SwapResult>(std::move(begin));
 }
 
 awaitable<StoreResult<std::vector<Record>>> PostgresStore::sweep(Time now, std::size_t limit) {

@@ -116,7 +116,7 @@ awaitable<PgSessionError> PostgresPool::serve(Slot& slot, PgSession session) {
   auto made = PgConnection::make(context_, std::move(session.link), std::move(events));
   if (!made) co_return PgSessionError{.why = made.error()};
   slot.connection = *made;
-  slot.swap_item = session.swap_item;
+  slot.item_types = session.item_types;
 
   std::vector<PgValue> name;
   name.push_back(pg_text(options_.node));
@@ -151,7 +151,7 @@ std::optional<PostgresPool::Room> PostgresPool::with_room(bool worth_it) {
   }
   const std::size_t most = worth_it ? kCallsInFlightMax : 1;
   if (!best || best->connection->in_flight() >= most) return std::nullopt;
-  return Room{*best->connection, best->swap_item};
+  return Room{*best->connection, best->item_types};
 }
 
 bool PostgresPool::has_any() const {

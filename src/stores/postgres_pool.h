@@ -47,7 +47,7 @@ class PostgresPool {
   // that is still busy with its last. nullopt: none has room.
   struct Room {
     PgConnection& connection;
-    Oid swap_item;
+    PgItemTypes item_types;
   };
   std::optional<Room> with_room(bool worth_it);
   bool has_any() const;
@@ -65,7 +65,7 @@ class PostgresPool {
     explicit Slot(boost::asio::io_context& context) : ended(context), pause(context) {}
     PgPurpose purpose = PgPurpose::records;
     std::shared_ptr<PgConnection> connection;
-    Oid swap_item = 0;
+    PgItemTypes item_types;
     bool ready = false;
     std::string lost_because;         // of the connection that was lost last
     boost::asio::steady_timer ended;  // cancelled when the connection is lost

@@ -11,11 +11,17 @@ using namespace std::chrono_literals;
 
 namespace {
 
-constexpr std::size_t kBatchMax = 256;  // semel.versions counts in steps that are larger
+// semel.versions counts in steps that are larger. A new record takes a lock of the server's table
+// of locks until its batch is committed.
+constexpr std::size_t kClaimsMax = 256;
+constexpr std::size_t kChangesMax = 512;
+constexpr std::size_t kReadsMax = 256;
 constexpr std::size_t kBatchBytesMax = 4 << 20;
 // A connection that is still busy gets another batch only if it is at least this large: a call
 // costs the server more than a record does, so that fewer and larger ones are cheaper.
 constexpr std::size_t kLargeBatch = 128;
+// For the same reason a batch has at least this part of what is on its way already.
+constexpr std::size_t kLeastPart = 4;
 constexpr auto kReplyTimeout = 5s;
 constexpr auto kWaitMax = 5s;
 // A record that another holds is mostly in a batch of another node, which commits in a moment.
@@ -121,17 +127,18 @@ void PostgresQueue::dispatch() {
 }
 
 bool PostgresQueue::send_swaps() {
-  if (ready_.size() == 0) return false;
+  if (ready_.size() == 0 || ready_.size() < on_their_way_ / kLeastPart) return false;
   const auto room = pool_.with_room(ready_.size() >= kLargeBatch);
   if (!room) return false;
   Batch batch{.swaps = take_swaps(), .asked_before = asked_};
+  on_their_way_ += batch.swaps.size();
   std::vector<PgSwap*> swaps;
   std::size_t bytes = 0;
   for (Swap& one : batch.swaps) {
     swaps.push_back(&one.swap);
-    bytes += one.swap.item.size();
+    bytes += one.swap.bytes();
   }
-  auto parameters = swap_parameters(swaps, room->swap_item, kReplyBytesMax);
+  auto parameters = swap_parameters(swaps, room->item_types, kReplyBytesMax);
   auto reply = [this, batch = std::move(batch)](PgReply replied) mutable {
     swapped(std::move(batch), std::move(replied));
   };
@@ -153,13 +160,14 @@ std::vector<PostgresQueue::Swap> PostgresQueue::take_swaps() {
   return taken;
 }
 
-void PostgresQueue::take_from(std::deque<Swap>& ready, std::vector<Swap>& taken) {
+void PostgresQueue::take_from(std::deque<Swap>& ready, std::vector<Swap>& taken) const {
   if (!taken.empty() && taken.back().alone) return;
   std::size_t bytes = 0;
-  for (const Swap& one : taken) bytes += one.swap.item.size();
-  while (!ready.empty() && taken.size() < kBatchMax) {
+  for (const Swap& one : taken) bytes += one.swap.bytes();
+  const std::size_t most = &ready == &ready_.claims ? kClaimsMax : kChangesMax;
+  while (!ready.empty() && taken.size() < most) {
     Swap& next = ready.front();
-    bytes += next.swap.item.size();
+    bytes += next.swap.bytes();
     const bool fits = bytes <= kBatchBytesMax && !next.alone;
     if (!taken.empty() && !fits) return;
     taken.push_back(std::move(next));
@@ -187,6 +195,7 @@ PostgresQueue::Swap PostgresQueue::Ready::pop() {
 }
 
 void PostgresQueue::swapped(Batch batch, PgReply reply) {
+  on_their_way_ -= batch.swaps.size();
   if (!reply) {
     refused(std::move(batch), reply.error());
     return dispatch();
@@ -319,7 +328,7 @@ bool PostgresQueue::send_reads() {
   if (!room) return false;
   std::vector<RecordId> ids;
   std::vector<std::pair<RecordId, Read>> taken;
-  while (!read_order_.empty() && ids.size() < kBatchMax) {
+  while (!read_order_.empty() && ids.size() < kReadsMax) {
     ids.push_back(read_order_.front());
     read_order_.pop_front();
     const auto read = reads_.find(ids.back());

@@ -89,7 +89,7 @@ class PostgresQueue {
   bool send_call();
   std::vector<Swap> take_swaps();
   // Moves what fits into a batch.
-  static void take_from(std::deque<Swap>& ready, std::vector<Swap>& taken);
+  void take_from(std::deque<Swap>& ready, std::vector<Swap>& taken) const;
   void swapped(Batch batch, PgReply reply);
   void refused(Batch batch, const PgError& error);
   // `result` is what the server said of it.
@@ -111,6 +111,7 @@ class PostgresQueue {
   int turn_ = 0;
 
   std::uint64_t asked_ = 0;
+  std::size_t on_their_way_ = 0;  // swaps
   Ready ready_;
   // Every id with a swap that is ready, resting or on its way, and the swaps behind that one.
   // A list, since mostly there are none: an empty deque has memory of its own.

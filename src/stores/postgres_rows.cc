@@ -15,8 +15,11 @@ constexpr std::int64_t kDayMs = 86'400'000;
 constexpr std::string_view kClaimedBySql = "sql";
 constexpr std::string_view kLineEnd = "\r\n";
 constexpr std::string_view kAfterName = ": ";
-constexpr int kItemColumns = 32;         // of semel.swap_item
-constexpr std::size_t kRestBytes = 512;  // mostly less
+constexpr int kItemColumns = 26;   // of semel.swap_item
+constexpr int kAnswerColumns = 9;  // of semel.answer_item
+constexpr std::size_t kNumbersBytes = 160;
+constexpr std::size_t kHeadersBytes = 128;  // mostly less
+constexpr std::size_t kRestBytes = 320;     // mostly less
 
 enum Flag : int {
   kOnlyAuthFailures = 1,
@@ -188,8 +191,13 @@ void add_people(Record& r, PgComposite& item) {
   }
 }
 
-void add_answer(Record& r, std::int32_t day, PgComposite& item) {
+// The answer, which is taken out of the record.
+std::string take_answer(Record& r, const RecordId& id, std::int32_t day) {
+  PgComposite item(kAnswerColumns,
+                   r.answer.body.size() + r.sealed.bytes.size() + id.bytes.size() + kHeadersBytes);
+  item.add_number(PgType::int4, 0);
   item.add_number(PgType::int4, day);
+  item.add(PgType::bytea, bytes_of(id));
   item.add_number(PgType::int4, r.answer.status);
   if (fits_headers(r.answer.headers)) {
     item.add(PgType::bytea, join(r.answer.headers));
@@ -205,18 +213,12 @@ void add_answer(Record& r, std::int32_t day, PgComposite& item) {
   r.answer.status = 0;
   r.answer.spilled_bytes = 0;
   r.sealed = {};
-}
-
-void add_no_answer(PgComposite& item) {
-  for (const PgType type : {PgType::int4, PgType::int4, PgType::bytea, PgType::bytea, PgType::int8,
-                            PgType::text, PgType::bytea}) {
-    item.add_null(type);
-  }
+  return std::move(item).take();
 }
 
 // The columns of a semel.swap_item from its state on. What a column has is taken out of the record;
 // what is left of it is `rest`.
-void add_record(Record r, const PgSwap& swap, PgComposite& item) {
+void add_record(Record& r, const PgSwap& swap, PgComposite& item) {
   const auto number = [&](PgType type, std::int64_t value) { item.add_number(type, value); };
   const auto time = [&](Time at) { item.add_number(PgType::int8, ms(at)); };
   number(PgType::int2, swap.removes ? 0 : static_cast<std::int64_t>(r.state));
@@ -240,9 +242,9 @@ void add_record(Record r, const PgSwap& swap, PgComposite& item) {
   if (has_version) r.response_version.clear();
   add_people(r, item);
   if (swap.answer_day) {
-    add_answer(r, *swap.answer_day, item);
+    item.add_number(PgType::int4, *swap.answer_day);
   } else {
-    add_no_answer(item);
+    item.add_null(PgType::int4);
   }
   // Where the body lies is in the flags.
   r.answer.body_note = BodyNote::kept;
@@ -275,10 +277,13 @@ std::string_view bytes_of(const Token& token) {
   return view(token.bytes);
 }
 
-PgSwap to_swap(const RecordId& id, Version expected, std::optional<Record> next) {
-  PgSwap swap{.id = id, .expected = expected, .removes = !next, .answer_day = {}, .item = {}};
-  if (next && has_answer_row(*next)) swap.answer_day = day_of(next->expires_at);
-  constexpr std::size_t kNumbersBytes = 160;
+PgSwap to_swap(const RecordId& id, Version expected, std::optional<Record>&& next) {
+  PgSwap swap{
+      .id = id, .expected = expected, .removes = !next, .answer_day = {}, .item = {}, .answer = {}};
+  if (next && has_answer_row(*next)) {
+    swap.answer_day = day_of(next->expires_at);
+    swap.answer = take_answer(*next, id, *swap.answer_day);
+  }
   std::size_t bytes = kNumbersBytes + id.bytes.size();
   if (next) {
     bytes += next->answer.body.size() + next->sealed.bytes.size() + next->request.size() +
@@ -289,18 +294,28 @@ PgSwap to_swap(const RecordId& id, Version expected, std::optional<Record> next)
   item.add(PgType::bytea, bytes_of(id));
   item.add_number(PgType::int8, static_cast<std::int64_t>(expected));
   item.add_number(PgType::int8, lock_of(id));
-  add_record(std::move(next).value_or(Record{}), swap, item);
+  if (!next) next.emplace();
+  add_record(*next, swap, item);
   swap.item = std::move(item).take();
   return swap;
 }
 
-std::vector<PgValue> swap_parameters(const std::vector<PgSwap*>& swaps, Oid item_type,
+std::vector<PgValue> swap_parameters(const std::vector<PgSwap*>& swaps, const PgItemTypes& types,
                                      std::int64_t bytes_max) {
   constexpr std::size_t kLengthBytes = 4;
-  std::size_t bytes = 0;
-  for (const PgSwap* swap : swaps) bytes += swap->item.size() + kLengthBytes;
-  PgArray items(item_type, swaps.size());
-  items.reserve(bytes);
+  std::size_t item_bytes = 0;
+  std::size_t answer_bytes = 0;
+  std::size_t answered = 0;
+  for (const PgSwap* swap : swaps) {
+    item_bytes += swap->item.size() + kLengthBytes;
+    if (!swap->answer_day) continue;
+    answer_bytes += swap->answer.size() + kLengthBytes;
+    ++answered;
+  }
+  PgArray items(types.swap_item, swaps.size());
+  items.reserve(item_bytes);
+  PgArray answers(types.answer_item, answered);
+  answers.reserve(answer_bytes);
   std::vector<std::int32_t> days;
   bool updates = false;
   bool removals = false;
@@ -309,8 +324,12 @@ std::vector<PgValue> swap_parameters(const std::vector<PgSwap*>& swaps, Oid item
   for (PgSwap* swap : swaps) {
     PgComposite::set_first(swap->item, ++number);
     items.add(swap->item);
-    if (swap->answer_day && std::ranges::find(days, *swap->answer_day) == days.end()) {
-      days.push_back(*swap->answer_day);
+    if (swap->answer_day) {
+      PgComposite::set_first(swap->answer, number);
+      answers.add(swap->answer);
+      if (std::ranges::find(days, *swap->answer_day) == days.end()) {
+        days.push_back(*swap->answer_day);
+      }
     }
     if (swap->removes) {
       removals |= swap->expected != 0;
@@ -322,6 +341,7 @@ std::vector<PgValue> swap_parameters(const std::vector<PgSwap*>& swaps, Oid item
   for (const std::int32_t day : days) all_days.add_number(day);
   std::vector<PgValue> out;
   out.push_back(std::move(items).take());
+  out.push_back(std::move(answers).take());
   out.push_back(std::move(all_days).take());
   out.push_back(pg_boolean(updates));
   out.push_back(pg_boolean(removals));

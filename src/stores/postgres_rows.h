@@ -14,6 +14,12 @@
 // columns; the rest is the record's encoding without them.
 namespace semel {
 
+// What semel.swap_item and semel.answer_item are in a database.
+struct PgItemTypes {
+  Oid swap_item = 0;
+  Oid answer_item = 0;
+};
+
 // A swap, ready to be sent.
 struct PgSwap {
   RecordId id;
@@ -21,12 +27,14 @@ struct PgSwap {
   bool removes = false;
   std::optional<std::int32_t> answer_day;  // its answer goes into this day of semel.answers
   std::string item;                        // as a semel.swap_item
+  std::string answer;                      // as a semel.answer_item, where it has a day
+  std::size_t bytes() const { return item.size() + answer.size(); }
 };
-PgSwap to_swap(const RecordId& id, Version expected, std::optional<Record> next);
+// Of `next` nothing is left.
+PgSwap to_swap(const RecordId& id, Version expected, std::optional<Record>&& next);
 
-// The parameters of semel.swap_batch(). The items are numbered by their order. `item_type` is what
-// semel.swap_item is in this database.
-std::vector<PgValue> swap_parameters(const std::vector<PgSwap*>& swaps, Oid item_type,
+// The parameters of semel.swap_batch(). The items are numbered by their order.
+std::vector<PgValue> swap_parameters(const std::vector<PgSwap*>& swaps, const PgItemTypes& types,
                                      std::int64_t bytes_max);
 
 PgValue ids_parameter(const std::vector<RecordId>& ids);

@@ -41,7 +41,7 @@ std::vector<Statement> statements(const std::string& schema) {
   return {
       {kHello, "SELECT " + s + "hello($1)"},
       {kSwap, "SELECT b.at, b.base, b.versions, (b.found).* FROM " + s +
-                  "swap_batch($1, $2, $3, $4, $5, $6) b"},
+                  "swap_batch($1, $2, $3, $4, $5, $6, $7) b"},
       {kRead, "SELECT " + s + "now_ms(), p.* FROM " + s + "read_page($1, $2) p"},
       {kSweep,
        "SELECT " + s + "now_ms(), p.* FROM " + s + "read_page(" + s + "due_ids($1, $2), $3) p"},
@@ -54,8 +54,8 @@ std::vector<Statement> statements(const std::string& schema) {
       {kGetChunk, "SELECT bytes FROM " + s + "chunks WHERE id = $1 AND token = $2 AND index = $3"},
       {kDropChunks, "DELETE FROM " + s + "chunks WHERE id = $1 AND token = $2"},
       {kAwait, "SELECT id, token, held FROM " + s + "await_batch($1, $2)"},
-      {kStats,
-       "SELECT " + s + "now_ms(), count(*), min(updated_at) FROM " + s + "records WHERE state = 5"},
+      {kStats, "SELECT " + s + "now_ms(), count(*), min(unknown_since) FROM " + s +
+                   "records WHERE unknown_since IS NOT NULL"},
       {kKeepDays, "SELECT " + s + "keep_days()"},
       {kDropOrphans, "SELECT " + s + "drop_orphans($1, $2)"},
   };
@@ -111,8 +111,9 @@ std::expected<PgSession, PgSessionError> open_pg_session(const std::string& url,
   }
   if (auto misfit = look_at_schema(*link, schema)) return std::unexpected(*std::move(misfit));
   if (const auto set = link->run(kSettings); !set) return failed(set.error());
-  const auto item = link->run("SELECT '" + schema + ".swap_item'::regtype::oid");
-  if (!item) return failed(item.error());
+  const auto types = link->run("SELECT '" + schema + ".swap_item'::regtype::oid, '" + schema +
+                               ".answer_item'::regtype::oid");
+  if (!types) return failed(types.error());
   for (const Statement& statement : statements(schema)) {
     const auto prepared = link->prepare(statement.name, statement.text);
     if (!prepared) return failed(prepared.error());
@@ -122,7 +123,9 @@ std::expected<PgSession, PgSessionError> open_pg_session(const std::string& url,
       return failed(listening.error());
     }
   }
-  return PgSession{*std::move(link), static_cast<Oid>(item->number(0, 0))};
+  return PgSession{*std::move(link),
+                   {.swap_item = static_cast<Oid>(types->number(0, 0)),
+                    .answer_item = static_cast<Oid>(types->number(0, 1))}};
 }
 
 }  // namespace semel

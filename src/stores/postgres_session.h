@@ -4,6 +4,7 @@
 #include <string>
 
 #include "net/pg_link.h"
+#include "stores/postgres_rows.h"
 
 // How a connection of the store is opened and what it can be asked.
 namespace semel {
@@ -34,7 +35,7 @@ struct PgSessionError {
 
 struct PgSession {
   PgLink link;
-  Oid swap_item = 0;  // what semel.swap_item is in this database
+  PgItemTypes item_types;
 };
 
 // Connects, checks that it is the server itself with this program's schema, and prepares the

@@ -16,6 +16,11 @@ void ReplyPost::send() {
 }
 
 void ReplyPost::deliver(All all) {
+  const boost::asio::any_io_executor first = all.front().executor;
+  if (std::ranges::all_of(all, [&](const One& one) { return one.executor == first; })) {
+    boost::asio::post(first, [those = std::move(all)]() mutable { resume_all(std::move(those)); });
+    return;
+  }
   std::vector<All> by_executor;
   for (One& one : all) {
     auto same = std::ranges::find_if(

@@ -29,6 +29,7 @@ def committed_then_killed(world, name, work):
     app = App(world)
     app.run("SET synchronous_commit = off")
     app.commit()
+    world.execute("SELECT pg_switch_wal()")  # a page of the log that fills up is written out: begin with an empty one
     for key in (f"{name} {number}" for number in range(20)):
         app.effect(key)
         work(app, key)

@@ -70,26 +70,27 @@ def put(cursor, record_id, was):
                        (record_id, version, day, int(status),
                         (header + "\r\n" if header else "").encode(), body.encode()))
     cursor.execute(
-        "INSERT INTO semel.records VALUES (" + ", ".join(["%s"] * 27) + ")",
+        "INSERT INTO semel.records VALUES (" + ", ".join(["%s"] * 28) + ")",
         (record_id, 7, STATES.index(was["state"]), was["attempt"], token(was["token"]),
          hashlib.sha256(was["payload"].encode()).digest(), time(was["lease"]), time(was["created"]),
          time(was["updated"]), time(was["expires"]), time(was["tombstone_until"]),
          time(was["hold_until"]), was["ttl"], was["tombstone"], duration(was["hold_for"]), time(was[due]),
          was["only_auth"] * 1 + was["from_creation"] * 2, RESULTS.index(was["result"]),
          was["response_version"], day, version, False, SCOPE[1], SCOPE[2], SCOPE[3],
-         was["note"] or None, None))
+         was["note"] or None, None, time(was["updated"]) if was["state"] == "unknown" else None))
 
 
 def read(cursor, record_id):
     cursor.execute(
         "SELECT state, attempt, token, fingerprint, lease_until, created_at, updated_at, expires_at, "
         "tombstone_until, hold_until, ttl, tombstone, hold_for, flags, result, response_version, "
-        "answer_day, answer_version, noted, due_at FROM semel.records WHERE id = %s", (record_id,))
+        "answer_day, answer_version, noted, due_at, unknown_since FROM semel.records WHERE id = %s", (record_id,))
     row = cursor.fetchone()
     if row is None:
         return None
     (state, attempt, held, print_, lease, created, updated, expires, tombstone_until, hold_until, ttl,
-     tombstone, hold_for, flags, result, response_version, day, version, noted, due_at) = row
+     tombstone, hold_for, flags, result, response_version, day, version, noted, due_at,
+     unknown_since) = row
     fields = {
         "state": STATES[state], "attempt": attempt, "token": bytes(held)[:1].decode(),
         "payload": next(p for p in PAYLOADS if hashlib.sha256(p.encode()).digest() == bytes(print_)),
@@ -100,6 +101,7 @@ def read(cursor, record_id):
         "response_version": response_version, "result": RESULTS[result], "answer": "",
         "note": noted.split("\n")[-1].split(" ", 3)[-1] if noted else ""}
     assert due_at == {1: lease, 2: lease, 3: expires, 4: expires, 5: hold_until, 6: tombstone_until}[state]
+    assert unknown_since == (updated if state == 5 else None)
     assert (day is None) == (version is None)
     if version is not None:
         cursor.execute("SELECT status, headers, body, day FROM semel.answers WHERE id = %s AND version = %s",

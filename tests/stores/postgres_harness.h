@@ -42,7 +42,7 @@ inline void empty_postgres() {
     return true;
   }();
   (void)applied;
-  for (const char* table : {"records", "answers", "chunks", "nodes"}) {
+  for (const char* table : {"records", "leases", "answers", "chunks", "nodes"}) {
     in_postgres("DELETE FROM semel." + std::string(table));
   }
 }
