@@ -92,9 +92,10 @@ struct FunctionHandler::Call {
   std::optional<Outcome> outcome;
 };
 
-FunctionHandler::FunctionHandler(Worker& worker, ConsumeConfig config,
+FunctionHandler::FunctionHandler(Worker& worker, std::size_t route, ConsumeConfig config,
                                  consume::AsyncHandler function)
     : worker_(worker),
+      route_(route),
       config_(std::move(config)),
       function_(std::move(function)),
       link_(std::make_shared<Link>(worker.context())) {}
@@ -139,9 +140,13 @@ awaitable<void> FunctionHandler::execute(std::shared_ptr<const Message> message,
                                          Claim claim, Place place) {
   const auto call = std::make_shared<Call>(worker_.context());
   call->ended.expires_after(std::min(config_.route.policy.max_execution, kWaitMax));
+  const Clock& clock = worker_.gateway().clock;
+  const SteadyTime started = clock.steady();
   begin(call, std::move(message), std::move(key), claim);
   boost::system::error_code ignored;
   co_await call->ended.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
+  worker_.settings()->metrics[route_]->upstream_took(
+      std::chrono::duration<double>(clock.steady() - started).count());
   if (call->outcome) {
     Outcome outcome = *std::move(call->outcome);
     co_await record(std::move(claim), std::move(outcome));

@@ -1,5 +1,6 @@
 // A program with functions of its own for messages, for test_consume_function.py. It uses public
-// headers only. `function_consumer FILE NAME blocking|async [DATABASE]`
+// headers only. `function_consumer FILE NAME blocking|async|stopped [DATABASE]`; stopped: before it
+// runs.
 //
 // Each call appends "id attempt" to the file `effects`; the header X-Test says what it does then:
 // retry, throw, throw-other, forget (async), nap, gate=PATH (returns when the file is there),
@@ -90,6 +91,12 @@ int main(int count, char** arguments) {
     sigwait(&endings, &signal);
     consumer->stop();
   });
+  if (std::string(arguments[3]) == "stopped") {
+    consumer->stop();
+    kill(getpid(), SIGTERM);
+  }
   consumer->run();
+  std::puts("ended");
+  std::fflush(stdout);
   ending.join();
 }

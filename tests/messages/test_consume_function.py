@@ -81,6 +81,7 @@ def test_each_id_once_however_often_it_comes(broker, consume, mode):
     consumer = consume(entry_of(broker, queue), mode=mode)
     until_empty(consumer, queue)
     assert consumer.calls() == {key: [1] for key in keys}
+    assert consumer.metrics()[f"semel_upstream_seconds_count{{route={queue.name}}}"] == 20
     consumer.restart()
     queue.publish([(key, BODY) for key in keys])
     until_empty(consumer, queue)
@@ -145,6 +146,39 @@ def test_drain_finishes_and_acknowledges_what_runs(broker, consume):
     consumer.start()
     until_empty(consumer, queue)
     assert consumer.calls() == {key: [1] for key in keys}
+
+
+@pytest.mark.parametrize("broker", ["nats"], indirect=True)
+def test_a_function_that_outlives_the_drain_is_waited_for_and_unknown(broker, consume):
+    queue = broker.queue()
+    key = new_key()
+    consumer = consume(entry_of(broker, queue), drain_timeout="1s")
+    gate = consumer.gate()
+    queue.publish([(key, BODY, {"X-Test": f"gate={gate}"})])
+    consumer.await_call(key)
+    consumer.terminate()
+    eventually(lambda: "cut_off=1" in consumer.stderr())
+    let_pass(0.2)
+    assert consumer.running  # it cannot be ended, and what it uses must not go away under it
+    gate.touch()
+    assert consumer.wait() == 0
+    consumer.start()
+    until_empty(consumer, queue, dead=1)
+    assert broker.reasons(queue)[key][0] == "outcome-unknown"
+    assert consumer.calls() == {key: [1]}
+
+
+@pytest.mark.parametrize("broker", ["nats"], indirect=True)
+def test_to_stop_before_it_runs_is_to_end_at_once(broker, tmp_path):
+    queue = broker.queue()
+    queue.publish([(new_key(), BODY)])
+    entry = {name: value for name, value in entry_of(broker, queue).items() if name not in ("to", "headers")}
+    path = tmp_path / "semel.yaml"
+    path.write_text(json.dumps({"store": {"kind": "memory"}, "admin": {"listen": "127.0.0.1:0"},
+                                "consume": [entry]}))
+    ran = subprocess.run([PROGRAM, path, queue.name, "stopped"], cwd=tmp_path, capture_output=True, timeout=30)
+    assert ran.returncode == 0 and ran.stdout.endswith(b"ready\nended\n"), ran
+    assert not (tmp_path / "effects").exists()
 
 
 def test_a_slow_function_outlives_lease_and_ack_wait(broker, consume):
