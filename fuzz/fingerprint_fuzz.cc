@@ -65,7 +65,9 @@ void check_fingerprint(std::string_view include, std::string_view exclude, std::
   for (semel::BodyRecipe recipe :
        {semel::BodyRecipe::json, semel::BodyRecipe::form, semel::BodyRecipe::raw,
         semel::BodyRecipe::none, semel::BodyRecipe::multipart, semel::BodyRecipe::digest}) {
-    semel::Recipe whole{.body = recipe, .include = {}, .exclude = {}, .headers = {"x"}};
+    semel::Recipe whole;
+    whole.body = recipe;
+    whole.headers = {"x"};
     if (!include.empty()) whole.include.emplace_back(include);
     if (!exclude.empty()) whole.exclude.emplace_back(exclude);
     semel::RequestView request;

@@ -300,6 +300,11 @@ BEGIN
     WHEN 'retry', 'blocked' THEN
       UPDATE semel.outbox o SET attempts = o.attempts + 1, last_error = errors[i]
       WHERE o.id = ids[i] AND o.lane = lanes[i];
+      -- It was dropped meanwhile: nothing could ever unblock what it blocks.
+      IF NOT FOUND THEN
+        PERFORM semel.settle_lane(lanes[i]);
+        CONTINUE;
+      END IF;
       UPDATE semel.outbox_lanes l
       SET holder = NULL, blocked_by = CASE WHEN verdicts[i] = 'blocked' THEN ids[i] END,
           due_at = CASE WHEN verdicts[i] = 'blocked' THEN semel.never()

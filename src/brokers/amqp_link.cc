@@ -2,6 +2,9 @@
 
 #include <amqp_ssl_socket.h>
 #include <amqp_tcp_socket.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
 
 #include "brokers/amqp_text.h"
 #include "brokers/system_certificates.h"
@@ -12,6 +15,9 @@ namespace {
 constexpr int kHeartbeatSeconds = 20;
 constexpr int kFrameBytesMax = 131'072;
 constexpr timeval kConnectTimeout{5, 0};
+// A broker that is short of memory or disk stops reading from those who publish, and the library
+// would wait in a write for as long as that lasts: the connection is given up instead.
+constexpr unsigned kUnreadTimeoutMs = 10'000;
 constexpr timeval kRpcTimeout{10, 0};
 
 }  // namespace
@@ -54,6 +60,8 @@ std::expected<AmqpConnection, std::string> connect(const AmqpAddress& address) {
       check(amqp_socket_open_noblock(socket, address.host.c_str(), address.port, &kConnectTimeout),
             "cannot connect");
   if (!worked) return std::unexpected(worked.error());
+  const int descriptor = amqp_get_sockfd(connection.get());
+  setsockopt(descriptor, IPPROTO_TCP, TCP_USER_TIMEOUT, &kUnreadTimeoutMs, sizeof kUnreadTimeoutMs);
   worked = check(
       amqp_login(connection.get(), address.vhost.c_str(), 0, kFrameBytesMax, kHeartbeatSeconds,
                  AMQP_SASL_METHOD_PLAIN, address.user.c_str(), address.password.c_str()),

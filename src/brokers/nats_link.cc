@@ -7,6 +7,8 @@ namespace {
 
 constexpr std::int64_t kReconnectWaitMs = 250;
 constexpr int kReconnectForever = -1;
+// A server that does not read holds up whoever writes, and everybody who asks about the connection.
+constexpr std::int64_t kWriteDeadlineMs = 5000;
 
 // The library checks the certificate for the host that it connects to by itself.
 natsStatus secure(natsOptions* options, const BrokerAddress& broker) {
@@ -35,6 +37,7 @@ std::expected<NatsOptions, std::string> nats_options(const BrokerAddress& broker
   if (status == NATS_OK) status = natsOptions_SetName(made, name);
   if (status == NATS_OK) status = natsOptions_SetMaxReconnect(made, kReconnectForever);
   if (status == NATS_OK) status = natsOptions_SetReconnectWait(made, kReconnectWaitMs);
+  if (status == NATS_OK) status = natsOptions_SetWriteDeadline(made, kWriteDeadlineMs);
   if (status == NATS_OK && broker.url.starts_with("tls://")) status = secure(made, broker);
   if (status != NATS_OK) return nats_failed("cannot be configured", status);
   return options;

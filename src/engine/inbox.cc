@@ -1,5 +1,6 @@
 #include "semel/inbox.h"
 
+#include <boost/asio/this_coro.hpp>
 #include <memory>
 
 namespace semel {
@@ -79,8 +80,14 @@ awaitable<InboxResult> Inbox::once(std::string id, std::string body, Handler han
     outcome = co_await handler(claim);
   } catch (const std::exception& error) {
     outcome.reason += std::string(": ") + error.what();
+  } catch (...) {
+    outcome.reason += " something that is no std::exception";
   }
+  // Whoever gave up waiting has cancelled the handler: what became of it is recorded all the same,
+  // or the claim would be held for as long as the process lives.
+  co_await asio::this_coro::reset_cancellation_state(asio::disable_cancellation());
   const Finished finished = co_await engine_.finish(claim, outcome);
+  co_await asio::this_coro::reset_cancellation_state();
   if (const auto* stale = std::get_if<finish::Stale>(&finished)) {
     if (stale->record) co_return to_result(*stale->record);
     co_return inbox::Again{"somebody else has the claim", claim.record.attempt};

@@ -128,6 +128,7 @@ awaitable<void> Consumer::run(Item item, MessageHandler::Place place) {
 awaitable<Consumer::Next> Consumer::step(Item& item, MessageHandler::Place place) {
   const Message& message = *item.message;
   if (!source_->is_current(message.delivery)) co_return Again{Duration{0}};
+  if (item.dead) co_return Dead{*item.dead};
   if (message.body.size() > config_.route.max_request_body) {
     co_return Dead{{.reason = "too-large",
                     .detail = "The message has more than " +
@@ -286,10 +287,11 @@ awaitable<void> Consumer::conclude(Item item, Next next) {
                {"reason", why.reason},
                {"detail", why.detail},
                {"record", why.record.substr(0, 16)}});
-    if (co_await put_aside(item.message, std::move(why))) {
+    if (co_await put_aside(item.message, why)) {
       metrics_.count(MessageMetrics::End::dead_letter);
       co_return;
     }
+    item.dead = std::move(why);
     co_await pause(pause_after(++item.looks));
   } else if (const auto* other = std::get_if<AfterOther>(&next)) {
     const RecordId id = other->id;

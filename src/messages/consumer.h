@@ -47,6 +47,8 @@ class Consumer {
     Counted bytes;   // of the gateway's buffered_bytes
     MessageMetrics::Held held;
     std::uint32_t tries = 0;  // executions from here
+    // It is a dead letter that the broker would not take yet: it is not to be executed again.
+    std::optional<DeadLetter> dead = std::nullopt;
     std::uint32_t looks = 0;  // in a row at a store that cannot be reached, at a broker, …
   };
   // What is to be done with a message next.

@@ -67,15 +67,37 @@ std::expected<void, std::string> KafkaSource::make_clients() {
   if (!client) return std::unexpected(client.error());
   consumer_ = *std::move(client);
   rd_kafka_poll_set_consumer(consumer_.get());
-  KafkaSettings producing = kafka_settings(config_);
-  producing.emplace_back("enable.idempotence", "true");
-  conf = make_kafka_conf(producing);
-  if (!conf) return std::unexpected(conf.error());
-  rd_kafka_conf_set_dr_msg_cb(*conf, on_published);
-  client = make_kafka_client(RD_KAFKA_PRODUCER, *conf);
+  client = make_producer();
   if (!client) return std::unexpected(client.error());
   producer_ = *std::move(client);
   return {};
+}
+
+std::expected<KafkaClient, std::string> KafkaSource::make_producer() const {
+  KafkaSettings producing = kafka_settings(config_);
+  producing.emplace_back("enable.idempotence", "true");
+  const auto conf = make_kafka_conf(producing);
+  if (!conf) return std::unexpected(conf.error());
+  rd_kafka_conf_set_dr_msg_cb(*conf, on_published);
+  return make_kafka_client(RD_KAFKA_PRODUCER, *conf);
+}
+
+// An idempotent producer that has lost its place takes nothing more.
+void KafkaSource::replace_broken_producer() {
+  char why[512];
+  if (rd_kafka_fatal_error(producer_.get(), why, sizeof why) == RD_KAFKA_RESP_ERR_NO_ERROR) return;
+  auto fresh = make_producer();
+  if (!fresh) return;  // what is published meanwhile fails, and is tried again
+  log_event(LogLevel::error, "dead letters: the producer is replaced",
+            {{"operation", operation_}, {"why", why}});
+  end_producer();
+  producer_ = *std::move(fresh);
+}
+
+// Whoever waits for a letter is told that it was not kept.
+void KafkaSource::end_producer() {
+  rd_kafka_purge(producer_.get(), RD_KAFKA_PURGE_F_QUEUE | RD_KAFKA_PURGE_F_INFLIGHT);
+  rd_kafka_poll(producer_.get(), 0);
 }
 
 void KafkaSource::start(Callbacks callbacks) {
@@ -111,6 +133,7 @@ void KafkaSource::run() {
   while (!stopping_) {
     run_commands();
     rd_kafka_poll(producer_.get(), 0);
+    replace_broken_producer();
     pause_or_resume();
     // Also where nothing is wanted: members that do not poll are put out of their group.
     if (rd_kafka_message_t* message = rd_kafka_consumer_poll(consumer_.get(), kPollMs)) {
@@ -125,8 +148,7 @@ void KafkaSource::run() {
   }
   run_commands();
   rd_kafka_flush(producer_.get(), kProducerFlushMs);
-  rd_kafka_purge(producer_.get(), RD_KAFKA_PURGE_F_QUEUE | RD_KAFKA_PURGE_F_INFLIGHT);
-  rd_kafka_poll(producer_.get(), 0);
+  end_producer();
   commit(true);
   rd_kafka_consumer_close(consumer_.get());
   producer_.reset();
@@ -256,6 +278,8 @@ void KafkaSource::rebalance(rd_kafka_resp_err_t what, rd_kafka_topic_partition_l
     log_event(LogLevel::info, "broker connected",
               {{"topic", config_.topic}, {"partitions", std::to_string(partitions->cnt)}});
     rd_kafka_assign(consumer_.get(), partitions);
+    // One that was paused before it was taken away comes back paused.
+    rd_kafka_resume_partitions(consumer_.get(), partitions);
     paused_ = false;
     return;
   }

@@ -62,6 +62,9 @@ class KafkaSource final : public Source {
   };
   explicit KafkaSource(const ConsumeConfig& config);
   std::expected<void, std::string> make_clients();
+  std::expected<KafkaClient, std::string> make_producer() const;
+  void replace_broken_producer();
+  void end_producer();
 
   void run();
   void run_commands();

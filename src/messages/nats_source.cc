@@ -6,7 +6,6 @@
 
 #include <chrono>
 
-#include "brokers/reconnect_pause.h"
 #include "gateway/log.h"
 
 namespace semel {
@@ -40,6 +39,18 @@ std::vector<Header> headers_in(natsMsg* message) {
   return headers;
 }
 
+// nullopt: the server did not say.
+std::optional<std::int64_t> stream_created_at(jsCtx* jet_stream, const std::string& stream) {
+  jsStreamInfo* info = nullptr;
+  jsErrCode code{};
+  if (js_GetStreamInfo(&info, jet_stream, stream.c_str(), nullptr, &code) != NATS_OK) {
+    return std::nullopt;
+  }
+  const std::int64_t created_at = info->Created;
+  jsStreamInfo_Destroy(info);
+  return created_at;
+}
+
 }  // namespace
 
 std::expected<std::unique_ptr<Source>, std::string> NatsSource::make(const ConsumeConfig& config) {
@@ -62,18 +73,18 @@ void NatsSource::start(Callbacks callbacks) {
 }
 
 void NatsSource::ack(const DeliveryId& delivery) {
-  commands_.put({Command::Kind::ack, delivery.number});
+  commands_.put({Command::Kind::ack, delivery});
 }
 
 void NatsSource::give_back(const DeliveryId& delivery) {
-  commands_.put({Command::Kind::give_back, delivery.number});
+  commands_.put({Command::Kind::give_back, delivery});
 }
 
 void NatsSource::dead_letter(std::shared_ptr<const Message> message, DeadLetter why,
                              std::function<void(bool)> done) {
-  const std::uint64_t number = message->delivery.number;
+  const DeliveryId delivery = message->delivery;
   commands_.put(
-      {Command::Kind::dead_letter, number, std::move(message), std::move(why), std::move(done)});
+      {Command::Kind::dead_letter, delivery, std::move(message), std::move(why), std::move(done)});
 }
 
 void NatsSource::stop_fetching() {
@@ -96,37 +107,41 @@ void NatsSource::stop() {
 // --- the fetching thread ---------------------------------------------------------------------
 
 void NatsSource::fetch_until_stopped() {
-  ReconnectPause wait;
-  while (!connected_) {
-    Worked worked = connect();
-    if (worked) worked = find_consumer();
-    if (worked) worked = subscribe();
-    if (worked) {
-      connected_ = true;
-      break;
+  while (fetching_) {
+    auto opened = open();
+    if (!opened) {
+      log_event(LogLevel::warn, "broker lost",
+                {{"stream", config_.stream}, {"why", opened.error()}});
+      if (!pause(wait_.next())) return;
+      continue;
     }
-    subscription_.reset();
-    jet_stream_.reset();
-    connection_.reset();
-    log_event(LogLevel::warn, "broker lost", {{"stream", config_.stream}, {"why", worked.error()}});
-    if (!pause(wait.next())) return;
+    log_event(LogLevel::info, "broker connected",
+              {{"stream", config_.stream}, {"consumer", config_.consumer}});
+    wait_.reset();
+    {
+      std::lock_guard lock(mutex_);
+      link_ = *opened;
+    }
+    if (fetch_from(**opened)) return;
+    opened->reset();
+    drop_link();
   }
-  log_event(LogLevel::info, "broker connected",
-            {{"stream", config_.stream}, {"consumer", config_.consumer}});
-  wait.reset();
+}
+
+bool NatsSource::fetch_from(const Link& link) {
   bool was_lost = false;
   while (const int room = wait_for_room()) {
     natsMsgList list{};
     jsErrCode code{};
     const natsStatus status = natsSubscription_Fetch(
-        &list, subscription_.get(), std::min(room, kFetchBatchMax), kFetchTimeoutMs, &code);
+        &list, link.subscription.get(), std::min(room, kFetchBatchMax), kFetchTimeoutMs, &code);
     for (int i = 0; i < list.Count; ++i) take(Fetched(std::exchange(list.Msgs[i], nullptr)));
     natsMsgList_Destroy(&list);
-    if (status == NATS_TIMEOUT) look_after_consumer();
     if (status == NATS_OK || status == NATS_TIMEOUT) {
+      look_after_consumer(link);
       if (std::exchange(was_lost, false)) {
         log_event(LogLevel::info, "broker connected", {{"stream", config_.stream}});
-        wait.reset();
+        wait_.reset();
       }
       continue;
     }
@@ -134,59 +149,92 @@ void NatsSource::fetch_until_stopped() {
       log_event(LogLevel::warn, "broker lost",
                 {{"stream", config_.stream}, {"why", nats_failed("cannot fetch", status).error()}});
     }
-    if (!pause(wait.next())) return;
+    if (!pause(wait_.next())) return true;
+    // The library connects again by itself, but gives up for good when it was refused twice.
+    if (link.is_closed()) return false;
   }
+  return true;
 }
 
-NatsSource::Worked NatsSource::connect() {
+// What came by it cannot be settled any more. The server delivers it again.
+void NatsSource::drop_link() {
+  std::shared_ptr<Link> link;
+  std::map<std::uint64_t, Fetched> unsettled;  // goes first: messages refer to their subscription
+  {
+    std::lock_guard lock(mutex_);
+    ++connection_;
+    link = std::move(link_);
+    link_.reset();
+    unsettled.swap(unsettled_);
+  }
+  callbacks_.lost();
+}
+
+std::expected<std::shared_ptr<NatsSource::Link>, std::string> NatsSource::open() {
   const auto options = nats_options(config_, "semel consume");
   if (!options) return Trouble(options.error());
   auto connection = connect_nats(*options);
   if (!connection) return Trouble(connection.error());
-  connection_ = *std::move(connection);
+  auto link = std::make_shared<Link>();
+  link->connection = *std::move(connection);
   jsCtx* jet_stream = nullptr;
-  const natsStatus status = natsConnection_JetStream(&jet_stream, connection_.get(), nullptr);
+  const natsStatus status = natsConnection_JetStream(&jet_stream, link->connection.get(), nullptr);
   if (status != NATS_OK) return nats_failed("no JetStream", status);
-  jet_stream_.reset(jet_stream);
-  return {};
+  link->jet_stream.reset(jet_stream);
+  Worked worked = find_consumer(*link);
+  if (worked) worked = subscribe(*link);
+  if (!worked) return Trouble(worked.error());
+  return link;
 }
 
 // Somebody may have deleted the consumer: the server says nothing to who fetches from one that is
-// not there. A new one begins with the stream's first message, and what was done before is known.
-void NatsSource::look_after_consumer() {
+// not there.
+void NatsSource::look_after_consumer(const Link& link) {
   const auto now = std::chrono::steady_clock::now();
   if (now < look_after_consumer_at_) return;
   look_after_consumer_at_ = now + kLookAfterConsumerEvery;
-  const bool is_connected = natsConnection_Status(connection_.get()) == NATS_CONN_STATUS_CONNECTED;
-  if (!is_connected) return;
-  if (const Worked found = find_consumer(); !found) {
+  if (!link.is_connected()) return;
+  if (const Worked found = find_consumer(link); !found) {
     log_event(LogLevel::warn, "broker lost", {{"stream", config_.stream}, {"why", found.error()}});
   }
 }
 
 // The consumer as it is, if it can be used, or a new one.
-NatsSource::Worked NatsSource::find_consumer() {
-  jsConsumerInfo* found = nullptr;
+NatsSource::Worked NatsSource::find_consumer(const Link& link) {
+  jsConsumerInfo* info = nullptr;
   jsErrCode code{};
-  natsStatus status = js_GetConsumerInfo(&found, jet_stream_.get(), config_.stream.c_str(),
-                                         config_.consumer.c_str(), nullptr, &code);
-  if (status == NATS_OK) {
-    const jsConsumerConfig& is = *found->Config;
-    const bool is_pull = is.DeliverSubject == nullptr || *is.DeliverSubject == '\0';
-    const bool is_explicit = is.AckPolicy == js_AckExplicit;
-    const bool gives_up = is.MaxDeliver > 0;
-    const bool is_short = is.AckWait < config_.ack_wait.count() * kNanosecondsPerMs;
-    jsConsumerInfo_Destroy(found);
-    if (!is_pull || !is_explicit || gives_up || is_short) {
-      return Trouble("the consumer " + config_.consumer +
-                     " cannot be used: it must be a pull consumer with explicit acknowledgements, "
-                     "no limit on deliveries (max_deliver -1) and an AckWait of at least ack_wait");
-    }
-    return {};
+  const natsStatus status = js_GetConsumerInfo(&info, link.jet_stream.get(), config_.stream.c_str(),
+                                               config_.consumer.c_str(), nullptr, &code);
+  if (status == NATS_NOT_FOUND && code != JSStreamNotFoundErr) return make_consumer(link);
+  if (status != NATS_OK) return nats_failed("no stream " + config_.stream, status);
+  const std::unique_ptr<jsConsumerInfo, NatsDestroy<jsConsumerInfo, jsConsumerInfo_Destroy>> found(
+      info);
+  const jsConsumerConfig& is = *found->Config;
+  const bool is_pull = is.DeliverSubject == nullptr || *is.DeliverSubject == '\0';
+  const bool is_explicit = is.AckPolicy == js_AckExplicit;
+  const bool gives_up = is.MaxDeliver > 0;
+  const bool is_short = is.AckWait < config_.ack_wait.count() * kNanosecondsPerMs;
+  if (!is_pull || !is_explicit || gives_up || is_short) {
+    return Trouble("the consumer " + config_.consumer +
+                   " cannot be used: it must be a pull consumer with explicit acknowledgements, "
+                   "no limit on deliveries (max_deliver -1) and an AckWait of at least ack_wait");
   }
-  if (status != NATS_NOT_FOUND || code == JSStreamNotFoundErr) {
-    return nats_failed("no stream " + config_.stream, status);
+  if (!progress_) {
+    const auto created_at = stream_created_at(link.jet_stream.get(), config_.stream);
+    if (created_at) progress_ = Progress{*created_at, 0};
   }
+  if (progress_) progress_->acknowledged = found->AckFloor.Stream;
+  return {};
+}
+
+// It goes on where the one that was deleted had been: what is older may have been done so long ago
+// that its records are gone. One that was never seen, or a stream that was made anew, begins with
+// the first message.
+NatsSource::Worked NatsSource::make_consumer(const Link& link) {
+  const auto created_at = stream_created_at(link.jet_stream.get(), config_.stream);
+  if (!created_at) return Trouble("cannot ask about the stream " + config_.stream);
+  const bool goes_on = progress_ && progress_->stream_created_at == *created_at;
+  if (!goes_on) progress_ = Progress{*created_at, 0};
   jsConsumerConfig wanted;
   jsConsumerConfig_Init(&wanted);
   wanted.Durable = config_.consumer.c_str();
@@ -195,15 +243,24 @@ NatsSource::Worked NatsSource::find_consumer() {
   wanted.MaxDeliver = -1;
   wanted.MaxAckPending =
       std::max<std::int64_t>(kAckPendingMin, 4 * static_cast<std::int64_t>(config_.prefetch));
+  if (goes_on) {
+    wanted.DeliverPolicy = js_DeliverByStartSequence;
+    wanted.OptStartSeq = progress_->acknowledged + 1;
+    log_event(LogLevel::warn, "the consumer was deleted: it is made again, and goes on",
+              {{"stream", config_.stream},
+               {"consumer", config_.consumer},
+               {"from", std::to_string(wanted.OptStartSeq)}});
+  }
   jsConsumerInfo* made = nullptr;
-  status =
-      js_AddConsumer(&made, jet_stream_.get(), config_.stream.c_str(), &wanted, nullptr, &code);
+  jsErrCode code{};
+  const natsStatus status =
+      js_AddConsumer(&made, link.jet_stream.get(), config_.stream.c_str(), &wanted, nullptr, &code);
   if (status != NATS_OK) return nats_failed("cannot make the consumer " + config_.consumer, status);
   jsConsumerInfo_Destroy(made);
   return {};
 }
 
-NatsSource::Worked NatsSource::subscribe() {
+NatsSource::Worked NatsSource::subscribe(Link& link) {
   jsSubOptions options;
   jsSubOptions_Init(&options);
   options.Stream = config_.stream.c_str();
@@ -211,10 +268,10 @@ NatsSource::Worked NatsSource::subscribe() {
   options.ManualAck = true;
   natsSubscription* subscription = nullptr;
   jsErrCode code{};
-  const natsStatus status = js_PullSubscribe(&subscription, jet_stream_.get(), "",
+  const natsStatus status = js_PullSubscribe(&subscription, link.jet_stream.get(), "",
                                              config_.consumer.c_str(), nullptr, &options, &code);
   if (status != NATS_OK) return nats_failed("cannot subscribe", status);
-  subscription_.reset(subscription);
+  link.subscription.reset(subscription);
   return {};
 }
 
@@ -234,7 +291,7 @@ void NatsSource::take(Fetched fetched) {
   if (natsMsg_GetMetaData(&about, fetched.get()) != NATS_OK) return;  // not of JetStream
   const std::uint64_t number = about->Sequence.Stream;
   Message message;
-  message.delivery = {0, number};
+  message.delivery = {connection_, number};
   message.redelivered = about->NumDelivered > 1;
   message.properties.push_back({"sequence", config_.stream + "/" + std::to_string(number)});
   jsMsgMetaData_Destroy(about);
@@ -273,46 +330,55 @@ void NatsSource::settle_until_stopped() {
     pollfd wait{commands_.descriptor(), POLLIN, 0};
     poll(&wait, 1, static_cast<int>(std::chrono::ceil<milliseconds>(next - now).count()));
   }
-  if (connected_) natsConnection_FlushTimeout(connection_.get(), kFlushTimeoutMs);
+  if (const auto held = link()) {
+    natsConnection_FlushTimeout(held->connection.get(), kFlushTimeoutMs);
+  }
 }
 
-NatsSource::Fetched NatsSource::remove(std::uint64_t number) {
-  Fetched removed;
+std::shared_ptr<NatsSource::Link> NatsSource::link() {
+  std::lock_guard lock(mutex_);
+  return link_;
+}
+
+NatsSource::Taken NatsSource::remove(const DeliveryId& delivery) {
+  Taken taken;
   {
     std::lock_guard lock(mutex_);
-    const auto found = unsettled_.find(number);
-    if (found == unsettled_.end()) return removed;
-    removed = std::move(found->second);
+    if (!is_current(delivery)) return taken;
+    const auto found = unsettled_.find(delivery.number);
+    if (found == unsettled_.end()) return taken;
+    taken = {link_, std::move(found->second)};
     unsettled_.erase(found);
   }
   changed_.notify_all();
-  return removed;
+  return taken;
 }
 
 void NatsSource::settle(Command command) {
   if (command.kind == Command::Kind::dead_letter) {
-    const bool kept = publish_dead_letter(command);
+    const auto held = link();
+    const bool kept = held && publish_dead_letter(*held, command);
     if (kept) {
-      if (const Fetched message = remove(command.number)) natsMsg_Ack(message.get(), nullptr);
+      if (const Taken taken = remove(command.delivery); taken.message) {
+        natsMsg_Ack(taken.message.get(), nullptr);
+      }
     }
     command.done(kept);
     return;
   }
-  const Fetched message = remove(command.number);
-  if (!message) return;
+  const Taken taken = remove(command.delivery);
+  if (!taken.message) return;
   // A lost acknowledgement brings the message again, and then it is known.
   if (command.kind == Command::Kind::ack) {
-    natsMsg_Ack(message.get(), nullptr);
+    natsMsg_Ack(taken.message.get(), nullptr);
   } else {
-    natsMsg_Nak(message.get(), nullptr);
+    natsMsg_Nak(taken.message.get(), nullptr);
   }
 }
 
-bool NatsSource::publish_dead_letter(const Command& command) {
+bool NatsSource::publish_dead_letter(const Link& link, const Command& command) {
   // While the server is away each would take its whole timeout, and acknowledgements wait behind.
-  if (!connected_ || natsConnection_Status(connection_.get()) != NATS_CONN_STATUS_CONNECTED) {
-    return false;
-  }
+  if (!link.is_connected()) return false;
   natsMsg* made = nullptr;
   if (natsMsg_Create(&made, dead_letter_subject_.c_str(), nullptr, command.message->body.data(),
                      static_cast<int>(command.message->body.size())) != NATS_OK) {
@@ -336,7 +402,8 @@ bool NatsSource::publish_dead_letter(const Command& command) {
   options.MaxWait = kPublishTimeoutMs;
   jsPubAck* kept = nullptr;
   jsErrCode code{};
-  const natsStatus status = js_PublishMsg(&kept, jet_stream_.get(), letter.get(), &options, &code);
+  const natsStatus status =
+      js_PublishMsg(&kept, link.jet_stream.get(), letter.get(), &options, &code);
   jsPubAck_Destroy(kept);
   if (status == NATS_OK) return true;
   log_event(LogLevel::error, "dead letter not kept",

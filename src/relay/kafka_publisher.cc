@@ -48,7 +48,9 @@ KafkaPublisher::~KafkaPublisher() {
 }
 
 std::expected<std::shared_ptr<rd_kafka_t>, std::string> KafkaPublisher::make_producer() const {
+  // As Java's producer does; librdkafka's own would spread an empty ordering key over partitions.
   KafkaSettings settings = kafka_settings(target_);
+  settings.insert(settings.begin(), {"partitioner", "murmur2_random"});
   settings.emplace_back("enable.idempotence", "true");
   settings.emplace_back("message.timeout.ms", std::to_string(timeout_.count()));
   auto conf = make_kafka_conf(settings);

@@ -2,6 +2,8 @@
 
 import pytest
 
+from consume_harness import NatsBroker
+from nats_server import NatsServer
 from postgres_nodes import apply_schema
 from postgres_server import PostgresServer
 from rabbitmq_server import Queue
@@ -49,10 +51,66 @@ def test_a_consumer_that_was_deleted_is_made_again(broker, consumers, upstream):
     with broker.server.connect() as client:
         client.ask(f"CONSUMER.DELETE.{queue.name}.semel")
     queue.publish([(second, b"{}")])
-    # The new one begins with the first message again, which is done and known.
     upstream.wait("effects", 2, timeout=60)
     eventually(lambda: consumer.is_idle(queue))
     assert [request["key"] for request in upstream.requests()] == [first, second]
+
+
+@pytest.mark.parametrize("broker", ["nats"], indirect=True)
+def test_a_consumer_that_is_made_again_does_not_repeat_what_was_done_long_ago(broker, consumers,
+                                                                            upstream):
+    queue = broker.queue()
+    consumer = consumers(broker.entry(queue, upstream, ttl="4s"))  # it looks every 2 s
+    first, second = new_key(), new_key()
+    queue.publish([(first, b"{}")])
+    upstream.wait("effects", 1)
+    eventually(lambda: consumer.is_idle(queue))
+    eventually(lambda: not consumer.records("completed"), timeout=30)
+    with broker.server.connect() as client:
+        client.ask(f"CONSUMER.DELETE.{queue.name}.semel")
+    queue.publish([(second, b"{}")])
+    eventually(lambda: upstream.requests(key=second), timeout=60)
+    eventually(lambda: consumer.is_idle(queue))
+    assert [request["key"] for request in upstream.requests()] == [first, second]
+    assert queue.counts()[0] == 0
+
+
+def test_a_server_that_refuses_for_a_while_is_connected_again(consumers, upstream):
+    server = NatsServer(credentials=("semel", "right")).start()
+    try:
+        queue = NatsBroker(server).queue()
+        consumer = consumers(NatsBroker(server).entry(queue, upstream))
+        first, second = new_key(), new_key()
+        queue.publish([(first, b"{}")])
+        upstream.wait("effects", 1)
+        eventually(lambda: consumer.is_idle(queue))
+        for password in ("other", "right"):
+            server.kill9()
+            server.credentials = ("semel", password)
+            server.start()
+            if password == "other":
+                eventually(lambda: "uthorization" in consumer.stderr(), timeout=30)
+        queue.publish([(second, b"{}")])
+        upstream.wait("effects", 2, timeout=60)
+        assert [request["key"] for request in upstream.requests()] == [first, second]
+        eventually(lambda: consumer.is_idle(queue) and queue.counts() == (0, 0))
+    finally:
+        server.discard()
+
+
+def test_a_dead_letter_that_nobody_takes_is_not_executed_again(broker, consumers, upstream):
+    queue = broker.queue()
+    queue.delete_dead()
+    consumer = consumers(broker.entry(queue, upstream, max_attempts=2))
+    key = new_key()
+    queue.publish([(key, b"{}", {"X-Test": "status=503"})])
+    # Each says it, and is tried again after a pause.
+    eventually(lambda: consumer.stderr().count("attempts-exhausted") >= 3)
+    queue.make_dead()
+    eventually(lambda: consumer.is_idle(queue) and queue.counts() == (0, 1))
+    reason, headers, _ = broker.reasons(queue)[key]
+    assert (reason, headers["semel-attempt"]) == ("attempts-exhausted", "2")
+    assert len(upstream.requests(key=key)) == 2
 
 
 @pytest.mark.parametrize("broker", ["rabbitmq"], indirect=True)

@@ -180,6 +180,17 @@ def test_only_what_blocks_a_key_unblocks_it(database):
     assert [row[3] for row in take(database)] == ["three"]
 
 
+def test_a_message_that_is_dropped_while_it_is_delivered_blocks_nothing(database):
+    with database.connect() as connection, connection.cursor() as cursor:
+        first = enqueue(cursor, "d", "first", "k")
+        enqueue(cursor, "d", "second", "k")
+    [(lane, lease, number, _), *_] = take(database)
+    assert number == first
+    assert database.execute("SELECT semel.outbox_drop(%s)", [first]) == [(first,)]
+    assert report(database, (lane, lease, first, "blocked")) == []
+    assert [row[3] for row in take(database)] == ["second"]
+
+
 def test_what_is_taken_at_once_has_a_bound_in_bytes(database):
     with database.connect() as connection, connection.cursor() as cursor:
         for number in range(4):

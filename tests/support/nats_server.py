@@ -27,8 +27,10 @@ def unprivileged():
 class NatsServer:
     """`start()` may be called again after `kill9()`: the streams are kept until `discard()`."""
 
-    def __init__(self, certificate=None, authority=None):
-        """With a certificate it speaks TLS only; the authority is whom its clients here believe."""
+    def __init__(self, certificate=None, authority=None, credentials=None):
+        """With a certificate it speaks TLS only; the authority is whom its clients here believe.
+        Credentials are a name and a password; they may be changed before it is started again."""
+        self.credentials = credentials
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="semel-nats-"))
         self._tls, self._context = [], None
         if certificate:
@@ -46,12 +48,15 @@ class NatsServer:
 
     @property
     def url(self):
-        return f"{'tls' if self._tls else 'nats'}://127.0.0.1:{self.port}"
+        who = "{}:{}@".format(*self.credentials) if self.credentials else ""
+        return f"{'tls' if self._tls else 'nats'}://{who}127.0.0.1:{self.port}"
 
     def start(self):
         self.process = subprocess.Popen(
             ["nats-server", "-a", "127.0.0.1", "-p", str(self.port), "-js", "-sd",
-             str(self.folder / "data"), "-l", str(self.folder / "log"), *self._tls],
+             str(self.folder / "data"), "-l", str(self.folder / "log"), *self._tls,
+             *(["--user", self.credentials[0], "--pass", self.credentials[1]]
+               if self.credentials else [])],
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
             **unprivileged())
         deadline = time.monotonic() + START_SECONDS
@@ -66,7 +71,7 @@ class NatsServer:
                 time.sleep(0.02)  # the server says nowhere else that it takes connections
 
     def connect(self):
-        return NatsClient(self.port, self._context)
+        return NatsClient(self.port, self._context, self.credentials)
 
     def kill9(self):
         if self.process is not None:
@@ -80,7 +85,7 @@ class NatsServer:
 
 
 class NatsClient:
-    def __init__(self, port, context=None):
+    def __init__(self, port, context=None, credentials=None):
         self._socket = socket.create_connection(("127.0.0.1", port), timeout=30)
         if context:
             while not self._socket.recv(4096).endswith(b"\r\n"):  # INFO; then TLS begins
@@ -90,8 +95,10 @@ class NatsClient:
         else:
             self._stream = self._socket.makefile("rwb")
             assert self._stream.readline().startswith(b"INFO ")
-        self._send(b'CONNECT {"verbose":false,"pedantic":false,"headers":true,'
-                   b'"no_responders":true}\r\nPING\r\n')
+        about = {"verbose": False, "pedantic": False, "headers": True, "no_responders": True}
+        if credentials:
+            about["user"], about["pass"] = credentials
+        self._send(f"CONNECT {json.dumps(about)}\r\nPING\r\n".encode())
         assert self._stream.readline() == b"PONG\r\n"
         self._inbox = "_INBOX.test.%d" % self._socket.getsockname()[1]
         self._send(f"SUB {self._inbox}.* 1\r\n".encode())
@@ -180,11 +187,21 @@ class Stream:
         self.server = server
         self.name = name
         self.dead = f"{name}-dead"
-        with server.connect() as client:
-            for stream in (self.name, self.dead):
-                client.ask(f"STREAM.CREATE.{stream}", name=stream, subjects=[stream],
-                           storage="file", retention="limits", discard="old", num_replicas=1,
-                           max_consumers=-1, max_msgs=-1, max_bytes=-1, max_age=0)
+        self._create(self.name)
+        self.make_dead()
+
+    def _create(self, stream):
+        with self.server.connect() as client:
+            client.ask(f"STREAM.CREATE.{stream}", name=stream, subjects=[stream], storage="file",
+                       retention="limits", discard="old", num_replicas=1, max_consumers=-1,
+                       max_msgs=-1, max_bytes=-1, max_age=0)
+
+    def make_dead(self):
+        self._create(self.dead)
+
+    def delete_dead(self):
+        with self.server.connect() as client:
+            client.ask(f"STREAM.DELETE.{self.dead}")
 
     def publish(self, messages):
         """Each is (id or None, body) or (id, body, headers). The id is not in Nats-Msg-Id, by which

@@ -139,8 +139,16 @@ class Queue:
         self.dead = f"{name}.dead"
         with server.connect() as connection:
             channel = connection.channel()
-            channel.queue_declare(self.dead, durable=True)
             channel.queue_declare(name, durable=True, arguments=arguments or None)
+        self.make_dead()
+
+    def make_dead(self):
+        with self.server.connect() as connection:
+            connection.channel().queue_declare(self.dead, durable=True)
+
+    def delete_dead(self):
+        with self.server.connect() as connection:
+            connection.channel().queue_delete(self.dead)
 
     def publish(self, messages):
         """Each is (id or None, body) or (id, body, headers). Returns when the broker has them on its

@@ -2,6 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <boost/asio/bind_cancellation_slot.hpp>
+#include <boost/asio/cancellation_signal.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <optional>
 #include <stdexcept>
 
 #include "support/engine_bench.h"
@@ -9,7 +14,8 @@
 namespace semel::testing {
 namespace {
 
-using boost::asio::awaitable;
+namespace asio = boost::asio;
+using asio::awaitable;
 
 class InboxTest : public ::testing::Test {
  protected:
@@ -60,6 +66,39 @@ TEST_F(InboxTest, AHandlerThatThrowsMayHaveActedAndIsNotCalledAgain) {
   EXPECT_TRUE(
       std::holds_alternative<inbox::Unknown>(once("m", "pay", ends_in(final_outcome("paid")))));
   EXPECT_EQ(calls, 1);
+}
+
+TEST_F(InboxTest, WhateverAHandlerThrowsIsUnknown) {
+  auto throws = [](const Claim&) -> awaitable<Outcome> {
+    throw 42;
+    co_return Outcome{};
+  };
+  EXPECT_TRUE(std::holds_alternative<inbox::Unknown>(once("m", "pay", throws)));
+  EXPECT_EQ(bench.state("m"), State::unknown);
+}
+
+TEST_F(InboxTest, AHandlerThatWasCancelledMayHaveActed) {
+  auto waits = [this](const Claim&) -> awaitable<Outcome> {
+    ++calls;
+    asio::steady_timer never(bench.io, asio::steady_timer::time_point::max());
+    co_await never.async_wait(asio::use_awaitable);
+    co_return final_outcome("paid");
+  };
+  asio::cancellation_signal cancel;
+  std::optional<InboxResult> result;
+  asio::co_spawn(bench.io, inbox.once("m", "pay", waits),
+                 asio::bind_cancellation_slot(cancel.slot(),
+                                              [&](std::exception_ptr failed, InboxResult ended) {
+                                                if (failed) std::rethrow_exception(failed);
+                                                result = std::move(ended);
+                                              }));
+  bench.time.run_for(std::chrono::seconds(1));
+  EXPECT_EQ(calls, 1);
+  cancel.emit(asio::cancellation_type::terminal);
+  bench.time.run_for(std::chrono::seconds(1));
+  ASSERT_TRUE(result);
+  EXPECT_TRUE(std::holds_alternative<inbox::Unknown>(*result));
+  EXPECT_EQ(bench.state("m"), State::unknown);
 }
 
 TEST_F(InboxTest, AnotherBodyUnderTheIdIsRefused) {
