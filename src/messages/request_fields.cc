@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "core/text.h"
+
 namespace semel {
 namespace {
 
@@ -9,12 +11,6 @@ namespace {
 bool passes_by_itself(std::string_view lower_case_name) {
   return lower_case_name == "traceparent" || lower_case_name == "tracestate" ||
          lower_case_name.starts_with("ce-");
-}
-
-std::string lower_case(std::string_view text) {
-  std::string out(text);
-  for (char& c : out) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  return out;
 }
 
 bool is_field_name(std::string_view text) {
