@@ -315,10 +315,11 @@ BEGIN
 END $$;
 
 -- Looks at the claims whose first lease was to be over by now. Most of them have ended. What has not is
--- from now on found by its due_at.
-CREATE FUNCTION semel.list_leases(until bigint, claims_max integer) RETURNS void LANGUAGE plpgsql AS $$
+-- from now on found by its due_at. Returns how many it has looked at: fewer than `claims_max`, if there
+-- are no more.
+CREATE FUNCTION semel.list_leases(until bigint, claims_max integer) RETURNS integer
+LANGUAGE plpgsql AS $$
 DECLARE
-  lists_max CONSTANT integer := 256;
   held_for CONSTANT bigint := 1000;  -- when to look again at what somebody else is writing
   list semel.leases;
   running bytea[];
@@ -327,7 +328,7 @@ DECLARE
 BEGIN
   FOR list IN
     SELECT l.* FROM semel.leases l WHERE l.look_at <= until
-    ORDER BY l.look_at LIMIT lists_max FOR UPDATE SKIP LOCKED
+    ORDER BY l.look_at LIMIT claims_max FOR UPDATE SKIP LOCKED
   LOOP
     SELECT array_agg(r.id) INTO running FROM semel.records r
     WHERE r.id = ANY (list.ids) AND r.state = 2 AND r.due_at > r.lease_until;
@@ -349,22 +350,17 @@ BEGIN
     looked := looked + cardinality(list.ids);
     EXIT WHEN looked >= claims_max;
   END LOOP;
+  RETURN looked;
 END $$;
 
 -- What the sweeper is to look at. A lease may have been renewed since due_at was written.
 CREATE FUNCTION semel.due_ids(until bigint, records_max integer) RETURNS bytea[]
-LANGUAGE plpgsql AS $$
-DECLARE
-  claims_at_once CONSTANT integer := 4096;  -- a few ms
-BEGIN
-  PERFORM semel.list_leases(until, claims_at_once);
-  RETURN (
-    SELECT array_agg(d.id) FROM (
-      SELECT r.id FROM semel.records r
-      WHERE r.due_at <= until AND r.due_at < 9223372036854775807
-        AND (r.state > 2 OR r.lease_until <= until)
-      ORDER BY r.due_at LIMIT records_max) d);
-END $$;
+LANGUAGE sql STABLE AS $$
+  SELECT array_agg(d.id) FROM (
+    SELECT r.id FROM semel.records r
+    WHERE r.due_at <= until AND r.due_at < 9223372036854775807
+      AND (r.state > 2 OR r.lease_until <= until)
+    ORDER BY r.due_at LIMIT records_max) d $$;
 
 CREATE FUNCTION semel.ids_after(last bytea, records_max integer) RETURNS bytea[]
 LANGUAGE sql STABLE AS $$

@@ -16,9 +16,10 @@ namespace {
 
 constexpr std::int64_t kPageBytesMax = 8 << 20;
 constexpr std::int32_t kRemovedAtOnce = 200;
-// How long one sweep removes, and how it leaves room for others in between.
-constexpr auto kRemoveFor = 500ms;
-constexpr auto kRemovePause = 10ms;
+constexpr std::int32_t kClaimsAtOnce = 4096;  // a few ms
+// How long one sweep does each of these, and how it leaves room for others in between.
+constexpr auto kRepeatFor = 500ms;
+constexpr auto kRepeatPause = 10ms;
 
 StoreUnavailable unavailable(const PgError& error) {
   return {.why = "PostgreSQL: " + error.why};
@@ -40,18 +41,39 @@ std::vector<Record> to_records(const PgRows& rows) {
   return records;
 }
 
-awaitable<StoreResult<void>> remove_expired(PostgresThread& thread) {
-  const auto until = std::chrono::steady_clock::now() + kRemoveFor;
+// One of the server's functions that do so much at a time and say how much it was, until there is
+// no more to do or it has taken long enough. All it has done together.
+awaitable<StoreResult<std::int64_t>> repeat(PostgresThread& thread, const char* statement,
+                                            std::vector<PgValue> parameters, std::int64_t at_once) {
+  const auto until = std::chrono::steady_clock::now() + kRepeatFor;
+  std::int64_t all = 0;
   for (;;) {
-    std::vector<PgValue> parameters;
-    parameters.push_back(pg_int4(kRemovedAtOnce));
-    const PgReply reply = co_await thread.call(pg_statement::kRemoveExpired, std::move(parameters));
+    const PgReply reply = co_await thread.call(statement, parameters);
     if (!reply) co_return std::unexpected(unavailable(reply.error()));
-    const std::int64_t removed = reply->number(0, 0);
-    thread.count_removed(static_cast<std::uint64_t>(removed));
-    if (removed < kRemovedAtOnce || std::chrono::steady_clock::now() >= until) break;
-    co_await thread.pause(kRemovePause);
+    const std::int64_t done = reply->number(0, 0);
+    all += done;
+    if (done < at_once || std::chrono::steady_clock::now() >= until) co_return all;
+    co_await thread.pause(kRepeatPause);
   }
+}
+
+awaitable<StoreResult<void>> remove_expired(PostgresThread& thread) {
+  std::vector<PgValue> parameters;
+  parameters.push_back(pg_int4(kRemovedAtOnce));
+  const auto removed =
+      co_await repeat(thread, pg_statement::kRemoveExpired, std::move(parameters), kRemovedAtOnce);
+  if (!removed) co_return std::unexpected(removed.error());
+  thread.count_removed(static_cast<std::uint64_t>(*removed));
+  co_return StoreResult<void>{};
+}
+
+awaitable<StoreResult<void>> list_leases(PostgresThread& thread, Time now) {
+  std::vector<PgValue> parameters;
+  parameters.push_back(pg_int8(now.time_since_epoch().count()));
+  parameters.push_back(pg_int4(kClaimsAtOnce));
+  const auto listed =
+      co_await repeat(thread, pg_statement::kListLeases, std::move(parameters), kClaimsAtOnce);
+  if (!listed) co_return std::unexpected(listed.error());
   co_return StoreResult<void>{};
 }
 
@@ -59,6 +81,8 @@ awaitable<StoreResult<std::vector<Record>>> sweep_here(PostgresThread& thread, T
                                                        std::size_t limit) {
   const auto removed = co_await remove_expired(thread);
   if (!removed) co_return std::unexpected(removed.error());
+  const auto listed = co_await list_leases(thread, now);
+  if (!listed) co_return std::unexpected(listed.error());
   std::vector<PgValue> parameters;
   parameters.push_back(pg_int8(now.time_since_epoch().count()));
   parameters.push_back(pg_int4(as_limit(limit)));

@@ -16,6 +16,7 @@ inline constexpr const char* kSwap = "swap";
 inline constexpr const char* kRead = "read";
 inline constexpr const char* kSweep = "sweep";
 inline constexpr const char* kScan = "scan";
+inline constexpr const char* kListLeases = "list_leases";
 inline constexpr const char* kRemoveExpired = "remove_expired";
 inline constexpr const char* kPutChunk = "put_chunk";
 inline constexpr const char* kGetChunk = "get_chunk";
