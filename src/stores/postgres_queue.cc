@@ -20,8 +20,10 @@ constexpr std::size_t kBatchBytesMax = 4 << 20;
 // A connection that is still busy gets another batch only if it is at least this large: a call
 // costs the server more than a record does, so that fewer and larger ones are cheaper.
 constexpr std::size_t kLargeBatch = 128;
-// For the same reason a batch has at least this part of what is on its way already.
+// For the same reason a batch has at least this part of what is on its way already, or else waits
+// for more; not for long, since what is on its way may be on a connection that has gone silent.
 constexpr std::size_t kLeastPart = 4;
+constexpr auto kWaitForMore = 100ms;
 constexpr auto kReplyTimeout = 5s;
 constexpr auto kWaitMax = 5s;
 // A record that another holds is mostly in a batch of another node, which commits in a moment.
@@ -127,7 +129,11 @@ void PostgresQueue::dispatch() {
 }
 
 bool PostgresQueue::send_swaps() {
-  if (ready_.size() == 0 || ready_.size() < on_their_way_ / kLeastPart) return false;
+  if (ready_.size() == 0) return false;
+  if (ready_.size() < on_their_way_ / kLeastPart &&
+      Steady::now() - ready_.older().front().since < kWaitForMore) {
+    return false;
+  }
   const auto room = pool_.with_room(ready_.size() >= kLargeBatch);
   if (!room) return false;
   Batch batch{.swaps = take_swaps(), .asked_before = asked_};
@@ -436,6 +442,7 @@ void PostgresQueue::look_at_deadlines() {
     calls_.pop_front();
     next.call.reply(std::unexpected(PgError{.why = overdue.why, .sqlstate = {}}));
   }
+  if (ready_.size() > 0) dispatch();  // what has waited for more
 }
 
 void PostgresQueue::close() {

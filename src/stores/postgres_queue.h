@@ -42,7 +42,7 @@ class PostgresQueue {
 
   // Sends what can be sent. Where no connection is left, everything that waits is unavailable.
   void dispatch();
-  // Gives up what has waited too long.
+  // Gives up what has waited too long, and sends what has waited for more to go with it.
   void look_at_deadlines();
   // Everything that waits is unavailable, now and later.
   void close();
