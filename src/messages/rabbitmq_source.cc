@@ -21,8 +21,23 @@ constexpr const char* kConsumerTag = "semel";
 constexpr auto kLookAtHeartbeatsEvery = std::chrono::milliseconds(2000);
 constexpr timeval kNow{0, 0};
 constexpr auto kConfirmsAtStop = std::chrono::seconds(5);
+// Says that the headers of the message are not with the letter.
+const std::string kOmittedHeader = "Semel-Dead-Letter-Omitted";
 // Tells which publishing a returned dead letter was.
 constexpr const char* kPublishedHeader = "Semel-Published";
+
+void set_headers(amqp_basic_properties_t& properties, std::vector<amqp_table_entry_t>& entries) {
+  properties.headers.num_entries = static_cast<int>(entries.size());
+  properties.headers.entries = entries.data();
+}
+
+// Asked before anything is sent: the connection is of no use after half a message.
+bool fit_a_frame(amqp_connection_state_t connection, amqp_basic_properties_t& properties) {
+  constexpr std::size_t kFrameAndContentHeader = 64;  // 20, and room
+  std::string room(
+      static_cast<std::size_t>(amqp_get_frame_max(connection)) - kFrameAndContentHeader, '\0');
+  return amqp_encode_properties(AMQP_BASIC_CLASS, &properties, {room.size(), room.data()}) >= 0;
+}
 
 }  // namespace
 
@@ -231,13 +246,18 @@ RabbitmqSource::Worked RabbitmqSource::publish_dead_letter(Command command) {
   amqp_basic_properties_t properties = unsettled_[delivery]->message.properties;
   std::vector<Header> added = headers_of(command.why);
   added.push_back({kPublishedHeader, std::to_string(number)});
-  const std::vector<amqp_table_entry_t> entries = with_headers(properties, added);
-  properties.headers.num_entries = static_cast<int>(entries.size());
-  properties.headers.entries = const_cast<amqp_table_entry_t*>(entries.data());
   properties._flags |= AMQP_BASIC_HEADERS_FLAG | AMQP_BASIC_DELIVERY_MODE_FLAG;
   properties.delivery_mode = AMQP_DELIVERY_PERSISTENT;
   // It is not to vanish where it is put aside; and only its publisher may claim a user id.
   properties._flags &= ~(AMQP_BASIC_EXPIRATION_FLAG | AMQP_BASIC_USER_ID_FLAG);
+  std::vector<amqp_table_entry_t> entries = with_headers(properties, added);
+  set_headers(properties, entries);
+  if (!fit_a_frame(connection_.get(), properties)) {
+    added.push_back({kOmittedHeader, "the message's own: with these they are larger than a frame"});
+    properties.headers = {};
+    entries = with_headers(properties, added);
+    set_headers(properties, entries);
+  }
   return check(
       amqp_basic_publish(connection_.get(), kPublishChannel, bytes_of(dead_letters_.exchange),
                          bytes_of(dead_letters_.routing_key), /*mandatory=*/1, 0, &properties,

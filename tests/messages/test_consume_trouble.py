@@ -114,6 +114,22 @@ def test_a_dead_letter_that_nobody_takes_is_not_executed_again(broker, consumers
 
 
 @pytest.mark.parametrize("broker", ["rabbitmq"], indirect=True)
+def test_headers_that_leave_no_room_for_the_reason_are_left_out(broker, consumers, upstream):
+    queue = broker.queue()
+    key = new_key()
+    queue.publish([(None, b"without an id", {"X-Big": "b" * 130_950}),
+                   (key, b"{}", {"X-Big": "b" * 130_950})])
+    consumer = consumers(broker.entry(queue, upstream))
+    upstream.wait("effects", 1)
+    eventually(lambda: queue.counts()[1] == 1 and consumer.is_idle(queue))
+    [(properties, body)] = queue.take_dead()
+    assert body == b"without an id" and "X-Big" not in properties.headers
+    assert properties.headers["Semel-Dead-Letter"] == "id-missing"
+    assert "larger than a frame" in properties.headers["Semel-Dead-Letter-Omitted"]
+    assert "broker lost" not in consumer.stderr()
+
+
+@pytest.mark.parametrize("broker", ["rabbitmq"], indirect=True)
 def test_what_is_rejected_goes_to_the_queues_own_dead_letters(broker, consumers, upstream):
     name = f"q{new_key()[:8]}"
     queue = Queue(broker.server, name, **{"x-dead-letter-exchange": "",
