@@ -2,11 +2,13 @@
 
 import datetime
 import json
+import signal
 
 import pytest
 
 from postgres_fixtures import *  # noqa: F401,F403
-from rabbitmq_server import Queue as RabbitmqQueue
+from consume_harness import RabbitmqBroker
+from rabbitmq_server import Queue as RabbitmqQueue, RabbitmqServer
 from relay_harness import Relay, semel
 from semel_harness import eventually
 
@@ -137,6 +139,23 @@ def test_the_broker_is_killed_in_the_middle(broker, queue, database, start_relay
         assert firsts.setdefault(message_id, body) == body
     assert list(firsts.values()) == [b"%d" % number for number in range(120)]
     assert dead(database) == []
+
+
+def test_a_broker_that_does_not_read_holds_up_no_shutdown(database, start_relay):
+    # Short of memory, RabbitMQ stops reading from those who publish, and goes on with its heartbeats.
+    server = RabbitmqServer(config="vm_memory_high_watermark.absolute = 1MB\n")
+    try:
+        queue = Queue(RabbitmqBroker(server.start()))
+        relay = start_relay({**queue.destination, "timeout": "1s"})
+        more = 200  # together they are larger than what the kernels buffer
+        for n in range(more):
+            enqueue(database, bytes(100_000))
+        eventually(lambda: "has not confirmed it in time" in relay.stderr(), timeout=30)
+        relay.signal(signal.SIGTERM)
+        assert relay.process.wait(30) == 0
+        assert database.one("SELECT count(*) FROM semel.outbox") == more
+    finally:
+        server.discard()
 
 
 def test_what_no_queue_takes_is_no_delivery(broker, queue, database, start_relay):

@@ -29,14 +29,14 @@ def unprivileged():
 class RabbitmqServer:
     """`start()` may be called again after `kill9()`: what was durable is kept until `discard()`."""
 
-    def __init__(self, certificate=None):
-        """With a certificate it takes TLS too, on `tls_port`."""
+    def __init__(self, certificate=None, config=""):
+        """With a certificate it takes TLS too, on `tls_port`. `config` is added to its configuration."""
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="semel-rabbitmq-"))
         self.port = free_port()
         names, distribution = free_port(), free_port()
         (self.folder / "plugins").write_text("[].\n")
         (self.folder / "rabbitmq.conf").write_text("loopback_users = none\nlog.file = false\n"
-                                                   "log.console = true\nlog.console.level = error\n")
+                                                   "log.console = true\nlog.console.level = error\n" + config)
         if certificate:
             self.tls_port = free_port()
             for name, path in (("cert", certificate.cert), ("key", certificate.key)):
