@@ -150,7 +150,8 @@ DECLARE
 BEGIN
   IF NOT pg_try_advisory_xact_lock(hashtextextended('semel keep_days', 0)) THEN RETURN 0; END IF;
   PERFORM set_config('lock_timeout', '100ms', true);
-  FOR wanted IN SELECT generate_series(today, today + 46) LOOP
+  -- Yesterday too: what expires about now may have expired before midnight.
+  FOR wanted IN SELECT generate_series(today - 1, today + 46) LOOP
     IF to_regclass('semel.answers_' || wanted) IS NULL THEN
       EXECUTE format('CREATE TABLE semel.answers_%s (CHECK (day = %s), PRIMARY KEY (version)) '
                      'INHERITS (semel.answers)', wanted, wanted);
