@@ -189,9 +189,8 @@ def test_no_more_than_a_bounded_number_is_asked_at_once(start_gateway, service, 
     posts = [Background(gateway.post, "/charges", json=BODY, key=key) for key in keys]
     eventually(lambda: sum(post.done for post in posts) >= 8 and service.count() == 32)
     service.hang_up()
-    for post in posts:
+    for post in posts:  # the others may be asked about from now on
         assert_problem(post.result(), 409, "outcome-unknown")
-    assert service.count() == 32
     assert all(upstream.effects(key) == 1 for key in keys)
 
 
