@@ -13,7 +13,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::uint64_t kMany = 64;
+constexpr std::uint64_t kSentAtOnce = 64;
 constexpr std::uint64_t kEnough = 8;  // to hold up one that is ready
 constexpr int kTriesMax = 30;
 
@@ -37,7 +37,7 @@ TEST_F(PostgresStoreTest, ASilentConnectionHoldsUpOnlyWhatWasSentOverIt) {
       ++ended;
     };
     ASSERT_EQ(kill(backend, SIGSTOP), 0);
-    for (std::uint64_t i = 0; i < kMany; ++i) {
+    for (std::uint64_t i = 0; i < kSentAtOnce; ++i) {
       boost::asio::co_spawn(io, one(id_of(next++)), boost::asio::detached);
     }
     io.run_for(300ms);  // those that can end have
@@ -49,8 +49,8 @@ TEST_F(PostgresStoreTest, ASilentConnectionHoldsUpOnlyWhatWasSentOverIt) {
     ASSERT_EQ(kill(backend, SIGCONT), 0);
     io.restart();
     io.run();
-    EXPECT_EQ(ended, kMany + 1);
-    const std::uint64_t stuck = kMany - before;
+    EXPECT_EQ(ended, kSentAtOnce + 1);
+    const std::uint64_t stuck = kSentAtOnce - before;
     most_stuck = std::max(most_stuck, stuck);
     // One that carries nothing yet may be taken for any other.
     if (stuck > 0) EXPECT_TRUE(went_through) << stuck << " were on the silent connection";
