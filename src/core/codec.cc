@@ -2,6 +2,8 @@
 
 #include <zlib.h>
 
+#include <array>
+
 #include "core/byte_reader.h"
 
 namespace semel {
@@ -50,8 +52,10 @@ class Writer {
   explicit Writer(std::size_t expected_bytes) { out_.reserve(expected_bytes); }
 
   void u8(std::uint8_t value) { out_.push_back(static_cast<char>(value)); }
-  void fixed(std::uint64_t value, int bytes) {
-    for (int i = 0; i < bytes; ++i) u8(static_cast<std::uint8_t>(value >> (8 * i)));
+  void fixed(std::uint64_t value, std::size_t bytes) {
+    std::array<char, sizeof value> all;
+    for (std::size_t i = 0; i < all.size(); ++i) all[i] = static_cast<char>(value >> (8 * i));
+    out_.append(all.data(), bytes);
   }
   void varint(std::uint64_t value) {
     while (value >= 0x80) {
