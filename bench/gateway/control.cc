@@ -24,7 +24,7 @@ class LoggedMemoryStore final : public semel::Store {
     return memory_.read(id);
   }
   boost::asio::awaitable<semel::SwapResult> swap(semel::RecordId id, semel::Version expected,
-                                                 std::optional<semel::Record> next) override {
+                                                 std::shared_ptr<semel::Record> next) override {
     std::string bytes = next ? semel::encode(*next) : std::string();
     semel::SwapResult result = co_await memory_.swap(id, expected, std::move(next));
     if (std::holds_alternative<semel::swap::Applied>(result)) co_await log_.append(bytes);

@@ -48,7 +48,7 @@ struct Ask {
 // The right to execute. A finish() or abandon() must follow; if neither comes, the key becomes
 // unknown when its lease runs out. It is never silently run again.
 struct Claim {
-  Record record;  // as written
+  RecordPtr record;  // as written
   Policy policy;
 };
 
@@ -58,24 +58,24 @@ struct Execute {
 };
 // The request is kept, and durable. Whoever was told so must start() it, or put_off().
 struct Queued {
-  Record record;
+  RecordPtr record;
 };
 struct Replay {
-  Record record;
+  RecordPtr record;
 };
 struct Mismatch {
   std::vector<std::string> differs;
-  Record record;  // of the request that used the key
+  RecordPtr record;  // of the request that used the key
 };
 struct Busy {
-  Record record;
+  RecordPtr record;
 };
 struct OutcomeUnknown {
-  Record record;
+  RecordPtr record;
 };
 struct Expired {};
 struct VersionChanged {
-  Record record;
+  RecordPtr record;
 };
 struct NoRoom {};  // may_execute said no; nothing was changed
 }  // namespace admission
@@ -106,15 +106,15 @@ struct Gone {};  // somebody else has begun it, or it was decided otherwise
 using Started = std::variant<Claim, start::Gone, StoreUnavailable>;
 
 namespace finish {
-// Durable. The record as it now is; nullopt if it was forgotten (on_retry: forget).
+// Durable. The record as it now is; null if it was forgotten (on_retry: forget).
 struct Recorded {
-  std::optional<Record> record;
+  RecordPtr record;
 };
 // Another claim holds the record, or this one was ended otherwise before; nothing was changed.
-// Answer from the record, never from one's own outcome. nullopt: it is gone, or it is another
+// Answer from the record, never from one's own outcome. Null: it is gone, or it is another
 // request's by now, and says nothing about this one.
 struct Stale {
-  std::optional<Record> record;
+  RecordPtr record;
 };
 // Not durable yet: the engine goes on trying in the background and the claim stays alive. Nothing
 // may be answered as done.
@@ -127,7 +127,7 @@ using Finished = std::variant<finish::Recorded, finish::Stale, finish::Pending>;
 // How an execution that somebody waited for ended.
 struct Settled {
   Outcome outcome;
-  std::optional<Record> record;  // as written, where it was
+  RecordPtr record;  // as written, where it was
 };
 namespace waited {
 struct TimedOut {};
@@ -137,7 +137,7 @@ using Waited = std::variant<std::shared_ptr<const Settled>, waited::TimedOut, wa
 
 namespace resolve {
 struct Done {
-  Record record;
+  RecordPtr record;
 };
 struct NotFound {};
 struct Refused {
@@ -161,8 +161,8 @@ struct Resolution {
 class Observer {
  public:
   virtual ~Observer() = default;
-  // `after` is null when the record was removed.
-  virtual void transitioned(const std::optional<Record>& before, const Record* after, Time now) = 0;
+  // `before` is null when there was none, `after` when it was removed.
+  virtual void transitioned(const Record* before, const Record* after, Time now) = 0;
   // A record of an earlier run, seen at the start.
   virtual void found(const Record&) {}
   // Work that this process does not know how to go on with, and that no other has taken up either.
@@ -202,9 +202,8 @@ class Engine {
 
   // The record that admit() would say Replay with, if the store has it at hand: without waiting,
   // and without a claim being made first. Null: ask admit().
-  std::shared_ptr<const Record> recorded(const RecordId& id, const Recipe& recipe,
-                                         const Fingerprint& fingerprint,
-                                         const Policy& policy) const;
+  RecordPtr recorded(const RecordId& id, const Recipe& recipe, const Fingerprint& fingerprint,
+                     const Policy& policy) const;
 
   // Decides what this delivery gets. After Execute the claim is durable.
   boost::asio::awaitable<Admission> admit(Ask ask);
@@ -212,7 +211,7 @@ class Engine {
   // Takes up queued work, as it was read from the store. After Claim it is durable that it runs
   // under the next attempt. Otherwise it is no longer held here, and if it is still queued it will
   // be handed out again.
-  boost::asio::awaitable<Started> start(Record queued, Policy policy);
+  boost::asio::awaitable<Started> start(RecordPtr queued, Policy policy);
   // It is not started here now; it stays queued and will be handed out again.
   void put_off(const QueuedWork& work);
   // Who gets queued work that is found in the store and that nobody in this process holds: after a

@@ -4,6 +4,7 @@
 #include <compare>
 #include <cstdint>
 #include <cstring>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -138,6 +139,10 @@ struct Record {
 
   bool operator==(const Record&) const = default;
 };
+
+// A record that nobody changes any more. Handed on like this it costs nothing, however many keep
+// it.
+using RecordPtr = std::shared_ptr<const Record>;
 
 // When the sweeper should look at the record: the end of its lease, its ttl, its tombstone or its
 // hold. kNever: not by itself.

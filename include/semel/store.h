@@ -27,13 +27,13 @@ struct Applied {
 };
 // The record was not at the expected version; nothing was written. This is the truth.
 struct Conflict {
-  std::optional<Record> current;
+  std::shared_ptr<Record> current = nullptr;  // null: there is none. It is the caller's own
 };
 // Somebody holds the record in an open transaction of their own; nothing was written. This is what
-// was committed last: nullopt, if it is a record that they are about to make. It may be at the
+// was committed last: null, if it is a record that they are about to make. It may be at the
 // expected version.
 struct Busy {
-  std::optional<Record> current;
+  std::shared_ptr<Record> current = nullptr;
 };
 // It may have been written or not, or may be written yet. Confirm by swapping again.
 struct Unknown {
@@ -86,12 +86,18 @@ class Store {
 
   // The record, if the store has it in memory and it is completed: at once, without waiting for
   // anything. It is what a swap that finds it there would bring back, no older. Null says nothing.
-  virtual std::shared_ptr<const Record> completed_at_hand(const RecordId&) { return nullptr; }
+  virtual RecordPtr completed_at_hand(const RecordId&) { return nullptr; }
 
-  // Replaces the record if it is at `expected` (0: absent); nullopt removes it. `next->version` is
-  // ignored. After `Applied` the write is durable.
+  // Replaces the record if it is at `expected` (0: absent); null removes it. `next->version` is
+  // ignored. After `Applied` the write is durable. The caller does not change `next` until it is
+  // told; a store that keeps it, and hands it out, has set its version by then, and after that
+  // nobody changes it.
   virtual boost::asio::awaitable<SwapResult> swap(RecordId id, Version expected,
-                                                  std::optional<Record> next) = 0;
+                                                  std::shared_ptr<Record> next) = 0;
+  boost::asio::awaitable<SwapResult> swap(RecordId id, Version expected,
+                                          std::optional<Record> next) {
+    return swap(id, expected, next ? std::make_shared<Record>(*std::move(next)) : nullptr);
+  }
 
   // Up to `limit` records with due_at() <= now, the earliest first. Changes nothing.
   virtual boost::asio::awaitable<StoreResult<std::vector<Record>>> sweep(Time now,

@@ -112,7 +112,7 @@ awaitable<Answer> KeysApi::decide(Decided decided, std::string id, std::string w
   decision->resolution.who = std::move(who);
   Resolved resolved = co_await resolve(decided, record->id, std::move(decision->resolution));
   if (const auto* done = std::get_if<resolve::Done>(&resolved)) {
-    co_return json_answer(200, record_details(done->record, gateway_.clock.now()));
+    co_return json_answer(200, record_details(*done->record, gateway_.clock.now()));
   }
   if (auto* refused = std::get_if<resolve::Refused>(&resolved)) {
     co_return problem_answer(409, "refused", std::move(refused->why));

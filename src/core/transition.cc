@@ -100,16 +100,20 @@ Answer no_answer_known() {
   return answer;
 }
 
-Record claimed(const event::Claim& claim, Time now) {
-  Record record;
-  record.id = make_id(claim.scope, claim.key);
-  record.recipe = claim.recipe;
-  record.fingerprint = claim.fingerprint;
-  record.created_at = now;
-  record.tenant = claim.scope.tenant;
-  record.operation = claim.scope.operation;
-  record.key = claim.shown_key;
-  record.trace = claim.trace;
+std::shared_ptr<Record> copy_of(const Record& record) {
+  return std::make_shared<Record>(record);
+}
+
+std::shared_ptr<Record> claimed(const event::Claim& claim, Time now) {
+  auto record = std::make_shared<Record>();
+  record->id = claim.id;
+  record->recipe = claim.recipe;
+  record->fingerprint = claim.fingerprint;
+  record->created_at = now;
+  record->tenant = claim.scope.tenant;
+  record->operation = claim.scope.operation;
+  record->key = claim.shown_key;
+  record->trace = claim.trace;
   return record;
 }
 
@@ -133,28 +137,30 @@ void hold(Record& record, const Token& token, const Owner& owner, const Policy& 
 }
 
 // Puts the claim into `record`, which is a new one or one that may run again.
-Decision take(Record record, const event::Claim& claim, Time now, std::string note) {
-  hold(record, claim.token, claim.owner, claim.policy, now);
-  if (record.handle == Token{}) record.handle = claim.handle;
-  record.request = claim.request;
+Decision take(std::shared_ptr<Record> record, const event::Claim& claim, Time now,
+              std::string note) {
+  hold(*record, claim.token, claim.owner, claim.policy, now);
+  if (record->handle == Token{}) record->handle = claim.handle;
+  record->request = claim.request;
   if (!claim.request.empty()) {
-    record.state = State::queued;
-    remember(record, now, "queued");
+    record->state = State::queued;
+    remember(*record, now, "queued");
     return {Put{std::move(record)}, verdict::Queued{}};
   }
-  record.state = State::in_progress;
-  record.attempt += 1;
-  remember(record, now, std::move(note));
+  record->state = State::in_progress;
+  record->attempt += 1;
+  remember(*record, now, std::move(note));
   return {Put{std::move(record)}, verdict::Execute{}};
 }
 
 Decision claim_unknown(const Record& record, const event::Claim& claim, Time now) {
   switch (claim.policy.unknown) {
     case UnknownPolicy::retry:
-      return take(record, claim, now, "claimed again: the outcome of the last attempt is unknown");
+      return take(copy_of(record), claim, now,
+                  "claimed again: the outcome of the last attempt is unknown");
     case UnknownPolicy::fail: {
-      Record next = record;
-      become_completed(next, now, no_answer_known(), "unknown outcome taken as final");
+      auto next = copy_of(record);
+      become_completed(*next, now, no_answer_known(), "unknown outcome taken as final");
       return {Put{std::move(next)}, verdict::Replay{}};
     }
     case UnknownPolicy::hold:
@@ -162,8 +168,8 @@ Decision claim_unknown(const Record& record, const event::Claim& claim, Time now
       break;
   }
   if (record.state == State::unknown) return {Keep{}, verdict::OutcomeUnknown{}};
-  Record next = record;
-  become_unknown(next, now, "its owner is gone");
+  auto next = copy_of(record);
+  become_unknown(*next, now, "its owner is gone");
   return {Put{std::move(next)}, verdict::OutcomeUnknown{}};
 }
 
@@ -179,7 +185,7 @@ bool says_so(const Record& record, const event::Finish& finish) {
   return record.state == State::completed && record.answer == finish.outcome.answer;
 }
 
-Decision on(const std::optional<Record>& found, const event::Claim& claim, Time now) {
+Decision on(const Record* found, const event::Claim& claim, Time now) {
   if (!found) return take(claimed(claim, now), claim, now, "claimed");
   const Record& record = *found;
   if (record.state == State::tombstone || has_expired(record, now)) {
@@ -196,7 +202,7 @@ Decision on(const std::optional<Record>& found, const event::Claim& claim, Time 
   }
   switch (record.state) {
     case State::released:
-      return take(record, claim, now, "claimed again after release");
+      return take(copy_of(record), claim, now, "claimed again after release");
     case State::queued:
       return {Keep{}, verdict::Busy{}};
     case State::in_progress:
@@ -216,7 +222,7 @@ Decision on(const std::optional<Record>& found, const event::Claim& claim, Time 
   return {Keep{}, verdict::Expired{}};
 }
 
-Decision on(const std::optional<Record>& found, const event::Start& start, Time now) {
+Decision on(const Record* found, const event::Start& start, Time now) {
   if (!found) return {Keep{}, verdict::Stale{}};
   if (found->state == State::in_progress && found->token == start.token) {
     return {Keep{}, verdict::Done{}};  // it was written and its reply was lost
@@ -224,34 +230,34 @@ Decision on(const std::optional<Record>& found, const event::Start& start, Time 
   if (found->state != State::queued || found->token != start.queued) {
     return {Keep{}, verdict::Stale{}};
   }
-  Record next = *found;
-  hold(next, start.token, start.owner, start.policy, now);
-  next.state = State::in_progress;
-  next.attempt += 1;
-  remember(next, now, "taken from the queue");
+  auto next = copy_of(*found);
+  hold(*next, start.token, start.owner, start.policy, now);
+  next->state = State::in_progress;
+  next->attempt += 1;
+  remember(*next, now, "taken from the queue");
   return {Put{std::move(next)}, verdict::Done{}};
 }
 
-Decision on(const std::optional<Record>& found, const event::Renew& renew, Time now) {
+Decision on(const Record* found, const event::Renew& renew, Time now) {
   if (!found || found->token != renew.token || found->state != State::in_progress) {
     return {Keep{}, verdict::Stale{}};
   }
-  Record next = *found;
-  next.lease_until = after(now, renew.lease);
+  auto next = copy_of(*found);
+  next->lease_until = after(now, renew.lease);
   return {Put{std::move(next)}, verdict::Done{}};
 }
 
-Decision on(const std::optional<Record>& found, const event::Begin& begin, Time now) {
+Decision on(const Record* found, const event::Begin& begin, Time now) {
   if (!found || found->token != begin.token || found->state != State::in_progress) {
     return {Keep{}, verdict::Stale{}};
   }
-  Record next = *found;
-  next.status_begun = begin.status;
-  remember(next, now, "answer began");
+  auto next = copy_of(*found);
+  next->status_begun = begin.status;
+  remember(*next, now, "answer began");
   return {Put{std::move(next)}, verdict::Done{}};
 }
 
-Decision on(const std::optional<Record>& found, const event::Finish& finish, Time now) {
+Decision on(const Record* found, const event::Finish& finish, Time now) {
   if (!found && finish.outcome.kind == OutcomeKind::retry && finish.on_retry == OnRetry::forget) {
     return {Keep{}, verdict::Done{}};  // forgotten already
   }
@@ -264,88 +270,88 @@ Decision on(const std::optional<Record>& found, const event::Finish& finish, Tim
     return {Keep{}, verdict::Stale{}};
   }
 
-  Record next = *found;
+  auto next = copy_of(*found);
   const Outcome& outcome = finish.outcome;
-  if (outcome.queue_again_after && !next.request.empty() && outcome.kind != OutcomeKind::final) {
-    become_queued_again(next, now, after(now, *outcome.queue_again_after), outcome.reason,
+  if (outcome.queue_again_after && !next->request.empty() && outcome.kind != OutcomeKind::final) {
+    become_queued_again(*next, now, after(now, *outcome.queue_again_after), outcome.reason,
                         "queued again: " + outcome.reason);
     return {Put{std::move(next)}, verdict::Done{}};
   }
-  next.only_auth_failures = outcome.kind == OutcomeKind::retry &&
-                            is_auth_failure(outcome.answer.status) &&
-                            (next.attempt == 1 || next.only_auth_failures);
+  next->only_auth_failures = outcome.kind == OutcomeKind::retry &&
+                             is_auth_failure(outcome.answer.status) &&
+                             (next->attempt == 1 || next->only_auth_failures);
   switch (outcome.kind) {
     case OutcomeKind::final:
-      next.resource_type = outcome.resource_type;
-      next.resource_id = outcome.resource_id;
-      become_completed(next, now, outcome.answer, outcome.reason);
+      next->resource_type = outcome.resource_type;
+      next->resource_id = outcome.resource_id;
+      become_completed(*next, now, outcome.answer, outcome.reason);
       break;
     case OutcomeKind::retry:
       if (finish.on_retry == OnRetry::forget) return {Erase{}, verdict::Done{}};
-      become_released(next, now, outcome.reason);
+      become_released(*next, now, outcome.reason);
       break;
     case OutcomeKind::unknown:
       if (finish.unknown == UnknownPolicy::fail) {
-        become_completed(next, now, outcome.answer, outcome.reason);
+        become_completed(*next, now, outcome.answer, outcome.reason);
         break;
       }
-      if (next.state == State::unknown) return {Keep{}, verdict::Done{}};
-      become_unknown(next, now, outcome.reason);
+      if (next->state == State::unknown) return {Keep{}, verdict::Done{}};
+      become_unknown(*next, now, outcome.reason);
       break;
   }
   return {Put{std::move(next)}, verdict::Done{}};
 }
 
-Decision on(const std::optional<Record>& found, const event::Abandon& abandon, Time now) {
+Decision on(const Record* found, const event::Abandon& abandon, Time now) {
   if (!found || found->token != abandon.token) return {Keep{}, verdict::Stale{}};
   if (found->state == State::queued) return {Keep{}, verdict::Done{}};  // queued again already
   if (!holds_claim(*found)) return {Keep{}, verdict::Stale{}};
-  Record next = *found;
-  if (next.request.empty()) {
-    become_released(next, now, "claim given back before anything was executed");
+  auto next = copy_of(*found);
+  if (next->request.empty()) {
+    become_released(*next, now, "claim given back before anything was executed");
   } else {
-    become_queued_again(next, now, now, "", "queued again: nothing was executed");
+    become_queued_again(*next, now, now, "", "queued again: nothing was executed");
   }
   return {Put{std::move(next)}, verdict::Done{}};
 }
 
-Decision on(const std::optional<Record>& found, const event::Sweep& sweep, Time now) {
+Decision on(const Record* found, const event::Sweep& sweep, Time now) {
   if (!found) return {Keep{}, verdict::Nothing{}};
   const bool abandoned = found->state == State::in_progress && sweep.holder == Holder::gone;
   if (due_at(*found) > now && !abandoned) return {Keep{}, verdict::Nothing{}};
-  Record next = *found;
-  const bool is_work = next.state == State::queued || next.state == State::in_progress;
-  if (sweep.left_to_others_for && is_work && !next.request.empty()) {
-    const bool is_left = now < after(next.lease_until, *sweep.left_to_others_for);
+  auto next = copy_of(*found);
+  const bool is_work = next->state == State::queued || next->state == State::in_progress;
+  if (sweep.left_to_others_for && is_work && !next->request.empty()) {
+    const bool is_left = now < after(next->lease_until, *sweep.left_to_others_for);
     if (is_left || sweep.holder == Holder::running_here) return {Keep{}, verdict::Nothing{}};
-    next.lease_until = after(now, 2 * *sweep.left_to_others_for);
+    next->lease_until = after(now, 2 * *sweep.left_to_others_for);
     return {Put{std::move(next)}, verdict::Done{}};
   }
-  switch (next.state) {
+  switch (next->state) {
     case State::queued:
       // Never removed: somebody was told that it will be done. It is looked at again later.
-      next.lease_until = after(now, sweep.queued_lease);
+      next->lease_until = after(now, sweep.queued_lease);
       return {Put{std::move(next)}, verdict::Done{}};
     case State::in_progress:
-      if (may_be_running(next, sweep.holder, sweep.skew, now)) return {Keep{}, verdict::Nothing{}};
-      if (sweep.queue_again_after && !next.request.empty()) {
-        become_queued_again(next, now, after(now, *sweep.queue_again_after), "its owner is gone",
+      if (may_be_running(*next, sweep.holder, sweep.skew, now)) return {Keep{}, verdict::Nothing{}};
+      if (sweep.queue_again_after && !next->request.empty()) {
+        become_queued_again(*next, now, after(now, *sweep.queue_again_after), "its owner is gone",
                             "queued again: its owner is gone");
       } else {
-        become_unknown(next, now, "its owner is gone");
+        become_unknown(*next, now, "its owner is gone");
       }
       return {Put{std::move(next)}, verdict::Done{}};
     case State::unknown:
-      next.tombstone_until = kNever;  // never executable again
+      next->tombstone_until = kNever;  // never executable again
       break;
     case State::completed:
     case State::released:
-      if (next.tombstone_until <= now) return {Erase{}, verdict::Done{}};
+      if (next->tombstone_until <= now) return {Erase{}, verdict::Done{}};
       break;
     case State::tombstone:
       return {Erase{}, verdict::Done{}};
   }
-  become_tombstone(next, now, "expired");
+  become_tombstone(*next, now, "expired");
   return {Put{std::move(next)}, verdict::Done{}};
 }
 
@@ -360,14 +366,14 @@ Decision forget(const Record& found, const event::Resolve& resolve, Time now) {
     return {Keep{}, verdict::Refused{"it was claimed again meanwhile; look at it again"}};
   }
   if (resolve.why.empty()) return {Keep{}, verdict::Refused{"a reason is required"}};
-  Record next = found;
-  next.tombstone_until = after(now, std::max(found.tombstone, *resolve.forget_for));
-  next.reason.clear();
-  become_tombstone(next, now, "forgotten by " + resolve.who + ": " + resolve.why);
+  auto next = copy_of(found);
+  next->tombstone_until = after(now, std::max(found.tombstone, *resolve.forget_for));
+  next->reason.clear();
+  become_tombstone(*next, now, "forgotten by " + resolve.who + ": " + resolve.why);
   return {Put{std::move(next)}, verdict::Done{}};
 }
 
-Decision on(const std::optional<Record>& found, const event::Resolve& resolve, Time now) {
+Decision on(const Record* found, const event::Resolve& resolve, Time now) {
   if (!found) return {Keep{}, verdict::Stale{}};
   if (resolve.forget_for) return forget(*found, resolve, now);
   if (!holds_claim(*found) && found->state != State::queued) {
@@ -389,20 +395,20 @@ Decision on(const std::optional<Record>& found, const event::Resolve& resolve, T
   }
   if (resolve.why.empty()) return {Keep{}, verdict::Refused{"a reason is required"}};
 
-  Record next = *found;
-  next.only_auth_failures = false;
+  auto next = copy_of(*found);
+  next->only_auth_failures = false;
   // Whatever the old claim still sends must find itself stale.
-  next.token = {};
+  next->token = {};
   const std::string_view how = resolve.answer ? "completed by " : "released by ";
   const std::string note = std::string(how) + resolve.who +
                            (running ? ", although it may still run: " : ": ") + resolve.why;
   if (resolve.answer) {
-    become_completed(next, now, *resolve.answer, note);
-  } else if (next.state != State::queued && !next.request.empty()) {
+    become_completed(*next, now, *resolve.answer, note);
+  } else if (next->state != State::queued && !next->request.empty()) {
     // Nobody else would bring the request back.
-    become_queued_again(next, now, now, "", note);
+    become_queued_again(*next, now, now, "", note);
   } else {
-    become_released(next, now, note);
+    become_released(*next, now, note);
   }
   return {Put{std::move(next)}, verdict::Done{}};
 }
@@ -415,7 +421,11 @@ bool is_replay(const Record& record, const Fingerprint& compared, const Policy& 
          record.response_version == policy.response_version;
 }
 
-Decision transition(const std::optional<Record>& record, const Event& event, Time now) {
+Decision transition(const Record* record, const event::Claim& claim, Time now) {
+  return on(record, claim, now);
+}
+
+Decision transition(const Record* record, const Event& event, Time now) {
   return std::visit([&](const auto& happened) { return on(record, happened, now); }, event);
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <variant>
@@ -26,9 +27,9 @@ enum class Holder {
 namespace event {
 
 struct Claim {
+  RecordId id;  // of the scope and the key
   Scope scope;
-  std::string key;
-  std::string shown_key;    // what the record keeps of it for people
+  std::string shown_key;    // what the record keeps of the key for people
   Recipe recipe;            // of a new record
   Fingerprint fingerprint;  // under `recipe`
   Fingerprint compared;     // under the recipe kept in the record; unused if there is none
@@ -103,8 +104,9 @@ struct Resolve {
 
 }  // namespace event
 
-using Event = std::variant<event::Claim, event::Start, event::Renew, event::Begin, event::Finish,
-                           event::Abandon, event::Sweep, event::Resolve>;
+// All but a claim, which is by far the largest, and has a way of its own.
+using Event = std::variant<event::Start, event::Renew, event::Begin, event::Finish, event::Abandon,
+                           event::Sweep, event::Resolve>;
 
 // What the caller is told once the write (if any) is durable.
 namespace verdict {
@@ -133,7 +135,7 @@ using Verdict =
 
 struct Keep {};  // the record stays as it is
 struct Put {
-  Record next;
+  std::shared_ptr<Record> next;
 };
 struct Erase {};
 using Change = std::variant<Keep, Put, Erase>;
@@ -146,6 +148,8 @@ struct Decision {
 // Whether a claim of this request, fingerprinted under the record's recipe, is answered from it.
 bool is_replay(const Record& record, const Fingerprint& compared, const Policy& policy, Time now);
 
-Decision transition(const std::optional<Record>& record, const Event& event, Time now);
+// `record`: as it is; null: there is none.
+Decision transition(const Record* record, const event::Claim& claim, Time now);
+Decision transition(const Record* record, const Event& event, Time now);
 
 }  // namespace semel

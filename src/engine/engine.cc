@@ -23,7 +23,7 @@ using asio::awaitable;
 namespace {
 
 struct ToAdmission {
-  Record& record;
+  RecordPtr& record;
   const Policy& policy;
   Admission operator()(const verdict::Execute&) const {
     return admission::Execute{{std::move(record), policy}};
@@ -48,27 +48,34 @@ struct ToAdmission {
   Admission operator()(const auto&) const { throw std::logic_error("a claim has no such verdict"); }
 };
 
-Admission to_admission(const Verdict& verdict, Record record, const Policy& policy) {
+Admission to_admission(const Verdict& verdict, RecordPtr record, const Policy& policy) {
   return std::visit(ToAdmission{record, policy}, verdict);
 }
 
 constexpr const char* kHeld = "the record is held by an open transaction";
 
 // What is known of a record that somebody else is about to make.
-Record not_committed_yet(const RecordId& id, const event::Claim& claim, Time now) {
-  Record record;
-  record.id = id;
-  record.attempt = 1;
-  record.created_at = record.updated_at = now;
-  record.tenant = claim.scope.tenant;
-  record.operation = claim.scope.operation;
-  record.key = claim.shown_key;
+RecordPtr not_committed_yet(const event::Claim& claim, Time now) {
+  auto record = std::make_shared<Record>();
+  record->id = claim.id;
+  record->attempt = 1;
+  record->created_at = record->updated_at = now;
+  record->tenant = claim.scope.tenant;
+  record->operation = claim.scope.operation;
+  record->key = claim.shown_key;
   return record;
 }
 
-bool same_but_version(std::optional<Record> found, const std::optional<Record>& written) {
-  if (found && written) found->version = written->version;
-  return found == written;
+bool same_but_version(const Record* found, const Record* written) {
+  if (!found || !written) return found == written;
+  Record same = *found;
+  same.version = written->version;
+  return same == *written;
+}
+
+// The store may have set it, and others may be reading the record by now.
+void set_version(Record& record, Version version) {
+  if (record.version != version) record.version = version;
 }
 
 // False: nothing is left to drop.
@@ -92,7 +99,7 @@ Holder Engine::Impl::holder_of(const Record& record) const {
   return Holder::unsure;
 }
 
-void Engine::Impl::look_at_holder(Event& event, const std::optional<Record>& known) const {
+void Engine::Impl::look_at_holder(Event& event, const Record* known) const {
   if (!known) return;
   const auto look = [&](auto& happened) {
     if constexpr (requires { happened.holder; }) happened.holder = holder_of(*known);
@@ -100,14 +107,13 @@ void Engine::Impl::look_at_holder(Event& event, const std::optional<Record>& kno
   std::visit(look, event);
 }
 
-awaitable<Engine::Impl::Applied> Engine::Impl::apply(RecordId id, std::optional<Record> known,
-                                                     Event event) {
+awaitable<Engine::Impl::Applied> Engine::Impl::apply(RecordId id, RecordPtr known, Event& event) {
   Backoff backoff(options);
   const SteadyTime give_up = after(clock.steady(), options.patience);
   for (;;) {
-    look_at_holder(event, known);
+    look_at_holder(event, known.get());
     const Time now = clock.now();
-    Decision decision = transition(known, event, now);
+    Decision decision = transition(known.get(), event, now);
     const bool keeps = std::holds_alternative<Keep>(decision.change);
     // An event that is in the record already was written by a try whose reply was lost: what is
     // seen may be on its way to being durable, and only a write proves it.
@@ -116,8 +122,8 @@ awaitable<Engine::Impl::Applied> Engine::Impl::apply(RecordId id, std::optional<
     if ((keeps && !proves) || (!keeps && !known && !put)) {
       co_return Changed{known, known, std::move(decision.verdict)};
     }
-    std::optional<Record> next;
-    if (proves) next = known;
+    std::shared_ptr<Record> next;
+    if (proves) next = std::make_shared<Record>(*known);
     if (put) next = std::move(put->next);
 
     Version expected = known ? known->version : 0;
@@ -125,7 +131,8 @@ awaitable<Engine::Impl::Applied> Engine::Impl::apply(RecordId id, std::optional<
     for (;;) {
       SwapResult result = co_await store.swap(id, expected, next);
       auto* conflict = std::get_if<swap::Conflict>(&result);
-      const bool landed = conflict && unsure && same_but_version(conflict->current, next);
+      const bool landed =
+          conflict && unsure && same_but_version(conflict->current.get(), next.get());
       if (landed && next) {
         next = std::move(conflict->current);
         expected = next->version;
@@ -133,8 +140,8 @@ awaitable<Engine::Impl::Applied> Engine::Impl::apply(RecordId id, std::optional<
       }
       auto* applied = std::get_if<swap::Applied>(&result);
       if (applied || landed) {
-        if (next) next->version = applied->version;
-        if (!keeps) observer.transitioned(known, next ? &*next : nullptr, now);
+        if (next) set_version(*next, applied->version);
+        if (!keeps) observer.transitioned(known.get(), next.get(), now);
         co_return Changed{std::move(known), std::move(next), std::move(decision.verdict)};
       }
       if (conflict) {
@@ -167,9 +174,9 @@ awaitable<Engine::Impl::Applied> Engine::Impl::apply(RecordId id, std::optional<
 
 awaitable<Admission> Engine::Impl::admit(Ask ask) {
   event::Claim claim;
+  claim.id = make_id(ask.scope, ask.key);
   claim.scope = std::move(ask.scope);
   claim.shown_key = ask.shown_key.empty() ? ask.key : std::move(ask.shown_key);
-  claim.key = std::move(ask.key);
   claim.recipe = std::move(ask.recipe);
   claim.fingerprint = std::move(ask.fingerprint);
   claim.policy = std::move(ask.policy);
@@ -180,34 +187,33 @@ awaitable<Admission> Engine::Impl::admit(Ask ask) {
   claim.request = std::move(ask.request);
 
   if (!ask.former_operations.empty()) {
-    auto former = co_await find_former(claim, ask.former_operations);
+    auto former = co_await find_former(claim, ask);
     if (!former) co_return std::move(former.error());
     if (*former) {
       event::Claim former_claim = claim;
+      former_claim.id = (*former)->record->id;
       former_claim.scope.operation = std::move((*former)->operation);
-      auto admission =
-          co_await admit_known(std::move(former_claim), ask, std::move((*former)->record));
+      auto admission = co_await admit_known(former_claim, ask, std::move((*former)->record));
       if (admission) co_return std::move(*admission);
     }
   }
-  auto admission = co_await admit_known(std::move(claim), ask, std::nullopt);
+  auto admission = co_await admit_known(claim, ask, nullptr);
   co_return std::move(*admission);
 }
 
 awaitable<StoreResult<std::optional<Engine::Impl::Former>>> Engine::Impl::find_former(
-    const event::Claim& claim, const std::vector<std::string>& operations) {
-  const RecordId present_id = make_id(claim.scope, claim.key);
-  for (const std::string& operation : operations) {
+    const event::Claim& claim, const Ask& ask) {
+  for (const std::string& operation : ask.former_operations) {
     Scope scope = claim.scope;
     scope.operation = operation;
-    auto found = co_await read_settled(make_id(scope, claim.key));
+    auto found = co_await read_settled(make_id(scope, ask.key));
     if (!found) co_return std::unexpected(std::move(found.error()));
     if (!*found) continue;
     // What stands under the present name wins: it was written since.
-    const auto present = co_await store.read(present_id);
+    const auto present = co_await store.read(claim.id);
     if (!present) co_return std::unexpected(present.error());
     if (*present) break;
-    co_return Former{operation, std::move(**found)};
+    co_return Former{operation, std::make_shared<const Record>(**std::move(found))};
   }
   co_return std::nullopt;
 }
@@ -228,10 +234,10 @@ awaitable<StoreResult<std::optional<Record>>> Engine::Impl::read_settled(RecordI
   }
 }
 
-awaitable<std::optional<Admission>> Engine::Impl::admit_known(event::Claim claim, const Ask& ask,
-                                                              std::optional<Record> known) {
-  const RecordId id = make_id(claim.scope, claim.key);
-  const bool is_former = known.has_value();
+awaitable<std::optional<Admission>> Engine::Impl::admit_known(event::Claim& claim, const Ask& ask,
+                                                              RecordPtr known) {
+  const RecordId& id = claim.id;
+  const bool is_former = known != nullptr;
   claim.token = tokens.next();
 
   Entered entered(running, id, claim.token);
@@ -249,23 +255,25 @@ awaitable<std::optional<Admission>> Engine::Impl::admit_known(event::Claim claim
     }
     const Time now = clock.now();
     const SteadyTime steady = clock.steady();
-    Decision decision = transition(known, claim, now);
+    Decision decision = transition(known.get(), claim, now);
     auto* put = std::get_if<Put>(&decision.change);
-    if (!put) co_return to_admission(decision.verdict, std::move(*known), claim.policy);
+    if (!put) co_return to_admission(decision.verdict, std::move(known), claim.policy);
 
-    Record next = std::move(put->next);
+    std::shared_ptr<Record> next = std::move(put->next);
     const bool executes = std::holds_alternative<verdict::Execute>(decision.verdict);
     const bool queues = std::holds_alternative<verdict::Queued>(decision.verdict);
     // What is new begins under the present name, so that all who begin it meet there.
-    const bool is_new = (executes && next.attempt == 1) || (queues && next.attempt == 0);
+    const bool is_new = (executes && next->attempt == 1) || (queues && next->attempt == 0);
     if (is_former && is_new) co_return std::nullopt;
     if (ask.may_execute && (executes || queues) && !has_room) {
       // That there is no record was only assumed so far, and a duplicate needs no room.
       if (!known) {
         auto found = co_await store.read(id);
         if (!found) co_return std::move(found.error());
-        known = std::move(*found);
-        if (known) continue;
+        if (*found) {
+          known = std::make_shared<const Record>(**std::move(found));
+          continue;
+        }
       }
       if (!ask.may_execute(is_new)) co_return admission::NoRoom{};
       has_room = true;
@@ -276,9 +284,9 @@ awaitable<std::optional<Admission>> Engine::Impl::admit_known(event::Claim claim
     for (;;) {
       SwapResult result = co_await store.swap(id, expected, next);
       if (auto* applied = std::get_if<swap::Applied>(&result)) {
-        next.version = applied->version;
-        observer.transitioned(known, &next, now);
-        if (executes && clock.now() >= next.lease_until) {
+        set_version(*next, applied->version);
+        observer.transitioned(known.get(), next.get(), now);
+        if (executes && clock.now() >= next->lease_until) {
           // It was ours, but others may have given it up for lost by now.
           entered.keep();
           co_await give_back_later(std::move(next));
@@ -293,11 +301,11 @@ awaitable<std::optional<Admission>> Engine::Impl::admit_known(event::Claim claim
         co_return admission;
       }
       if (auto* conflict = std::get_if<swap::Conflict>(&result)) {
-        known = std::move(conflict->current);
+        known = conflict->current;
         if (!known || known->token != claim.token || !(executes || queues)) break;
         // Our own claim had landed after all. Swapping it with itself proves that it is durable.
         if (known->state == (executes ? State::in_progress : State::queued)) {
-          next = *known;
+          next = std::make_shared<Record>(*known);
           expected = known->version;
           landed = true;
           continue;
@@ -305,7 +313,7 @@ awaitable<std::optional<Admission>> Engine::Impl::admit_known(event::Claim claim
         if (queues) break;
         // It was swept up while we could not see it. Nothing ran under it.
         entered.keep();
-        co_await give_back_later(std::move(*known));
+        co_await give_back_later(std::move(conflict->current));
         co_return StoreUnavailable{"the claim was lost while it was being confirmed"};
       }
       if (auto* unavailable = std::get_if<StoreUnavailable>(&result)) {
@@ -320,8 +328,8 @@ awaitable<std::optional<Admission>> Engine::Impl::admit_known(event::Claim claim
           break;
         }
         if (!unsure) {
-          if (!busy->current) busy->current = not_committed_yet(id, claim, now);
-          co_return admission::Busy{std::move(*busy->current)};
+          known = std::move(busy->current);
+          co_return admission::Busy{known ? std::move(known) : not_committed_yet(claim, now)};
         }
       } else {
         co_return StoreUnavailable{"the record is larger than the store takes"};
@@ -329,13 +337,13 @@ awaitable<std::optional<Admission>> Engine::Impl::admit_known(event::Claim claim
       if (clock.steady() >= give_up) {
         if (executes) {
           entered.keep();
-          next.version = expected;
+          next->version = expected;
           co_await give_back_later(std::move(next));
         }
         // What was seen in the store may have been seen by others too: it stays, and is handed out
         // when it is due.
         if (queues && !landed) {
-          next.version = expected;
+          next->version = expected;
           co_await withdraw_later(std::move(next));
         }
         co_return StoreUnavailable{"the fate of a claim could not be confirmed"};
@@ -347,23 +355,25 @@ awaitable<std::optional<Admission>> Engine::Impl::admit_known(event::Claim claim
 
 // A write that is still on its way could land at any time, so looking is not enough: the claim is
 // written again until the store says whose the record is.
-awaitable<void> Engine::Impl::give_back(Record claim) {
-  const RecordId id = claim.id;
-  const Token token = claim.token;
-  const Version expected = claim.version;
+awaitable<void> Engine::Impl::give_back(RecordPtr claim) {
+  const RecordId id = claim->id;
+  const Token token = claim->token;
+  const Version expected = claim->version;
   Backoff backoff(options);
   while (!stopped) {
-    std::optional<Record> known;
-    SwapResult result = co_await store.swap(id, expected, claim);
+    RecordPtr known;
+    auto next = std::make_shared<Record>(*claim);
+    SwapResult result = co_await store.swap(id, expected, next);
     if (auto* applied = std::get_if<swap::Applied>(&result)) {
-      claim.version = applied->version;
-      known = claim;
+      set_version(*next, applied->version);
+      known = std::move(next);
     } else if (auto* conflict = std::get_if<swap::Conflict>(&result)) {
       known = std::move(conflict->current);
       if (!known || known->token != token) break;
     }
     if (known) {
-      Applied abandoned = co_await apply(id, std::move(known), event::Abandon{token});
+      Event abandon = event::Abandon{token};
+      Applied abandoned = co_await apply(id, std::move(known), abandon);
       if (std::holds_alternative<Changed>(abandoned)) break;
     }
     co_await clock.sleep(backoff.next());
@@ -371,33 +381,33 @@ awaitable<void> Engine::Impl::give_back(Record claim) {
   running.leave(id, token);
 }
 
-awaitable<void> Engine::Impl::give_back_later(Record claim) {
+awaitable<void> Engine::Impl::give_back_later(RecordPtr claim) {
   auto executor = co_await asio::this_coro::executor;
   asio::co_spawn(executor, give_back(std::move(claim)), asio::detached);
 }
 
-void Engine::Impl::settle(const Claim& claim, const Outcome& outcome,
-                          const std::optional<Record>& record, Listening listening) {
+void Engine::Impl::settle(const Claim& claim, const Outcome& outcome, const RecordPtr& record,
+                          Listening listening) {
   const auto settled = [&] { return std::make_shared<const Settled>(Settled{outcome, record}); };
   if (listening == Listening::yes) {
-    running.settle(claim.record.id, claim.record.token, settled);
+    running.settle(claim.record->id, claim.record->token, settled);
   } else {
-    running.leave(claim.record.id, claim.record.token, settled);
+    running.leave(claim.record->id, claim.record->token, settled);
   }
 }
 
-awaitable<Finished> Engine::Impl::try_finish(const Claim& claim, Outcome& outcome,
+awaitable<Finished> Engine::Impl::try_finish(const Claim& claim, Event& event,
                                              Listening listening) {
-  const Record& record = claim.record;
+  const Record& record = *claim.record;
+  Outcome& outcome = std::get<event::Finish>(event).outcome;
   for (;;) {
-    event::Finish event{record.token, outcome, claim.policy.unknown, claim.policy.on_retry};
-    Applied applied = co_await apply(record.id, record, std::move(event));
+    Applied applied = co_await apply(record.id, claim.record, event);
     if (auto* changed = std::get_if<Changed>(&applied)) {
       if (std::holds_alternative<verdict::Stale>(changed->verdict)) {
         running.leave(record.id, record.token);
         // The key may have lived anew since, for another request: its answer is not for this one.
         const bool same = changed->after && changed->after->fingerprint == record.fingerprint;
-        co_return finish::Stale{same ? std::move(changed->after) : std::nullopt};
+        co_return finish::Stale{same ? std::move(changed->after) : nullptr};
       }
       settle(claim, outcome, changed->after, listening);
       co_return finish::Recorded{std::move(changed->after)};
@@ -412,15 +422,16 @@ awaitable<Finished> Engine::Impl::try_finish(const Claim& claim, Outcome& outcom
 }
 
 awaitable<Finished> Engine::Impl::finish(Claim claim, Outcome outcome, Listening listening) {
+  Event event = event::Finish{claim.record->token, std::move(outcome), claim.policy.unknown,
+                              claim.policy.on_retry};
   Backoff backoff(options);
   const SteadyTime give_up = after(clock.steady(), options.patience);
   for (;;) {
-    Finished finished = co_await try_finish(claim, outcome, listening);
+    Finished finished = co_await try_finish(claim, event, listening);
     if (!std::holds_alternative<finish::Pending>(finished)) co_return finished;
     if (clock.steady() >= give_up) {
       auto executor = co_await asio::this_coro::executor;
-      asio::co_spawn(executor,
-                     finish_in_background(std::move(claim), std::move(outcome), listening),
+      asio::co_spawn(executor, finish_in_background(std::move(claim), std::move(event), listening),
                      asio::detached);
       co_return finished;
     }
@@ -428,12 +439,11 @@ awaitable<Finished> Engine::Impl::finish(Claim claim, Outcome outcome, Listening
   }
 }
 
-awaitable<void> Engine::Impl::finish_in_background(Claim claim, Outcome outcome,
-                                                   Listening listening) {
+awaitable<void> Engine::Impl::finish_in_background(Claim claim, Event event, Listening listening) {
   Backoff backoff(options);
   while (!stopped) {
     co_await clock.sleep(backoff.next());
-    const Finished finished = co_await try_finish(claim, outcome, listening);
+    const Finished finished = co_await try_finish(claim, event, listening);
     if (!std::holds_alternative<finish::Pending>(finished)) co_return;
   }
 }
@@ -444,9 +454,8 @@ Engine::Engine(Store& store, Clock& clock, TokenSource& tokens, Observer& observ
 
 Engine::~Engine() = default;
 
-std::shared_ptr<const Record> Engine::recorded(const RecordId& id, const Recipe& recipe,
-                                               const Fingerprint& fingerprint,
-                                               const Policy& policy) const {
+RecordPtr Engine::recorded(const RecordId& id, const Recipe& recipe, const Fingerprint& fingerprint,
+                           const Policy& policy) const {
   auto record = impl_->store.completed_at_hand(id);
   // Under another recipe the request has to be fingerprinted anew.
   if (!record || record->recipe != recipe) return nullptr;
@@ -462,7 +471,7 @@ awaitable<Finished> Engine::finish(Claim claim, Outcome outcome, Listening liste
   return impl_->finish(std::move(claim), std::move(outcome), listening);
 }
 
-awaitable<Started> Engine::start(Record queued, Policy policy) {
+awaitable<Started> Engine::start(RecordPtr queued, Policy policy) {
   return impl_->start(std::move(queued), std::move(policy));
 }
 
@@ -479,21 +488,21 @@ void Engine::ask_about_kept(std::function<KeptWork(const Record&)> ask) {
 }
 
 void Engine::stop_listening(const Claim& claim) {
-  impl_->running.leave(claim.record.id, claim.record.token);
+  impl_->running.leave(claim.record->id, claim.record->token);
 }
 
 awaitable<bool> Engine::begin_stream(const Claim& claim, int status) {
-  Impl::Applied applied = co_await impl_->apply(claim.record.id, claim.record,
-                                                event::Begin{claim.record.token, status});
+  Event begin = event::Begin{claim.record->token, status};
+  Impl::Applied applied = co_await impl_->apply(claim.record->id, claim.record, begin);
   const auto* changed = std::get_if<Impl::Changed>(&applied);
   co_return changed&& std::holds_alternative<verdict::Done>(changed->verdict);
 }
 
 awaitable<void> Engine::abandon(Claim claim) {
-  Impl::Applied applied =
-      co_await impl_->apply(claim.record.id, claim.record, event::Abandon{claim.record.token});
+  Event abandon = event::Abandon{claim.record->token};
+  Impl::Applied applied = co_await impl_->apply(claim.record->id, claim.record, abandon);
   if (std::holds_alternative<Impl::Changed>(applied)) {
-    impl_->running.leave(claim.record.id, claim.record.token);
+    impl_->running.leave(claim.record->id, claim.record->token);
     co_return;
   }
   co_await impl_->give_back_later(std::move(claim.record));
@@ -519,16 +528,18 @@ awaitable<Resolved> Engine::resolve(RecordId id, Resolution resolution) {
   if (!found) co_return std::move(found.error());
   if (!*found) co_return resolve::NotFound{};
   const Token token = (*found)->token;
-  event::Resolve event;
-  event.token = token;
-  event.answer = std::move(resolution.answer);
+  event::Resolve decided;
+  decided.token = token;
+  decided.answer = std::move(resolution.answer);
   // By the clock of another process it may be over earlier.
-  if (resolution.forget_for) event.forget_for = *resolution.forget_for + impl_->options.skew;
-  event.who = std::move(resolution.who);
-  event.why = std::move(resolution.why);
-  event.skew = impl_->options.skew;
-  event.force = resolution.force;
-  Impl::Applied applied = co_await impl_->apply(id, std::move(*found), std::move(event));
+  if (resolution.forget_for) decided.forget_for = *resolution.forget_for + impl_->options.skew;
+  decided.who = std::move(resolution.who);
+  decided.why = std::move(resolution.why);
+  decided.skew = impl_->options.skew;
+  decided.force = resolution.force;
+  Event event = std::move(decided);
+  auto known = std::make_shared<const Record>(**std::move(found));
+  Impl::Applied applied = co_await impl_->apply(id, std::move(known), event);
   if (auto* unavailable = std::get_if<Impl::Unavailable>(&applied))
     co_return StoreUnavailable{std::move(unavailable->why)};
   if (std::holds_alternative<swap::TooLarge>(applied)) {
@@ -541,7 +552,7 @@ awaitable<Resolved> Engine::resolve(RecordId id, Resolution resolution) {
   if (!changed.after) co_return resolve::NotFound{};
   // Whoever waits for the claim that was ended by force finds the decision in the record.
   impl_->running.settle(id, token, {});
-  co_return resolve::Done{std::move(*changed.after)};
+  co_return resolve::Done{std::move(changed.after)};
 }
 
 void Engine::stop() {

@@ -22,8 +22,8 @@ class Engine::Impl {
 
   // What an event did to a record.
   struct Changed {
-    std::optional<Record> before;
-    std::optional<Record> after;
+    RecordPtr before;
+    RecordPtr after;
     Verdict verdict;
   };
   struct Unavailable : StoreUnavailable {
@@ -33,40 +33,40 @@ class Engine::Impl {
 
   // Applies the event by compare-and-swap, over and over until it took or cannot. `known` is where
   // it begins; a conflict brings the truth. A write of unknown fate is confirmed by a write.
-  boost::asio::awaitable<Applied> apply(RecordId id, std::optional<Record> known, Event event);
+  boost::asio::awaitable<Applied> apply(RecordId id, RecordPtr known, Event& event);
 
   boost::asio::awaitable<Admission> admit(Ask ask);
   // A record from when the operation had another name.
   struct Former {
     std::string operation;
-    Record record;
+    RecordPtr record;
   };
-  boost::asio::awaitable<StoreResult<std::optional<Former>>> find_former(
-      const event::Claim& claim, const std::vector<std::string>& operations);
+  boost::asio::awaitable<StoreResult<std::optional<Former>>> find_former(const event::Claim& claim,
+                                                                         const Ask& ask);
   boost::asio::awaitable<StoreResult<std::optional<Record>>> read_settled(RecordId id);
-  // Begins with `known`: nullopt, since a new key is the common case, or a record under a former
+  // Begins with `known`: null, since a new key is the common case, or a record under a former
   // name. nullopt comes back only for the latter: the key is new after all.
-  boost::asio::awaitable<std::optional<Admission>> admit_known(event::Claim claim, const Ask& ask,
-                                                               std::optional<Record> known);
+  boost::asio::awaitable<std::optional<Admission>> admit_known(event::Claim& claim, const Ask& ask,
+                                                               RecordPtr known);
 
-  boost::asio::awaitable<Started> start(Record queued, Policy policy);
+  boost::asio::awaitable<Started> start(RecordPtr queued, Policy policy);
   // Finds out what became of a queued record whose write is of unknown fate. If others may have
   // seen it, it stays; if it never landed, it does not land any more.
-  boost::asio::awaitable<void> withdraw(Record queued);
-  boost::asio::awaitable<void> withdraw_later(Record queued);
+  boost::asio::awaitable<void> withdraw(RecordPtr queued);
+  boost::asio::awaitable<void> withdraw_later(RecordPtr queued);
   void hand_out(const Record& queued);
 
   boost::asio::awaitable<Finished> finish(Claim claim, Outcome outcome, Listening listening);
-  // Tries once; an outcome that is too large to store loses its body, then its headers.
-  boost::asio::awaitable<Finished> try_finish(const Claim& claim, Outcome& outcome,
+  // Tries once; `event` is a Finish. An outcome that is too large to store loses its body, then its
+  // headers.
+  boost::asio::awaitable<Finished> try_finish(const Claim& claim, Event& event,
                                               Listening listening);
   // Gives back a claim on which nothing was executed. Its fate may not even be known (it is then at
   // the version it was to replace): finds out first.
-  boost::asio::awaitable<void> give_back(Record claim);
+  boost::asio::awaitable<void> give_back(RecordPtr claim);
   // The same in the background, for a caller whose client is not to wait for it.
-  boost::asio::awaitable<void> give_back_later(Record claim);
-  boost::asio::awaitable<void> finish_in_background(Claim claim, Outcome outcome,
-                                                    Listening listening);
+  boost::asio::awaitable<void> give_back_later(RecordPtr claim);
+  boost::asio::awaitable<void> finish_in_background(Claim claim, Event event, Listening listening);
 
   boost::asio::awaitable<void> renew(Executions::Renewal renewal);
   // Of work whose request is kept.
@@ -75,8 +75,8 @@ class Engine::Impl {
 
   Holder holder_of(const Record& record) const;
   // A conflict may bring another claim than the one that was looked at first.
-  void look_at_holder(Event& event, const std::optional<Record>& known) const;
-  void settle(const Claim& claim, const Outcome& outcome, const std::optional<Record>& record,
+  void look_at_holder(Event& event, const Record* known) const;
+  void settle(const Claim& claim, const Outcome& outcome, const RecordPtr& record,
               Listening listening);
 
   Store& store;

@@ -39,9 +39,9 @@ bool Executions::enter_once(const RecordId& id, const Token& token) {
 }
 
 void Executions::started(const Claim& claim, Time now, SteadyTime steady) {
-  Shard& shard = shard_of(claim.record.id);
+  Shard& shard = shard_of(claim.record->id);
   std::lock_guard lock(shard.mutex);
-  Execution* execution = shard.find(claim.record.id, claim.record.token);
+  Execution* execution = shard.find(claim.record->id, claim.record->token);
   if (!execution) return;
   execution->lease = claim.policy.lease;
   execution->started_at = now;

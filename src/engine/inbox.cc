@@ -54,13 +54,13 @@ awaitable<InboxResult> Inbox::once(std::string id, std::string body, Handler han
   Admission admission = co_await engine_.admit(std::move(ask));
 
   if (const auto* replay = std::get_if<admission::Replay>(&admission)) {
-    co_return to_result(replay->record);
+    co_return to_result(*replay->record);
   }
   if (const auto* changed = std::get_if<admission::VersionChanged>(&admission)) {
-    co_return to_result(changed->record);
+    co_return to_result(*changed->record);
   }
   if (const auto* unknown = std::get_if<admission::OutcomeUnknown>(&admission)) {
-    co_return inbox::Unknown{unknown->record};
+    co_return inbox::Unknown{*unknown->record};
   }
   if (std::holds_alternative<admission::Mismatch>(admission)) {
     co_return inbox::Refused{"another message has used this id"};
@@ -90,21 +90,21 @@ awaitable<InboxResult> Inbox::once(std::string id, std::string body, Handler han
   co_await asio::this_coro::reset_cancellation_state();
   if (const auto* stale = std::get_if<finish::Stale>(&finished)) {
     if (stale->record) co_return to_result(*stale->record);
-    co_return inbox::Again{"somebody else has the claim", claim.record.attempt};
+    co_return inbox::Again{"somebody else has the claim", claim.record->attempt};
   }
   if (const auto* pending = std::get_if<finish::Pending>(&finished)) {
-    co_return inbox::Again{pending->why, claim.record.attempt};
+    co_return inbox::Again{pending->why, claim.record->attempt};
   }
   switch (outcome.kind) {
     case OutcomeKind::final:
       co_return inbox::Done{outcome.answer, false};
     case OutcomeKind::retry:
-      co_return inbox::Again{outcome.reason, claim.record.attempt};
+      co_return inbox::Again{outcome.reason, claim.record->attempt};
     case OutcomeKind::unknown:
       break;
   }
   const auto& recorded = std::get<finish::Recorded>(finished).record;
-  co_return inbox::Unknown{recorded ? *recorded : claim.record};
+  co_return inbox::Unknown{recorded ? *recorded : *claim.record};
 }
 
 }  // namespace semel

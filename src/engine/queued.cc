@@ -16,12 +16,12 @@ void Engine::Impl::hand_out(const Record& queued) {
   take_queued({queued.id, queued.token});
 }
 
-awaitable<Started> Engine::Impl::start(Record queued, Policy policy) {
-  const RecordId id = queued.id;
-  const Token queued_token = queued.token;
+awaitable<Started> Engine::Impl::start(RecordPtr queued, Policy policy) {
+  const RecordId id = queued->id;
+  const Token queued_token = queued->token;
   const Token token = tokens.next();
   Entered entered(running, id, token);
-  const event::Start event{queued_token, token, options.owner, policy};
+  Event event = event::Start{queued_token, token, options.owner, policy};
   Applied applied = co_await apply(id, queued, event);
 
   Started started = start::Gone{};
@@ -29,9 +29,9 @@ awaitable<Started> Engine::Impl::start(Record queued, Policy policy) {
     if (unavailable->unsure) {
       // Nothing is executed under a claim that is not known to be ours. It is pursued, and queued
       // again.
-      Decision decision = transition(queued, event, clock.now());
+      Decision decision = transition(queued.get(), event, clock.now());
       if (auto* put = std::get_if<Put>(&decision.change)) {
-        put->next.version = queued.version;
+        put->next->version = queued->version;
         entered.keep();
         co_await give_back_later(std::move(put->next));
       }
@@ -41,14 +41,14 @@ awaitable<Started> Engine::Impl::start(Record queued, Policy policy) {
     const bool ours = changed->after && changed->after->token == token;
     const bool done = std::holds_alternative<verdict::Done>(changed->verdict);
     if (ours && done && clock.now() < changed->after->lease_until) {
-      Claim claim{std::move(*changed->after), std::move(policy)};
+      Claim claim{std::move(changed->after), std::move(policy)};
       running.started(claim, clock.now(), clock.steady());
       entered.keep();
       started = std::move(claim);
     } else if (ours) {
       // It was ours, but others may have given it up for lost by now, or have.
       entered.keep();
-      co_await give_back_later(std::move(*changed->after));
+      co_await give_back_later(std::move(changed->after));
       started = StoreUnavailable{"the claim was written too slowly for its lease"};
     }
   } else {
@@ -58,12 +58,12 @@ awaitable<Started> Engine::Impl::start(Record queued, Policy policy) {
   co_return started;
 }
 
-awaitable<void> Engine::Impl::withdraw(Record queued) {
-  const RecordId id = queued.id;
-  const Token token = queued.token;
-  const Version expected = queued.version;
+awaitable<void> Engine::Impl::withdraw(RecordPtr queued) {
+  const RecordId id = queued->id;
+  const Token token = queued->token;
+  const Version expected = queued->version;
   // Written in the place of the queued record: what is still on its way then finds itself too late.
-  Record withdrawn = std::move(queued);
+  Record withdrawn = *queued;
   withdrawn.state = State::released;
   withdrawn.request.clear();
   withdrawn.expires_at = after(clock.now(), withdrawn.ttl);
@@ -83,7 +83,7 @@ awaitable<void> Engine::Impl::withdraw(Record queued) {
   }
 }
 
-awaitable<void> Engine::Impl::withdraw_later(Record queued) {
+awaitable<void> Engine::Impl::withdraw_later(RecordPtr queued) {
   auto executor = co_await asio::this_coro::executor;
   asio::co_spawn(executor, withdraw(std::move(queued)), asio::detached);
 }

@@ -42,8 +42,10 @@ awaitable<void> Engine::Impl::renew(Executions::Renewal renewal) {
     observer.store_failed("renewal", found.error().why);
     co_return;
   }
-  std::optional<Record> claim = std::move(*found);
-  Applied applied = co_await apply(renewal.id, claim, event::Renew{renewal.token, renewal.lease});
+  RecordPtr claim;
+  if (*found) claim = std::make_shared<const Record>(**std::move(found));
+  Event event = event::Renew{renewal.token, renewal.lease};
+  Applied applied = co_await apply(renewal.id, std::move(claim), event);
   const auto* changed = std::get_if<Changed>(&applied);
   if (!changed || !std::holds_alternative<verdict::Stale>(changed->verdict)) co_return;
   // Stale because it was finished meanwhile is no loss; stale while it runs here is one.
@@ -73,24 +75,26 @@ KeptWork Engine::Impl::look_at_kept(const Record& record) const {
 
 awaitable<void> Engine::Impl::sweep_record(Record record, std::size_t& changed_records) {
   const RecordId id = record.id;
-  event::Sweep event;
-  event.skew = options.skew;
-  event.queued_lease = options.queued_lease;
+  event::Sweep sweep;
+  sweep.skew = options.skew;
+  sweep.queued_lease = options.queued_lease;
   const bool is_work = record.state == State::queued || record.state == State::in_progress;
   if (is_work && !record.request.empty()) {
     const KeptWork kept = look_at_kept(record);
     if (const auto* again = std::get_if<kept::TriedAgain>(&kept)) {
-      event.queue_again_after = again->after;
+      sweep.queue_again_after = again->after;
     }
     if (std::holds_alternative<kept::NotOurs>(kept)) {
-      event.left_to_others_for = options.others_patience;
+      sweep.left_to_others_for = options.others_patience;
     }
   }
-  Applied applied = co_await apply(id, std::move(record), event);
+  Event event = sweep;
+  auto known = std::make_shared<const Record>(std::move(record));
+  Applied applied = co_await apply(id, std::move(known), event);
   const auto* changed = std::get_if<Changed>(&applied);
   if (!changed || !std::holds_alternative<verdict::Done>(changed->verdict)) co_return;
   ++changed_records;
-  if (event.left_to_others_for) {
+  if (sweep.left_to_others_for) {
     if (changed->after) observer.left_to_others(*changed->after);
     co_return;
   }

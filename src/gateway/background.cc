@@ -120,7 +120,8 @@ awaitable<void> Background::execute(Worker& worker, QueuedWork work) {
     gateway_.engine.put_off(work);
     co_return;
   }
-  Record& record = **found;
+  const auto kept = std::make_shared<const Record>(**std::move(found));
+  const Record& record = *kept;
   auto request = decode_queued_request(record.request);
   const SettingsPtr settings = worker.settings();
   const auto route = request ? find_route(settings->config, request->route) : std::nullopt;
@@ -134,7 +135,7 @@ awaitable<void> Background::execute(Worker& worker, QueuedWork work) {
   }
   const Counted bytes(gateway_.buffered_bytes, record.request.size());
   const Policy& policy = settings->config.routes[*route].policy;
-  Started started = co_await gateway_.engine.start(std::move(record), policy);
+  Started started = co_await gateway_.engine.start(kept, policy);
   auto* claim = std::get_if<Claim>(&started);
   if (!claim) co_return;
 

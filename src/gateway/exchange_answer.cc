@@ -47,7 +47,7 @@ std::optional<RequestResult> Exchange::acknowledged_as(const Admission& admissio
   if (std::holds_alternative<admission::Replay>(admission)) return RequestResult::replayed;
   // Only what is durable and has the event in it: another delivery's may not be committed yet.
   const auto* busy = std::get_if<admission::Busy>(&admission);
-  if (busy && !busy->record.request.empty()) return RequestResult::accepted;
+  if (busy && !busy->record->request.empty()) return RequestResult::accepted;
   if (std::holds_alternative<admission::OutcomeUnknown>(admission)) return RequestResult::unknown;
   return std::nullopt;
 }
@@ -63,7 +63,7 @@ awaitable<void> Exchange::answer(Admission admission) {
   } else if (auto* is_queued = std::get_if<admission::Queued>(&admission)) {
     co_await queued(std::move(*is_queued));
   } else if (auto* replay = std::get_if<admission::Replay>(&admission)) {
-    co_await this->replay(replay->record);
+    co_await this->replay(*replay->record);
   } else if (auto* found_busy = std::get_if<admission::Busy>(&admission)) {
     co_await busy(std::move(*found_busy));
   } else if (auto* mismatch = std::get_if<admission::Mismatch>(&admission)) {
@@ -75,7 +75,7 @@ awaitable<void> Exchange::answer(Admission admission) {
                         "new operation, and the same request for a retry.",
                     .new_key_safe = true,
                     .differs = std::move(mismatch->differs)};
-    name_resource(problem, mismatch->record);
+    name_resource(problem, *mismatch->record);
     co_await send_problem(request_, problem, &route_, echo(*key_));
   } else if (auto* unknown = std::get_if<admission::OutcomeUnknown>(&admission)) {
     co_await outcome_unknown_of(std::move(unknown->record));
@@ -92,7 +92,7 @@ awaitable<void> Exchange::answer(Admission admission) {
                                     "form and can no longer be given."
                                   : "The operation with this key was done too long ago for its "
                                     "answer to be given again."};
-    if (version) name_resource(problem, version->record);
+    if (version) name_resource(problem, *version->record);
     co_await send_problem(request_, problem, &route_, echo(*key_));
   }
 }
@@ -115,7 +115,7 @@ void Exchange::name_resource(Problem& problem, const Record& record) const {
 }
 
 awaitable<void> Exchange::run_claim(Claim claim) {
-  if (claim.record.attempt == 1 && key_->size() < kWeakKeyBytes) {
+  if (claim.record->attempt == 1 && key_->size() < kWeakKeyBytes) {
     request_.metrics(route_index_).weak_key();
   }
   count(RequestResult::executed);
@@ -128,19 +128,19 @@ awaitable<void> Exchange::run_claim(Claim claim) {
 // The record keeps the request: whatever becomes of this process, it will be executed.
 awaitable<void> Exchange::queued(admission::Queued queued) {
   count(RequestResult::accepted);
-  gateway_.background.add({queued.record.id, queued.record.token}, std::move(*place_));
+  gateway_.background.add({queued.record->id, queued.record->token}, std::move(*place_));
   if (route_.webhook) {
     co_await acknowledge(request_, route_, *key_, false);
     co_return;
   }
-  co_await send_accepted(request_, *key_, tenant_, queued.record, true);
+  co_await send_accepted(request_, *key_, tenant_, *queued.record, true);
 }
 
-awaitable<void> Exchange::outcome_unknown_of(Record record) {
+awaitable<void> Exchange::outcome_unknown_of(RecordPtr record) {
   if (route_.policy.unknown == UnknownPolicy::probe && !probed_) {
     probed_ = true;  // once a request: its answer may be about an attempt of our own
-    if (co_await gateway_.prober->ask(request_.worker, request_.settings, route_index_,
-                                      std::move(record), *key_)) {
+    if (co_await gateway_.prober->ask(request_.worker, request_.settings, route_index_, *record,
+                                      *key_)) {
       Admission again = co_await admit();
       co_await answer(std::move(again));
       co_return;
@@ -157,9 +157,9 @@ awaitable<void> Exchange::busy(admission::Busy found) {
   if (route_.in_progress == InProgress::wait && now < *wait_until_) {
     request_.give_up_place();  // it only waits
     const auto left = std::chrono::duration_cast<Duration>(*wait_until_ - now);
-    Waited waited = co_await gateway_.engine.wait(found.record.id, found.record.token, left);
+    Waited waited = co_await gateway_.engine.wait(found.record->id, found.record->token, left);
     if (auto* settled = std::get_if<std::shared_ptr<const Settled>>(&waited)) {
-      Viewing viewing{found.record.id, tenant_};
+      Viewing viewing{found.record->id, tenant_};
       if (!co_await may_see(request_, route_index_, std::move(viewing))) co_return;
       count(RequestResult::waited);
       co_await send_settled(request_, route_, *key_, **settled);
@@ -170,7 +170,7 @@ awaitable<void> Exchange::busy(admission::Busy found) {
       if (auto* elsewhere = std::get_if<admission::Busy>(&again)) {
         const auto still_left =
             std::chrono::duration_cast<Duration>(*wait_until_ - request_.worker.deadlines().now());
-        co_await wait_elsewhere(gateway_, elsewhere->record.id, elsewhere->record.token,
+        co_await wait_elsewhere(gateway_, elsewhere->record->id, elsewhere->record->token,
                                 std::max(still_left, Duration{0}));
         only_waits_ = true;
         again = co_await admit();
@@ -180,9 +180,9 @@ awaitable<void> Exchange::busy(admission::Busy found) {
     }
   }
   // A record from before the route accepted has no handle.
-  if (route_.in_progress == InProgress::accept && found.record.handle != Token{}) {
+  if (route_.in_progress == InProgress::accept && found.record->handle != Token{}) {
     count(RequestResult::accepted);
-    co_await send_accepted(request_, *key_, tenant_, found.record, preferences_.respond_async);
+    co_await send_accepted(request_, *key_, tenant_, *found.record, preferences_.respond_async);
     co_return;
   }
   count(RequestResult::conflict);

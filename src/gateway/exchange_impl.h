@@ -57,7 +57,7 @@ class Exchange {
   // How a known event is counted that its provider is told no more of than that it is known.
   std::optional<RequestResult> acknowledged_as(const Admission& admission) const;
   boost::asio::awaitable<void> busy(admission::Busy busy);
-  boost::asio::awaitable<void> outcome_unknown_of(Record record);
+  boost::asio::awaitable<void> outcome_unknown_of(RecordPtr record);
   boost::asio::awaitable<void> store_down(StoreUnavailable unavailable);
   void name_resource(Problem& problem, const Record& record) const;
   boost::asio::awaitable<void> run_claim(Claim claim);

@@ -22,7 +22,7 @@ namespace {
 constexpr auto kEarlyAnswerWait = std::chrono::seconds(1);
 
 OutcomeKind classify(const RouteConfig& route, const Claim& claim, const net::Response& response) {
-  return route.outcomes.classify(response.status(), claim.record.attempt,
+  return route.outcomes.classify(response.status(), claim.record->attempt,
                                  response.field("Idempotency-Outcome").value_or(""));
 }
 
@@ -58,7 +58,7 @@ awaitable<bool> record_late(Gateway& gateway, const RouteConfig& route, const Cl
   Outcome outcome = outcome_of(route, claim, response, client_headers(response, true), {});
   outcome.reason += ", late";
   if (counts_only_if_committed(route, outcome)) co_return false;  // it has, or it has not
-  AnswerKeeper keeper(gateway.store, route, claim.record, outcome.kind == OutcomeKind::final,
+  AnswerKeeper keeper(gateway.store, route, *claim.record, outcome.kind == OutcomeKind::final,
                       response.body_length());
   const std::string begun = call->take_body();
   co_await keeper.keep(begun);
@@ -73,7 +73,7 @@ awaitable<bool> record_late(Gateway& gateway, const RouteConfig& route, const Cl
     co_return false;
   }
   co_await keeper.finish(outcome.answer);
-  plan_redelivery(route, claim.record, outcome);
+  plan_redelivery(route, *claim.record, outcome);
   const Finished finished = co_await gateway.engine.finish(claim, std::move(outcome));
   if (std::holds_alternative<finish::Stale>(finished)) co_await keeper.discard();
   co_return true;
@@ -101,12 +101,12 @@ Execution::Execution(Worker& worker, SettingsPtr settings, std::size_t route, Cl
       route_(settings_->config.routes[route]),
       claim_(std::move(claim)),
       request_(request),
-      key_(request.key.value_or(claim_.record.key)),
+      key_(request.key.value_or(claim_.record->key)),
       client_(client),
       call_(std::make_unique<UpstreamCall>(worker, settings_, route)) {}
 
 std::string Execution::head() const {
-  const Record& record = claim_.record;
+  const Record& record = *claim_.record;
   KeyForwarding key = forward_key(route_, record.id, key_, request_.key_in_header);
   key.add.push_back({"Semel-Record", record.id.hex()});
   key.add.push_back({"Semel-Attempt", std::to_string(record.attempt)});
@@ -187,7 +187,7 @@ awaitable<void> Execution::unreachable(std::string why) {
 }
 
 awaitable<Finished> Execution::finish(Outcome outcome, Engine::Listening listening) {
-  plan_redelivery(route_, claim_.record, outcome);
+  plan_redelivery(route_, *claim_.record, outcome);
   co_return co_await gateway_.engine.finish(claim_, std::move(outcome), listening);
 }
 
@@ -265,7 +265,7 @@ awaitable<void> Execution::stream() {
   const bool is_stored =
       outcome.kind == OutcomeKind::final ||
       (outcome.kind == OutcomeKind::unknown && route_.policy.unknown == UnknownPolicy::fail);
-  AnswerKeeper keeper(gateway_.store, route_, claim_.record, is_stored, response.body_length());
+  AnswerKeeper keeper(gateway_.store, route_, *claim_.record, is_stored, response.body_length());
   AnswerStream answer_stream(gateway_, route_, *call_, begun ? client_ : nullptr, &keeper);
   const AnswerStream::End end = co_await answer_stream.run(headers, echo(key_));
   if (end == AnswerStream::End::cut) {
@@ -318,13 +318,13 @@ awaitable<void> Execution::failed(OutcomeKind kind, Code code, std::string reaso
 awaitable<void> Execution::send_unrecorded(const Finished& finished) {
   if (const auto* stale = std::get_if<finish::Stale>(&finished)) {
     const bool is_own = stale->record && stale->record->state == State::completed &&
-                        stale->record->token == claim_.record.token;
+                        stale->record->token == claim_.record->token;
     if (is_own) {
       co_await send_committed(*client_, route_, key_, *stale->record);
       co_return;
     }
     // Another delivery's answer: not this one's own execution.
-    Viewing viewing{claim_.record.id, claim_.record.tenant};
+    Viewing viewing{claim_.record->id, claim_.record->tenant};
     if (stale->record && !co_await may_see(*client_, route_index_, std::move(viewing))) co_return;
     co_await send_record(*client_, route_, key_, stale->record);
     co_return;

@@ -149,8 +149,7 @@ void flush_log() {
   spdlog::default_logger_raw()->flush();
 }
 
-void LoggingObserver::transitioned(const std::optional<Record>& before, const Record* after,
-                                   Time now) {
+void LoggingObserver::transitioned(const Record* before, const Record* after, Time now) {
   const bool changed =
       !before || !after || before->state != after->state || before->attempt != after->attempt;
   if (!after && before) metrics_.purged();

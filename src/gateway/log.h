@@ -31,7 +31,7 @@ class LoggingObserver final : public Observer {
  public:
   LoggingObserver(Metrics& metrics, TenantLimits& limits, LogKeys keys)
       : metrics_(metrics), limits_(limits), keys_(keys) {}
-  void transitioned(const std::optional<Record>& before, const Record* after, Time now) override;
+  void transitioned(const Record* before, const Record* after, Time now) override;
   void found(const Record& record) override;
   void left_to_others(const Record& record) override;
   void lease_lost(const RecordId& id) override;

@@ -237,7 +237,7 @@ awaitable<void> Observation::record() {
   const Observed result = would(admission, detail);
   report(result, detail);
   if (auto* execute = std::get_if<admission::Execute>(&admission)) {
-    Outcome ended = outcome(execute->claim.record.attempt);
+    Outcome ended = outcome(execute->claim.record->attempt);
     co_await gateway_.engine.finish(std::move(execute->claim), std::move(ended));
   }
 }
@@ -265,7 +265,7 @@ Outcome Observation::outcome(std::uint32_t attempt) const {
 
 Observed Observation::would(const Admission& admission, std::string& detail) const {
   if (const auto* replay = std::get_if<admission::Replay>(&admission)) {
-    if (replay->record.reason != kUnknownReason || route_.policy.unknown == UnknownPolicy::fail) {
+    if (replay->record->reason != kUnknownReason || route_.policy.unknown == UnknownPolicy::fail) {
       return Observed::replayed;
     }
     return route_.policy.unknown == UnknownPolicy::retry ? Observed::executed : Observed::unknown;

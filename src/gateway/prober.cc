@@ -178,7 +178,7 @@ awaitable<bool> Prober::settle(Worker& worker, SettingsPtr settings, std::size_t
   }
   // Like an answer that arrives late: recorded only if the record is still this attempt's.
   plan_redelivery(route, record, *outcome);
-  Claim claim{std::move(record), route.policy};
+  Claim claim{std::make_shared<const Record>(std::move(record)), route.policy};
   const Finished finished = co_await gateway_.engine.finish(std::move(claim), *std::move(outcome));
   co_return !std::holds_alternative<finish::Pending>(finished);
 }

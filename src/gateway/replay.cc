@@ -99,7 +99,7 @@ awaitable<void> send_settled(ClientRequest& request, const RouteConfig& route, s
 }
 
 awaitable<void> send_record(ClientRequest& request, const RouteConfig& route, std::string_view key,
-                            const std::optional<Record>& record) {
+                            const RecordPtr& record) {
   if (record && record->state == State::completed) {
     co_await send_replay(request, route, key, *record);
   } else if (record && record->state == State::in_progress) {

@@ -29,7 +29,7 @@ boost::asio::awaitable<void> send_settled(ClientRequest& request, const RouteCon
 
 // What a finisher whose claim was taken over gets: the record's answer, never its own.
 boost::asio::awaitable<void> send_record(ClientRequest& request, const RouteConfig& route,
-                                         std::string_view key, const std::optional<Record>& record);
+                                         std::string_view key, const RecordPtr& record);
 
 Problem in_progress_problem(const RouteConfig& route);
 // For one who waited for an execution that ended without an answer to give.

@@ -158,11 +158,11 @@ awaitable<Consumer::Next> Consumer::step(Item& item, MessageHandler::Place place
     co_return Dead{{.reason = "id-reused",
                     .detail = "Another message has used this id; what differs: " +
                               joined(mismatch->differs) + ".",
-                    .record = mismatch->record.id.hex()}};
+                    .record = mismatch->record->id.hex()}};
   }
   if (const auto* unknown = std::get_if<admission::OutcomeUnknown>(&admission)) {
     metrics.count(RequestResult::unknown);
-    co_return judge(item, unknown->record);
+    co_return judge(item, *unknown->record);
   }
   if (std::holds_alternative<admission::Expired>(admission)) {
     metrics.count(RequestResult::expired);
@@ -171,7 +171,7 @@ awaitable<Consumer::Next> Consumer::step(Item& item, MessageHandler::Place place
   }
   if (const auto* busy = std::get_if<admission::Busy>(&admission)) {
     metrics.count(RequestResult::waited);
-    co_return AfterOther{busy->record.id, busy->record.token};
+    co_return AfterOther{busy->record->id, busy->record->token};
   }
   co_return Again{pause_after(++item.looks)};  // the store cannot be reached
 }
@@ -211,14 +211,14 @@ awaitable<Fingerprint> Consumer::fingerprint_under(std::shared_ptr<const Message
 
 awaitable<Consumer::Next> Consumer::execute(Item& item, Claim claim, MessageHandler::Place place) {
   ++item.tries;
-  const Record claimed = claim.record;
+  const RecordPtr claimed = claim.record;
   co_await handler_->execute(item.message, item.key, std::move(claim), std::move(place));
 
   // Not what was answered counts, but what is durable.
-  const auto found = co_await gateway_.store.read(claimed.id);
+  const auto found = co_await gateway_.store.read(claimed->id);
   if (!found) co_return Again{pause_after(++item.looks)};
-  const Record& record = *found ? **found : claimed;
-  const bool is_ours = record.token == claimed.token || record.state == State::completed;
+  const Record& record = *found ? **found : *claimed;
+  const bool is_ours = record.token == claimed->token || record.state == State::completed;
   if (!is_ours) co_return Again{pause_after(1)};
   co_return judge(item, record);
 }

@@ -118,7 +118,7 @@ void FunctionHandler::begin(const std::shared_ptr<Call>& call,
     if (link->context) asio::post(*link->context, std::move(take));
   };
   const consume::Done done(std::move(tell));
-  const consume::Claim handed{claim.record.id, claim.record.token, claim.record.attempt};
+  const consume::Claim handed{claim.record->id, claim.record->token, claim.record->attempt};
   try {
     function_(consume_message(std::move(message), std::move(key)), handed, done);
   } catch (const std::exception& error) {

@@ -49,24 +49,23 @@ bool CachingStore::may_answer(const Record& found, const Token& claiming, Time n
 }
 
 asio::awaitable<SwapResult> CachingStore::swap(RecordId id, Version expected,
-                                               std::optional<Record> next) {
+                                               std::shared_ptr<Record> next) {
   const AnswerCache::Asked asked{inner_->now().value_or(SystemClock().now()),
                                  std::chrono::steady_clock::now()};
   const bool is_claim = expected == 0 && next && !is_completed(*next);
   if (is_claim) {
     std::optional<Record> found = co_await cache_->find(id, asked.at);
     if (found && may_answer(*found, next->token, asked.at)) {
-      co_return swap::Conflict{std::move(found)};
+      co_return swap::Conflict{std::make_shared<Record>(*std::move(found))};
     }
   }
   // What there will be if it is applied, as far as it matters here.
-  std::optional<Record> written;
-  if (next && (is_completed(*next) || expected != 0)) written = next;
-  SwapResult result = co_await inner_->swap(id, expected, std::move(next));
-  std::optional<Record> seen;
+  const bool matters = next && (is_completed(*next) || expected != 0);
+  SwapResult result = co_await inner_->swap(id, expected, next);
+  std::shared_ptr<Record> seen;
   if (const auto* applied = std::get_if<swap::Applied>(&result)) {
-    seen = std::move(written);
-    if (seen) {
+    if (matters) {
+      seen = std::make_shared<Record>(*next);
       seen->id = id;
       seen->version = applied->version;
     }

@@ -36,8 +36,9 @@ class CachingStore final : public Store {
     return inner_->read(id);
   }
   // A claim of a key that the cache knows as completed, or in progress, is a conflict at once.
+  using Store::swap;
   boost::asio::awaitable<SwapResult> swap(RecordId id, Version expected,
-                                          std::optional<Record> next) override;
+                                          std::shared_ptr<Record> next) override;
   boost::asio::awaitable<StoreResult<std::vector<Record>>> sweep(Time now,
                                                                  std::size_t limit) override {
     return inner_->sweep(now, limit);

@@ -36,6 +36,8 @@ class CommitThread {
   // The caller's executor does not run out of work while the write waits. It cannot be cancelled.
   boost::asio::awaitable<SwapReply> write(WriteRequest request);
 
+  // See EmbeddedWriter.
+  std::optional<Head> held(const RecordId& id) const { return writer_.held(id); }
   // See Sighting.
   std::uint64_t committed() const { return writer_.committed(); }
   StoreStats stats() const { return writer_.stats(); }

@@ -22,7 +22,7 @@ SwapResult conflict(const RecordId& id, const std::optional<Stored>& current) {
   if (!current) return swap::Conflict{};
   auto record = decode_stored(id, *current);
   if (!record) return std::move(record).error();
-  return swap::Conflict{*std::move(record)};
+  return swap::Conflict{std::make_shared<Record>(*std::move(record))};
 }
 
 struct ToResult {
@@ -82,25 +82,32 @@ std::shared_ptr<const Record> EmbeddedStore::completed_at_hand(const RecordId& i
 }
 
 asio::awaitable<SwapResult> EmbeddedStore::swap(RecordId id, Version expected,
-                                                std::optional<Record> next) {
+                                                std::shared_ptr<Record> next) {
   if (const auto why = trouble()) co_return StoreUnavailable{*why};
 
   // What is visible is durable, and a caller can only know versions that were visible. So another
   // version seen here is the truth, and a duplicate does not queue behind the disk.
   std::uint64_t group = commits_->committed();
   const std::uint64_t changes = answers_->changes();
-  Found seen = db_->get(id, EmbeddedDb::Reach::memory);
-  if (!seen && seen.error().IsIncomplete()) {
-    group = commits_->committed();
-    auto from_disk = [db = db_.get(), id] { return db->get(id, EmbeddedDb::Reach::disk); };
-    seen = co_await reads_->run(from_disk);
+  std::optional<Head> held;
+  if (expected != 0) held = commits_->held(id);
+  Found seen;
+  if (!held || held->version != expected) {
+    held.reset();
+    seen = db_->get(id, EmbeddedDb::Reach::memory);
+    if (!seen && seen.error().IsIncomplete()) {
+      group = commits_->committed();
+      auto from_disk = [db = db_.get(), id] { return db->get(id, EmbeddedDb::Reach::disk); };
+      seen = co_await reads_->run(from_disk);
+    }
   }
   if (!seen) co_return unreadable(id, seen.error().ToString());
-  const Head head = *seen ? (*seen)->head : Head{};
+  const Head head = held ? *held : *seen ? (*seen)->head : Head{};
   if (head.version != expected) {
     SwapResult result = conflict(id, *seen);
     const auto* found = std::get_if<swap::Conflict>(&result);
     const bool replays = expected == 0 && found && found->current->state == State::completed;
+    // A copy: what is at hand, others read.
     if (replays) answers_->read_since(changes, std::make_shared<const Record>(*found->current));
     co_return result;
   }
@@ -118,10 +125,8 @@ asio::awaitable<SwapResult> EmbeddedStore::swap(RecordId id, Version expected,
     if (stored.encoding.size() > kRecordBytesMax) co_return swap::TooLarge{kRecordBytesMax};
     if (next->state == State::unknown) stored.head.unknown_since = next->updated_at;
     request.next = std::move(stored);
-    if (next->state == State::completed) {
-      request.completed = std::make_shared<Record>(*std::move(next));
-    }
-    next.reset();
+    request.held = next->state == State::in_progress;
+    if (next->state == State::completed) request.completed = std::move(next);
   }
   SwapReply reply = co_await commits_->write(std::move(request));
   co_return std::visit(ToResult{id}, std::move(reply));

@@ -58,8 +58,9 @@ class EmbeddedStore final : public Store {
 
   boost::asio::awaitable<StoreResult<std::optional<Record>>> read(RecordId id) override;
   std::shared_ptr<const Record> completed_at_hand(const RecordId& id) override;
+  using Store::swap;
   boost::asio::awaitable<SwapResult> swap(RecordId id, Version expected,
-                                          std::optional<Record> next) override;
+                                          std::shared_ptr<Record> next) override;
   // Fewer than `limit` records may come back although more are due, if they are large.
   boost::asio::awaitable<StoreResult<std::vector<Record>>> sweep(Time now,
                                                                  std::size_t limit) override;

@@ -40,7 +40,7 @@ SwapReply EmbeddedWriter::apply(const SwapRequest& request) {
     batch_.Delete(db_.records(), bytes_of(id));
     move_index(Index::due, id, before->due, kNever);
     move_index(Index::unknown, id, before->unknown_since, kNever);
-    young_[id] = Latest{.group = group_, .head = {}, .encoding = nullptr};
+    touch(id, {.group = group_, .head = {}, .encoding = nullptr});
     return swap::Applied{};
   }
 
@@ -52,7 +52,8 @@ SwapReply EmbeddedWriter::apply(const SwapRequest& request) {
   batch_.Put(db_.records(), rocksdb::SliceParts(&key, 1), rocksdb::SliceParts(value, 2));
   move_index(Index::due, id, before->due, next.due);
   move_index(Index::unknown, id, before->unknown_since, next.unknown_since);
-  young_[id] = Latest{.group = group_, .head = next, .encoding = &request.next->encoding};
+  touch(id,
+        {.group = group_, .head = next, .held = request.held, .encoding = &request.next->encoding});
   return swap::Applied{next.version};
 }
 
@@ -73,6 +74,7 @@ rocksdb::Status EmbeddedWriter::commit() {
     db_.due_floor().lower_to(earliest_due_);
     if (unknown_touched_) update_stats();
   }
+  publish_held();  // first: whoever sees the group's number sees this, too
   committed_.store(group_, std::memory_order_release);
   begin_group();
   return rocksdb::Status::OK();
@@ -81,12 +83,29 @@ rocksdb::Status EmbeddedWriter::commit() {
 void EmbeddedWriter::begin_group() {
   ++group_;
   batch_.Clear();
+  touched_.clear();
   earliest_due_ = earliest_unknown_ = kNever;
   unknown_more_ = 0;
   unknown_touched_ = false;
   if (group_ - young_since_ < kGroupsPerGeneration) return;
   old_ = std::exchange(young_, {});
   remembered_since_ = std::exchange(young_since_, group_);
+}
+
+void EmbeddedWriter::touch(const RecordId& id, Latest latest) {
+  young_[id] = latest;
+  touched_.push_back(id);
+}
+
+void EmbeddedWriter::publish_held() {
+  for (const RecordId& id : touched_) {
+    const Latest& made = young_.at(id);
+    if (made.held) {
+      held_.keep(id, made.head);
+    } else {
+      held_.drop(id);
+    }
+  }
 }
 
 const EmbeddedWriter::Latest* EmbeddedWriter::latest(const RecordId& id) const {

@@ -11,10 +11,12 @@
 #include <string>
 #include <unordered_map>
 #include <variant>
+#include <vector>
 
 #include "semel/store.h"
 #include "stores/embedded_db.h"
 #include "stores/embedded_layout.h"
+#include "stores/held_heads.h"
 
 namespace semel {
 
@@ -30,6 +32,7 @@ struct SwapRequest {
   Version expected = 0;
   std::optional<Stored> next;  // its version is ignored; nullopt removes the record
   Sighting seen;
+  bool held = false;  // `next` is in progress
   // The chunks of the record that is replaced go with it.
   std::optional<Token> drop_chunks = {};
   // `next` itself, where it is completed: whoever asks for it then need not decode it.
@@ -71,6 +74,8 @@ class EmbeddedWriter {
   // the writer must not be used again.
   rocksdb::Status commit();
 
+  // The head of a record in progress, no older than committed(); nullopt: read it.
+  std::optional<Head> held(const RecordId& id) const { return held_.find(id); }
   // The last group whose writes every later read sees.
   std::uint64_t committed() const { return committed_.load(std::memory_order_acquire); }
   StoreStats stats() const;
@@ -80,6 +85,7 @@ class EmbeddedWriter {
   struct Latest {
     std::uint64_t group = 0;
     Head head;  // version 0: removed
+    bool held = false;
     const std::string* encoding = nullptr;
   };
   using Touched = std::unordered_map<RecordId, Latest>;
@@ -87,6 +93,8 @@ class EmbeddedWriter {
   std::expected<Head, rocksdb::Status> current(const SwapRequest& request) const;
   SwapReply conflict(const RecordId& id) const;
   const Latest* latest(const RecordId& id) const;
+  void touch(const RecordId& id, Latest latest);
+  void publish_held();
   Version next_version();
   void move_index(Index index, const RecordId& id, Time from, Time to);
   void update_stats();
@@ -96,6 +104,7 @@ class EmbeddedWriter {
   Version next_version_;
   Version version_limit_;
   std::atomic<std::uint64_t> committed_ = 0;
+  HeldHeads held_;
 
   // What the groups from `remembered_since_` on have touched: a sighting that is not older, of a
   // record that is not here, still holds. So this thread need not read.
@@ -107,6 +116,7 @@ class EmbeddedWriter {
   // The group.
   std::uint64_t group_ = 1;
   rocksdb::WriteBatch batch_;
+  std::vector<RecordId> touched_;
   Time earliest_due_ = kNever;
   Time earliest_unknown_ = kNever;
   std::int64_t unknown_more_ = 0;

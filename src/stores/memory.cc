@@ -17,7 +17,7 @@ asio::awaitable<StoreResult<std::optional<Record>>> MemoryStore::read(RecordId i
 }
 
 asio::awaitable<SwapResult> MemoryStore::swap(RecordId id, Version expected,
-                                              std::optional<Record> next) {
+                                              std::shared_ptr<Record> next) {
   Entry entry;
   if (next) {
     entry.encoding = encode(*next);
@@ -31,7 +31,7 @@ asio::awaitable<SwapResult> MemoryStore::swap(RecordId id, Version expected,
   const bool present = found != entries_.end();
   if ((present ? found->second.version : 0) != expected) {
     if (!present) co_return swap::Conflict{};
-    co_return swap::Conflict{decoded(id, found->second)};
+    co_return swap::Conflict{std::make_shared<Record>(decoded(id, found->second))};
   }
   if (present) {
     unlist(id, found->second);

@@ -154,8 +154,9 @@ awaitable<StoreResult<std::optional<Record>>> PostgresStore::read(RecordId id) {
 }
 
 awaitable<SwapResult> PostgresStore::swap(RecordId id, Version expected,
-                                          std::optional<Record> next) {
-  PgSwap wanted = to_swap(id, expected, std::move(next));
+                                          std::shared_ptr<Record> next) {
+  // A copy: what goes into columns is taken out of it.
+  PgSwap wanted = to_swap(id, expected, next ? std::optional(*next) : std::nullopt);
   if (wanted.bytes() > kRecordBytesMax) return too_large();
   auto begin = [thread = thread_.get(),
                 wanted = std::move(wanted)](PostgresQueue::SwapReply reply) mutable {

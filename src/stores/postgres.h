@@ -42,8 +42,9 @@ class PostgresStore final : public Store {
   ~PostgresStore() override;
 
   boost::asio::awaitable<StoreResult<std::optional<Record>>> read(RecordId id) override;
+  using Store::swap;
   boost::asio::awaitable<SwapResult> swap(RecordId id, Version expected,
-                                          std::optional<Record> next) override;
+                                          std::shared_ptr<Record> next) override;
   // Fewer than `limit` records may come back although more are due, if they are large.
   boost::asio::awaitable<StoreResult<std::vector<Record>>> sweep(Time now,
                                                                  std::size_t limit) override;

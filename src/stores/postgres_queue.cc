@@ -68,11 +68,6 @@ class Found {
   std::int64_t bytes_ = 0;
 };
 
-std::optional<Version> version_of(const std::optional<Record>& record) {
-  if (!record) return std::nullopt;
-  return record->version;
-}
-
 }  // namespace
 
 PostgresQueue::PostgresQueue(asio::io_context& context, PostgresPool& pool, PostgresClock& clock,
@@ -235,9 +230,9 @@ void PostgresQueue::swapped(Batch batch, PgReply reply) {
       if (!record) {
         result = std::move(record.error());
       } else if (record->version == expected) {
-        result = swap::Busy{*std::move(record)};
+        result = swap::Busy{std::make_shared<Record>(*std::move(record))};
       } else {
-        result = swap::Conflict{*std::move(record)};
+        result = swap::Conflict{std::make_shared<Record>(*std::move(record))};
       }
     } else if (found.is_cut() && !closed_) {
       ready_.push(std::move(one));
@@ -269,14 +264,16 @@ void PostgresQueue::settle_those_behind(const RecordId& id, const SwapResult& se
   const auto* conflict = std::get_if<swap::Conflict>(&seen);
   const auto* busy = std::get_if<swap::Busy>(&seen);
   if (!conflict && !busy) return;
-  const std::optional<Record>& current = conflict ? conflict->current : busy->current;
+  const std::shared_ptr<Record>& current = conflict ? conflict->current : busy->current;
+  // To each a record of its own.
+  const auto copy = [&] { return current ? std::make_shared<Record>(*current) : nullptr; };
   auto& behind = behind_.at(id);
   while (!behind.empty() && behind.front().number < asked_before) {
-    const bool as_expected = behind.front().swap.expected == version_of(current).value_or(0);
+    const bool as_expected = behind.front().swap.expected == (current ? current->version : 0);
     if (as_expected && !busy) return;
     Swap next = std::move(behind.front());
     behind.pop_front();
-    next.reply(as_expected ? SwapResult(swap::Busy{current}) : SwapResult(swap::Conflict{current}));
+    next.reply(as_expected ? SwapResult(swap::Busy{copy()}) : SwapResult(swap::Conflict{copy()}));
   }
 }
 

@@ -28,34 +28,6 @@
 
 namespace semel {
 
-// A result on its way to another thread.
-template <typename Result>
-class Carried {
- public:
-  explicit Carried(Result result) : result_(std::move(result)) {}
-  Result take() && { return std::move(result_); }
-
- private:
-  Result result_;
-};
-// It has room for a record, and is nearly always a version.
-template <>
-class Carried<SwapResult> {
- public:
-  explicit Carried(SwapResult result) {
-    if (const auto* applied = std::get_if<swap::Applied>(&result)) {
-      applied_ = *applied;
-    } else {
-      other_ = std::make_unique<SwapResult>(std::move(result));
-    }
-  }
-  SwapResult take() && { return other_ ? std::move(*other_) : SwapResult(applied_); }
-
- private:
-  swap::Applied applied_;
-  std::unique_ptr<SwapResult> other_;
-};
-
 // The thread of a PostgreSQL store: all that talks to the database runs here, on one event loop.
 class PostgresThread {
  public:
@@ -74,10 +46,10 @@ class PostgresThread {
                                           boost::asio::execution::outstanding_work.tracked);
       Reply<Result> reply = [this, executor = std::move(executor),
                              handler = std::move(handler)](Result result) mutable {
-        post_back(std::move(executor), [handler = std::move(handler),
-                                        carried = Carried<Result>(std::move(result))]() mutable {
-          std::move(handler)(std::move(carried).take());
-        });
+        post_back(std::move(executor),
+                  [handler = std::move(handler), result = std::move(result)]() mutable {
+                    std::move(handler)(std::move(result));
+                  });
       };
       hand_over([wanted = std::move(wanted), reply = std::move(reply)]() mutable {
         wanted(std::move(reply));

@@ -205,7 +205,7 @@ awaitable<SwapResult> RedisStore::Impl::swap(RecordId id, Version expected, std:
   if (reply.size() == 1) co_return swap::Conflict{};
   auto record = redis::from_value(id, reply.at(1).text());
   if (!record) co_return std::move(record.error());
-  co_return swap::Conflict{*std::move(record)};
+  co_return swap::Conflict{std::make_shared<Record>(*std::move(record))};
 }
 
 awaitable<StoreResult<void>> RedisStore::Impl::put_chunk(RecordId id, Token token,
@@ -256,7 +256,8 @@ awaitable<StoreResult<std::optional<Record>>> RedisStore::read(RecordId id) {
   co_return co_await std::move(work);
 }
 
-awaitable<SwapResult> RedisStore::swap(RecordId id, Version expected, std::optional<Record> next) {
+awaitable<SwapResult> RedisStore::swap(RecordId id, Version expected,
+                                       std::shared_ptr<Record> next) {
   std::string value;
   std::string due;
   std::string unknown_since;

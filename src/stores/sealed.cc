@@ -158,17 +158,19 @@ asio::awaitable<StoreResult<std::optional<Record>>> SealedStore::read(RecordId i
 }
 
 asio::awaitable<SwapResult> SealedStore::swap(RecordId id, Version expected,
-                                              std::optional<Record> next) {
+                                              std::shared_ptr<Record> next) {
+  std::shared_ptr<Record> closed;
   if (next) {
-    next->id = id;
-    close(*next);
+    closed = std::make_shared<Record>(*next);
+    closed->id = id;
+    close(*closed);
   }
-  SwapResult result = co_await inner_->swap(id, expected, std::move(next));
-  std::optional<Record>* current = nullptr;
-  if (auto* conflict = std::get_if<swap::Conflict>(&result)) current = &conflict->current;
-  if (auto* busy = std::get_if<swap::Busy>(&result)) current = &busy->current;
-  if (current && *current) {
-    auto opened = open(**current);
+  SwapResult result = co_await inner_->swap(id, expected, std::move(closed));
+  std::shared_ptr<Record> current;
+  if (auto* conflict = std::get_if<swap::Conflict>(&result)) current = conflict->current;
+  if (auto* busy = std::get_if<swap::Busy>(&result)) current = busy->current;
+  if (current) {
+    auto opened = open(*current);
     if (!opened) co_return std::move(opened.error());
   }
   co_return result;

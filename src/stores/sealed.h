@@ -32,8 +32,9 @@ class SealedStore final : public Store {
   void replace_keys(SealingKeys keys);
 
   boost::asio::awaitable<StoreResult<std::optional<Record>>> read(RecordId id) override;
+  using Store::swap;
   boost::asio::awaitable<SwapResult> swap(RecordId id, Version expected,
-                                          std::optional<Record> next) override;
+                                          std::shared_ptr<Record> next) override;
   boost::asio::awaitable<StoreResult<std::vector<Record>>> sweep(Time now,
                                                                  std::size_t limit) override;
   boost::asio::awaitable<StoreResult<ScanPage>> scan(std::optional<RecordId> after,

@@ -9,7 +9,7 @@ using boost::asio::awaitable;
 
 constexpr std::size_t kRecordBytesMax = 1 << 20;
 
-std::string describe(const std::optional<Record>& record) {
+std::string describe(const Record* record) {
   if (!record) return "absent";
   return fmt::format("{} attempt {} token {} v{}", to_string(record->state), record->attempt,
                      record->token.hex().substr(0, 6), record->version);
@@ -20,7 +20,7 @@ std::string describe(const SwapResult& result) {
     return fmt::format("applied v{}", applied->version);
   }
   if (const auto* conflict = std::get_if<swap::Conflict>(&result)) {
-    return "conflict with " + describe(conflict->current);
+    return "conflict with " + describe(conflict->current.get());
   }
   return "failed";
 }
@@ -30,8 +30,8 @@ void land(Lab& lab, const std::string& from, const RecordId& id, Version expecte
           const std::optional<Record>& next, const std::shared_ptr<SwapResult>& reply) {
   SwapResult result = lab.store.swap(id, expected, next);
   lab.trace.line(lab.time.now(), [&] {
-    return fmt::format("{} swap v{} -> {}: {}{}", from, expected, describe(next), describe(result),
-                       reply ? "" : " (nobody hears)");
+    return fmt::format("{} swap v{} -> {}: {}{}", from, expected, describe(next ? &*next : nullptr),
+                       describe(result), reply ? "" : " (nobody hears)");
   });
   if (reply) *reply = std::move(result);
 }
@@ -54,7 +54,8 @@ Duration FaultyStore::draw_delay() {
   return lab_.random.ms(0, 15);
 }
 
-awaitable<SwapResult> FaultyStore::swap(RecordId id, Version expected, std::optional<Record> next) {
+awaitable<SwapResult> FaultyStore::swap(RecordId id, Version expected,
+                                        std::shared_ptr<Record> next) {
   const Fault fault = draw_fault();
   const Duration there = draw_delay();
   const Duration back = draw_delay();
@@ -63,15 +64,17 @@ awaitable<SwapResult> FaultyStore::swap(RecordId id, Version expected, std::opti
     *reply = StoreUnavailable{"connection refused"};
     lab_.tally.count("swap unavailable");
   } else if (fault == Fault::held) {
-    *reply = swap::Busy{lab_.store.read(id)};
+    *reply = swap::Busy{testing::shared(lab_.store.read(id))};
     lab_.tally.count("swap of a held record");
   } else if (fault != Fault::lost_write) {
     const Duration arrives = fault == Fault::late_write ? back + lab_.random.ms(1, 6000) : there;
     auto heard = fault == Fault::none ? reply : nullptr;
     // By value: the write outlives this node.
+    std::optional<Record> sent;
+    if (next) sent = *next;
     lab_.time.in(arrives, wire_,
-                 [&lab = lab_, from = name_, id, expected, next = std::move(next), heard] {
-                   land(lab, from, id, expected, next, heard);
+                 [&lab = lab_, from = name_, id, expected, sent = std::move(sent), heard] {
+                   land(lab, from, id, expected, sent, heard);
                  });
   }
   co_await lab_.time.pause(node_, there + back);

@@ -45,7 +45,7 @@ void Leases::check(const Belief& belief) {
 }
 
 boost::asio::awaitable<SwapResult> WatchedStore::swap(RecordId id, Version expected,
-                                                      std::optional<Record> next) {
+                                                      std::shared_ptr<Record> next) {
   SwapResult result = co_await inner().swap(id, expected, next);
   if (std::holds_alternative<swap::Applied>(result) && next && next->state == State::in_progress) {
     leases_.renewed(*next);

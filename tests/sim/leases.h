@@ -53,7 +53,7 @@ class WatchedStore final : public StoreWrapper {
  public:
   WatchedStore(Store& inner, Leases& leases) : StoreWrapper(inner), leases_(leases) {}
   boost::asio::awaitable<SwapResult> swap(RecordId id, Version expected,
-                                          std::optional<Record> next) override;
+                                          std::shared_ptr<Record> next) override;
 
  private:
   Leases& leases_;

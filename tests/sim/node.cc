@@ -151,7 +151,8 @@ awaitable<void> Node::run_queued(QueuedWork work) {
   }
   const Request request = read_request((*found)->request);
   Ask same = ask(request);
-  Started started = co_await engine_.start(std::move(**found), std::move(same.policy));
+  Started started = co_await engine_.start(std::make_shared<const Record>(**std::move(found)),
+                                           std::move(same.policy));
   if (auto* claim = std::get_if<Claim>(&started)) {
     lab_.tally.count("queued work started");
     co_await execute(request, std::move(*claim));
@@ -172,28 +173,27 @@ awaitable<void> Node::handle(Request request) {
       co_return;
     }
     if (const auto* replay = std::get_if<admission::Replay>(&admission)) {
-      answered(request, &replay->record, replay->record.answer, "replay");
+      answered(request, replay->record.get(), replay->record->answer, "replay");
     }
     if (auto* queued = std::get_if<admission::Queued>(&admission)) {
-      lab_.accepted.push_back({queued->record.id, queued->record.token});
-      spawn(run_queued({queued->record.id, queued->record.token}));
+      lab_.accepted.push_back({queued->record->id, queued->record->token});
+      spawn(run_queued({queued->record->id, queued->record->token}));
       co_return;
     }
     const auto* busy = std::get_if<admission::Busy>(&admission);
-    if (busy && busy->record.state == State::queued) {
+    if (busy && busy->record->state == State::queued) {
       lab_.tally.count("busy with queued work");
-      lab_.accepted.push_back({busy->record.id, busy->record.token});
+      lab_.accepted.push_back({busy->record->id, busy->record->token});
     }
     if (!busy || !request.waits) co_return;
 
-    const Waited waited = co_await engine_.wait(busy->record.id, busy->record.token, kWaitMax);
+    const Waited waited = co_await engine_.wait(busy->record->id, busy->record->token, kWaitMax);
     if (!alive_ || std::holds_alternative<waited::TimedOut>(waited)) co_return;
     if (const auto* shared = std::get_if<std::shared_ptr<const Settled>>(&waited)) {
       const Settled& settled = **shared;
       const bool done = settled.record && settled.record->state == State::completed;
       if (done || settled.outcome.kind == OutcomeKind::final) {
-        answered(request, settled.record ? &*settled.record : nullptr, settled.outcome.answer,
-                 "waiter");
+        answered(request, settled.record.get(), settled.outcome.answer, "waiter");
       }
       co_return;
     }
@@ -202,8 +202,8 @@ awaitable<void> Node::handle(Request request) {
 }
 
 awaitable<void> Node::execute(Request request, Claim claim) {
-  const Token token = claim.record.token;
-  lab_.leases.began(claim.record, place_.lane, clock_);
+  const Token token = claim.record->token;
+  lab_.leases.began(*claim.record, place_.lane, clock_);
   // Claimed and not yet sent: a node may die or hang here as anywhere.
   co_await lab_.time.pause(place_.lane, lab_.random.ms(0, 5));
   if (lab_.random.chance(40)) {
@@ -258,13 +258,13 @@ void Node::answer_first(const Request& request, const Finished& finished, const 
   });
   if (request.async) return;  // nobody listens
   if (recorded) {
-    const Record* record = recorded->record ? &*recorded->record : nullptr;
+    const Record* record = recorded->record.get();
     const bool done = record && record->state == State::completed;
     if (done || outcome.kind == OutcomeKind::final) {
       answered(request, record, outcome.answer, "first answer");
     }
   } else if (stale && stale->record && stale->record->state == State::completed) {
-    answered(request, &*stale->record, stale->record->answer, "stale finisher");
+    answered(request, stale->record.get(), stale->record->answer, "stale finisher");
   }
 }
 
@@ -292,12 +292,12 @@ awaitable<void> Node::resolve_key(int key, bool complete) {
   if (const auto* done = std::get_if<resolve::Done>(&resolved)) {
     lab_.tally.count(complete ? "completed by hand" : "released by hand");
     lab_.trace.line(lab_.time.now(), [&] {
-      return fmt::format("{} k{} resolved: {}", name_, key, to_string(done->record.state));
+      return fmt::format("{} k{} resolved: {}", name_, key, to_string(done->record->state));
     });
   }
 }
 
-void Node::transitioned(const std::optional<Record>& before, const Record* after, Time) {
+void Node::transitioned(const Record* before, const Record* after, Time) {
   if (!after) {
     lab_.tally.count("removed");
   } else if (after->state == State::in_progress && before && before->token != after->token &&

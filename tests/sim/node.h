@@ -49,7 +49,7 @@ class Node final : private Observer {
                 std::string how);
   void answer_first(const Request& request, const Finished& finished, const Outcome& outcome);
 
-  void transitioned(const std::optional<Record>& before, const Record* after, Time now) override;
+  void transitioned(const Record* before, const Record* after, Time now) override;
   void lease_lost(const RecordId& id) override;
   void store_failed(std::string_view what, std::string_view why) override;
 

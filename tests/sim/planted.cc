@@ -14,7 +14,7 @@ class NoFence final : public StoreWrapper {
  public:
   using StoreWrapper::StoreWrapper;
 
-  awaitable<SwapResult> swap(RecordId id, Version expected, std::optional<Record> next) override {
+  awaitable<SwapResult> swap(RecordId id, Version expected, std::shared_ptr<Record> next) override {
     if (next && next->state == State::in_progress) mine_[id] = next->token;
     SwapResult result = co_await inner().swap(id, expected, std::move(next));
     if (auto* conflict = std::get_if<swap::Conflict>(&result)) make_mine(id, conflict->current);
@@ -22,7 +22,7 @@ class NoFence final : public StoreWrapper {
   }
 
  private:
-  void make_mine(const RecordId& id, std::optional<Record>& record) {
+  void make_mine(const RecordId& id, const std::shared_ptr<Record>& record) {
     const auto mine = mine_.find(id);
     if (record && mine != mine_.end()) record->token = mine->second;
   }
@@ -34,7 +34,7 @@ class UnknownIsSuccess final : public StoreWrapper {
  public:
   using StoreWrapper::StoreWrapper;
 
-  awaitable<SwapResult> swap(RecordId id, Version expected, std::optional<Record> next) override {
+  awaitable<SwapResult> swap(RecordId id, Version expected, std::shared_ptr<Record> next) override {
     const bool removes = !next;
     SwapResult result = co_await inner().swap(id, expected, std::move(next));
     if (std::holds_alternative<swap::Unknown>(result)) {
@@ -48,7 +48,7 @@ class TakeoverWithoutCas final : public StoreWrapper {
  public:
   using StoreWrapper::StoreWrapper;
 
-  awaitable<SwapResult> swap(RecordId id, Version expected, std::optional<Record> next) override {
+  awaitable<SwapResult> swap(RecordId id, Version expected, std::shared_ptr<Record> next) override {
     const bool takes_over = next && next->state == State::in_progress && next->attempt > 1 &&
                             claims_.insert(next->token).second;
     if (takes_over) {
@@ -66,7 +66,7 @@ class RenewalsLost final : public StoreWrapper {
  public:
   using StoreWrapper::StoreWrapper;
 
-  awaitable<SwapResult> swap(RecordId id, Version expected, std::optional<Record> next) override {
+  awaitable<SwapResult> swap(RecordId id, Version expected, std::shared_ptr<Record> next) override {
     const bool renews = next && next->state == State::in_progress && held_.contains(next->token);
     if (renews) co_return swap::Applied{expected};
     const std::optional<Token> claims =
@@ -93,7 +93,7 @@ class StartWithoutCas final : public StoreWrapper {
  public:
   using StoreWrapper::StoreWrapper;
 
-  awaitable<SwapResult> swap(RecordId id, Version expected, std::optional<Record> next) override {
+  awaitable<SwapResult> swap(RecordId id, Version expected, std::shared_ptr<Record> next) override {
     const bool starts = next && next->state == State::in_progress && !next->request.empty() &&
                         claims_.insert(next->token).second;
     if (starts) {

@@ -14,8 +14,9 @@ class StoreWrapper : public Store {
   boost::asio::awaitable<StoreResult<std::optional<Record>>> read(RecordId id) override {
     return inner_.read(id);
   }
+  using Store::swap;
   boost::asio::awaitable<SwapResult> swap(RecordId id, Version expected,
-                                          std::optional<Record> next) override {
+                                          std::shared_ptr<Record> next) override {
     return inner_.swap(id, expected, std::move(next));
   }
   boost::asio::awaitable<StoreResult<std::vector<Record>>> sweep(Time now,

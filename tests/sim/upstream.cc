@@ -41,9 +41,9 @@ int status_of(Fate fate) {
 
 Execution& Upstream::start(const Claim& claim, Time now) {
   Execution execution;
-  execution.id = claim.record.id;
-  execution.token = claim.record.token;
-  execution.attempt = claim.record.attempt;
+  execution.id = claim.record->id;
+  execution.token = claim.record->token;
+  execution.attempt = claim.record->attempt;
   execution.started_at = now;
   execution.fate = draw_fate(random_);
   execution.takes = execution.fate == Fate::refused ? random_.ms(1, 20) : draw_duration(random_);

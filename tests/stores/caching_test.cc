@@ -318,7 +318,7 @@ TEST(CachingStore, AnOutdatedEntryGoesWhenItIsContradicted) {
   const SwapResult stale = layered.swap(id, 0, claim_of(id));
   EXPECT_EQ(std::get<swap::Conflict>(stale).current->version, version);
   const SwapResult truth = layered.swap(id, version, claim_of(id));
-  EXPECT_EQ(std::get<swap::Conflict>(truth).current, std::nullopt);
+  EXPECT_EQ(std::get<swap::Conflict>(truth).current, nullptr);
   EXPECT_TRUE(std::holds_alternative<swap::Applied>(layered.swap(id, 0, claim_of(id))));
 }
 
@@ -369,7 +369,7 @@ TEST(Tiered, WhatADuplicateMetIsSaidToTheNextOneByTheCache) {
     // Nothing can be written on the strength of it.
     const Version seen = conflict->current->version;
     const SwapResult taken = run(tiered.store->swap(id, seen, tiered.begin(id, 'b')));
-    EXPECT_EQ(std::get<swap::Conflict>(taken).current, std::nullopt);
+    EXPECT_EQ(std::get<swap::Conflict>(taken).current, nullptr);
     EXPECT_EQ(run(tiered.below->read(id)).value(), std::nullopt);
     return;
   }

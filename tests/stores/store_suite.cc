@@ -94,7 +94,8 @@ Version StoreSuite::apply(const RecordId& id, Version expected, std::optional<Re
 std::optional<Record> StoreSuite::refused(const RecordId& id, Version expected,
                                           std::optional<Record> next) {
   SwapResult result = swap(id, expected, std::move(next));
-  return std::get<swap::Conflict>(std::move(result)).current;
+  const auto current = std::get<swap::Conflict>(std::move(result)).current;
+  return current ? std::optional(*current) : std::nullopt;
 }
 
 std::vector<RecordId> StoreSuite::sweep(Time now, std::size_t limit) {

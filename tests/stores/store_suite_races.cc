@@ -53,7 +53,7 @@ asio::awaitable<void> claim_once(Store& store, RecordId id, int caller, Tally& t
   if (const auto* applied = std::get_if<swap::Applied>(&result)) {
     tally.winners.emplace_back(caller, applied->version);
   } else {
-    tally.truths.push_back(std::get<swap::Conflict>(result).current.value());
+    tally.truths.push_back(*std::get<swap::Conflict>(result).current);
   }
 }
 
@@ -67,7 +67,7 @@ asio::awaitable<void> add_one(Store& store, RecordId id) {
     ++next.attempt;
     SwapResult result = co_await store.swap(id, expected, std::move(next));
     if (std::holds_alternative<swap::Applied>(result)) co_return;
-    current = std::get<swap::Conflict>(std::move(result)).current;
+    current = *std::get<swap::Conflict>(std::move(result)).current;
   }
 }
 

@@ -47,7 +47,7 @@ class CountingTokens final : public TokenSource {
 
 class CountingObserver final : public Observer {
  public:
-  void transitioned(const std::optional<Record>&, const Record*, Time) override { ++transitions; }
+  void transitioned(const Record*, const Record*, Time) override { ++transitions; }
   void left_to_others(const Record&) override { ++left_alone; }
   void lease_lost(const RecordId&) override { ++leases_lost; }
   void store_failed(std::string_view, std::string_view) override { ++store_failures; }

@@ -23,7 +23,7 @@ class KeyStory {
   event::Claim claim_of(char who, std::string_view payload, std::string request) const {
     event::Claim claim;
     claim.scope = {"test", "tenant", "operation"};
-    claim.key = "k";
+    claim.id = make_id(claim.scope, "k");
     claim.shown_key = "k";
     claim.recipe = recipe;
     claim.fingerprint = print(payload);
@@ -89,10 +89,15 @@ class KeyStory {
     return fmt::format("{} {}", to_string(record->state), record->attempt);
   }
 
+  std::string happens(const event::Claim& claim) {
+    return becomes(transition(record ? &*record : nullptr, claim, now));
+  }
   std::string happens(const Event& event) {
-    const Decision decision = transition(record, event, now);
+    return becomes(transition(record ? &*record : nullptr, event, now));
+  }
+  std::string becomes(const Decision& decision) {
     if (const auto* put = std::get_if<Put>(&decision.change)) {
-      record = put->next;
+      record = *put->next;
       record->version = ++version_;
     } else if (std::holds_alternative<Erase>(decision.change)) {
       record.reset();

@@ -11,6 +11,10 @@
 
 namespace semel::testing {
 
+inline std::shared_ptr<Record> shared(const std::optional<Record>& record) {
+  return record ? std::make_shared<Record>(*record) : nullptr;
+}
+
 // What a store is, in the fewest words: a compare-and-swap map that is never wrong, never slow and
 // never down. Everything that goes wrong is put around it. Virtual, so that a real store can be
 // tried in its place.
@@ -25,7 +29,7 @@ class ModelStore {
 
   virtual SwapResult swap(const RecordId& id, Version expected, std::optional<Record> next) {
     std::optional<Record> before = read(id);
-    if ((before ? before->version : 0) != expected) return swap::Conflict{std::move(before)};
+    if ((before ? before->version : 0) != expected) return swap::Conflict{shared(before)};
     if (!next) {
       records_.erase(id);
       if (told_) told_(before, nullptr);

@@ -48,8 +48,9 @@ class PlainStore final : public Store {
     return std::make_shared<const Record>(*found);
   }
 
+  using Store::swap;
   boost::asio::awaitable<SwapResult> swap(RecordId id, Version expected,
-                                          std::optional<Record> next) override {
+                                          std::shared_ptr<Record> next) override {
     co_await time_.pause(kLane, kLatency);
     ++swaps_;
     if (crossing_) std::exchange(crossing_, nullptr)();
@@ -59,12 +60,12 @@ class PlainStore final : public Store {
       faults_.pop_front();
     }
     if (fault == Fault::unavailable) co_return StoreUnavailable{"down"};
-    if (fault == Fault::held) co_return swap::Busy{model_.read(id)};
+    if (fault == Fault::held) co_return swap::Busy{shared(model_.read(id))};
     if (fault == Fault::lost_write) co_return swap::Unknown{"no reply"};
     if (next && next->answer.body.size() > body_bytes_max_) {
       co_return swap::TooLarge{body_bytes_max_};
     }
-    SwapResult result = model_.swap(id, expected, std::move(next));
+    SwapResult result = model_.swap(id, expected, next ? std::optional(*next) : std::nullopt);
     if (fault == Fault::lost_reply) co_return swap::Unknown{"no reply"};
     co_return result;
   }

@@ -21,11 +21,11 @@ TEST_F(HeldTest, AKeyThatSomebodyIsAboutToClaimIsInProgress) {
   store.next_swaps({Fault::held});
   Admission admission = run(a.admit(ask("k")));
   const auto& busy = std::get<admission::Busy>(admission);
-  EXPECT_EQ(busy.record.state, State::in_progress);
-  EXPECT_EQ(busy.record.id, id_of("k"));
-  EXPECT_EQ(busy.record.token, Token{});
+  EXPECT_EQ(busy.record->state, State::in_progress);
+  EXPECT_EQ(busy.record->id, id_of("k"));
+  EXPECT_EQ(busy.record->token, Token{});
   EXPECT_EQ(a.running().executions, 0u);
-  EXPECT_EQ(claim(a, "k").record.attempt, 1u);  // they have rolled back
+  EXPECT_EQ(claim(a, "k").record->attempt, 1u);  // they have rolled back
 }
 
 TEST_F(HeldTest, AReleasedKeyThatSomebodyIsClaimingIsInProgress) {
@@ -75,7 +75,7 @@ TEST_F(HeldTest, WhatItsHolderCommitsWinsOverAnUnknownOutcome) {
   const auto& stale = std::get<finish::Stale>(finished.value());
   ASSERT_TRUE(stale.record);
   EXPECT_EQ(stale.record->state, State::completed);
-  EXPECT_EQ(stale.record->token, first.record.token);
+  EXPECT_EQ(stale.record->token, first.record->token);
   EXPECT_EQ(stale.record->answer.status, 201);
 }
 

@@ -33,10 +33,10 @@ class QueuedTest : public ::testing::Test, public EngineBench {
     return asked;
   }
   Record queue(Engine& engine, const std::string& key) {
-    return std::get<admission::Queued>(run(engine.admit(queued_ask(key)))).record;
+    return *std::get<admission::Queued>(run(engine.admit(queued_ask(key)))).record;
   }
   Started begin(Engine& engine, const std::string& key) {
-    return run(engine.start(record(key).value(), policy));
+    return run(engine.start(std::make_shared<const Record>(record(key).value()), policy));
   }
 
   std::vector<std::unique_ptr<Process>> processes_;
@@ -58,8 +58,8 @@ TEST_F(QueuedTest, StartsUnderAClaimLikeAnyOther) {
   Process& a = process("a");
   queue(a.engine, "k");
   Claim claim = std::get<Claim>(begin(a.engine, "k"));
-  EXPECT_EQ(claim.record.attempt, 1);
-  EXPECT_EQ(claim.record.request, "POST /charges pay 10");
+  EXPECT_EQ(claim.record->attempt, 1);
+  EXPECT_EQ(claim.record->request, "POST /charges pay 10");
   EXPECT_EQ(a.engine.running().executions, 1);
   run(a.engine.finish(claim, final_outcome("paid")));
   EXPECT_EQ(state("k"), State::completed);
@@ -71,8 +71,8 @@ TEST_F(QueuedTest, IsStartedByOneOfTwo) {
   Process& a = process("a");
   Process& b = process("b");
   const Record queued = queue(a.engine, "k");
-  Later<Started> first = start(a.engine.start(queued, policy));
-  Later<Started> second = start(b.engine.start(queued, policy));
+  Later<Started> first = start(a.engine.start(std::make_shared<const Record>(queued), policy));
+  Later<Started> second = start(b.engine.start(std::make_shared<const Record>(queued), policy));
   time.run_for(seconds(1));
   EXPECT_TRUE(std::holds_alternative<Claim>(first.value()));
   EXPECT_TRUE(std::holds_alternative<start::Gone>(second.value()));
@@ -178,8 +178,8 @@ TEST_F(QueuedTest, ALostReplyToTheStartIsConfirmedByAWrite) {
   queue(a.engine, "k");
   store.next_swaps({Fault::lost_reply});
   Claim claim = std::get<Claim>(begin(a.engine, "k"));
-  EXPECT_EQ(record("k"), claim.record);
-  EXPECT_EQ(claim.record.attempt, 1);
+  EXPECT_EQ(record("k"), *claim.record);
+  EXPECT_EQ(claim.record->attempt, 1);
 }
 
 TEST_F(QueuedTest, AStartOfUnknownFateIsQueuedAgain) {
@@ -189,7 +189,7 @@ TEST_F(QueuedTest, AStartOfUnknownFateIsQueuedAgain) {
   const Record queued = queue(a.engine, "k");
   store.next_swaps({Fault::lost_reply});
   store.set_down(true);
-  Started started = run(a.engine.start(queued, policy));
+  Started started = run(a.engine.start(std::make_shared<const Record>(queued), policy));
   EXPECT_TRUE(std::holds_alternative<StoreUnavailable>(started));
   EXPECT_EQ(state("k"), State::in_progress);  // nobody executes it
   store.set_down(false);
@@ -197,14 +197,14 @@ TEST_F(QueuedTest, AStartOfUnknownFateIsQueuedAgain) {
   EXPECT_EQ(state("k"), State::queued);
   ASSERT_EQ(a.handed.size(), 1);
   Claim claim = std::get<Claim>(begin(a.engine, "k"));
-  EXPECT_EQ(claim.record.attempt, 2);
+  EXPECT_EQ(claim.record->attempt, 2);
 }
 
 TEST_F(QueuedTest, AStartThatReachesNobodyLeavesItQueued) {
   Process& a = process("a");
   const Record queued = queue(a.engine, "k");
   store.set_down(true);
-  Started started = run(a.engine.start(queued, policy));
+  Started started = run(a.engine.start(std::make_shared<const Record>(queued), policy));
   EXPECT_TRUE(std::holds_alternative<StoreUnavailable>(started));
   store.set_down(false);
   start(a.engine.sweep_forever());
@@ -223,7 +223,7 @@ TEST_F(QueuedTest, WhoWaitsForItIsWokenWhenItBeginsAndWhenItEnds) {
   Claim claim = std::get<Claim>(begin(a.engine, "k"));
   ASSERT_TRUE(waits.done());
   EXPECT_TRUE(std::holds_alternative<waited::LookAgain>(waits.value()));
-  Later<Waited> waits_on = start(a.engine.wait(queued.id, claim.record.token, minutes(1)));
+  Later<Waited> waits_on = start(a.engine.wait(queued.id, claim.record->token, minutes(1)));
   run(a.engine.finish(claim, final_outcome("paid")));
   ASSERT_TRUE(waits_on.done());
   EXPECT_EQ(std::get<std::shared_ptr<const Settled>>(waits_on.value())->outcome.answer.body,
@@ -234,7 +234,7 @@ TEST_F(QueuedTest, ADuplicateFindsItBusyAndAnotherRequestDiffers) {
   Process& a = process("a");
   const Record queued = queue(a.engine, "k");
   Admission again = run(a.engine.admit(queued_ask("k")));
-  EXPECT_EQ(std::get<admission::Busy>(again).record, queued);
+  EXPECT_EQ(*std::get<admission::Busy>(again).record, queued);
   EXPECT_TRUE(std::holds_alternative<admission::Busy>(run(a.engine.admit(ask("k")))));
   Admission other = run(a.engine.admit(queued_ask("k", "pay 99")));
   EXPECT_TRUE(std::holds_alternative<admission::Mismatch>(other));
@@ -255,7 +255,7 @@ TEST_F(QueuedTest, TheNextTryIsHandedOutWhenItIsDueAndNotBefore) {
   time.run_for(minutes(2));
   ASSERT_EQ(a.handed.size(), 1);
   Claim next = std::get<Claim>(begin(a.engine, "k"));
-  EXPECT_EQ(next.record.attempt, 2);
+  EXPECT_EQ(next.record->attempt, 2);
 }
 
 TEST_F(QueuedTest, TheNextTryIsDueWhenItSaysSoAlsoAfterARestart) {
@@ -296,7 +296,7 @@ TEST_F(QueuedTest, AnExecutionLostWithItsProcessIsTriedAgainWhereThatIsSaid) {
   start(b.engine.sweep_forever());
   time.run_for(minutes(2));
   ASSERT_EQ(b.handed.size(), 1);
-  EXPECT_EQ(std::get<Claim>(begin(b.engine, "again")).record.attempt, 2);
+  EXPECT_EQ(std::get<Claim>(begin(b.engine, "again")).record->attempt, 2);
 }
 
 class ForeignWorkTest : public QueuedTest {
@@ -328,7 +328,7 @@ TEST_F(ForeignWorkTest, WhatIsLostIsDecidedByAProcessThatKnowsItsRoute) {
   start(c.engine.sweep_forever());
   time.run_for(seconds(36));  // its lease of 30 s, the skew, a second's pause
   ASSERT_EQ(c.handed.size(), 1);
-  EXPECT_EQ(std::get<Claim>(begin(c.engine, "k")).record.attempt, 2);
+  EXPECT_EQ(std::get<Claim>(begin(c.engine, "k")).record->attempt, 2);
   EXPECT_EQ(observer.left_alone, 0);
 }
 
@@ -385,7 +385,8 @@ TEST_F(QueuedTest, WhatAnOperatorReleasedIsNotStarted) {
   a.engine.put_off({queued.id, queued.token});
   Resolution release{.answer = std::nullopt, .who = "ada", .why = "its route is gone"};
   EXPECT_TRUE(std::holds_alternative<resolve::Done>(run(a.engine.resolve(queued.id, release))));
-  EXPECT_TRUE(std::holds_alternative<start::Gone>(run(a.engine.start(queued, policy))));
+  EXPECT_TRUE(std::holds_alternative<start::Gone>(
+      run(a.engine.start(std::make_shared<const Record>(queued), policy))));
 }
 
 }  // namespace

@@ -35,7 +35,7 @@ class EngineRenamesTest : public ::testing::Test, public EngineBench {
 
 TEST_F(EngineRenamesTest, WhatWasDoneUnderTheOldNameIsReplayed) {
   run(a.finish(claim(a, "k"), final_outcome("paid")));
-  EXPECT_EQ(admitted<admission::Replay>(renamed("k")).record.answer.body, "paid");
+  EXPECT_EQ(admitted<admission::Replay>(renamed("k")).record->answer.body, "paid");
   EXPECT_EQ(admitted<admission::Mismatch>(renamed("k", "pay 11")).differs.size(), 1u);
   EXPECT_FALSE(new_record("k"));
 }
@@ -43,20 +43,20 @@ TEST_F(EngineRenamesTest, WhatWasDoneUnderTheOldNameIsReplayed) {
 TEST_F(EngineRenamesTest, EveryOldNameIsLookedUp) {
   scope.operation = "even older";
   run(a.finish(claim(a, "k"), final_outcome("paid")));
-  EXPECT_EQ(admitted<admission::Replay>(renamed("k")).record.answer.body, "paid");
+  EXPECT_EQ(admitted<admission::Replay>(renamed("k")).record->answer.body, "paid");
 }
 
 TEST_F(EngineRenamesTest, WhatIsNewBeginsUnderTheNewName) {
   run(a.finish(claim_renamed(a, "k"), final_outcome("paid")));
   EXPECT_FALSE(record("k"));
   EXPECT_EQ(new_record("k")->operation, "new name");
-  EXPECT_EQ(admitted<admission::Replay>(renamed("k")).record.answer.body, "paid");
+  EXPECT_EQ(admitted<admission::Replay>(renamed("k")).record->answer.body, "paid");
 }
 
 TEST_F(EngineRenamesTest, WhatRunsUnderTheOldNameIsBusyAndFinishesThere) {
   const Claim running = claim(a, "k");
-  EXPECT_EQ(admitted<admission::Busy>(renamed("k")).record.token, running.record.token);
-  Later<Waited> waits = start(a.wait(running.record.id, running.record.token, hours(1)));
+  EXPECT_EQ(admitted<admission::Busy>(renamed("k")).record->token, running.record->token);
+  Later<Waited> waits = start(a.wait(running.record->id, running.record->token, hours(1)));
   run(a.finish(running, final_outcome("paid")));
   time.run_ready();
   EXPECT_TRUE(waits.done());
@@ -73,8 +73,8 @@ TEST_F(EngineRenamesTest, WhatWasReleasedIsTheNextAttemptOfTheSameRecord) {
   run(a.finish(claim(a, "k"), retry_outcome()));
   admitted<admission::Mismatch>(renamed("k", "pay 11"));
   const Claim second = claim_renamed(a, "k");
-  EXPECT_EQ(second.record.attempt, 2u);
-  EXPECT_EQ(second.record.id, id_of("k"));
+  EXPECT_EQ(second.record->attempt, 2u);
+  EXPECT_EQ(second.record->id, id_of("k"));
   admitted<admission::Busy>(renamed("k"));
   run(a.finish(second, final_outcome("paid")));
   EXPECT_EQ(state("k"), State::completed);
@@ -103,9 +103,9 @@ TEST_F(EngineRenamesTest, ABumpedVersionIsGoneUnderTheOldNameToo) {
   admitted<admission::VersionChanged>(renamed("k"));
   policy.on_version_change = OnVersionChange::fresh;
   const Claim fresh = claim_renamed(a, "k");
-  EXPECT_EQ(fresh.record.operation, "new name");
+  EXPECT_EQ(fresh.record->operation, "new name");
   run(a.finish(fresh, final_outcome("paid, in the new form")));
-  EXPECT_EQ(admitted<admission::Replay>(renamed("k")).record.answer.body, "paid, in the new form");
+  EXPECT_EQ(admitted<admission::Replay>(renamed("k")).record->answer.body, "paid, in the new form");
 }
 
 TEST_F(EngineRenamesTest, AClaimUnderTheOldNameThatIsBeingWrittenHereIsNotMissed) {

@@ -24,19 +24,19 @@ TEST_F(TroubleTest, AStoreThatIsDownAdmitsNothing) {
   EXPECT_TRUE(std::holds_alternative<StoreUnavailable>(admission));
   EXPECT_EQ(a.running().executions, 0u);
   store.set_down(false);
-  EXPECT_EQ(claim(a, "k").record.attempt, 1u);
+  EXPECT_EQ(claim(a, "k").record->attempt, 1u);
 }
 
 TEST_F(TroubleTest, AClaimWhoseReplyWasLostIsConfirmedByWritingAgain) {
   store.next_swaps({Fault::lost_reply});
   Claim first = claim(a, "k");
-  EXPECT_EQ(first.record, record("k"));
+  EXPECT_EQ(*first.record, record("k"));
   EXPECT_EQ(store.swaps(), 3);  // written, found to be ours, swapped with itself
 }
 
 TEST_F(TroubleTest, AClaimThatWasLostIsWrittenAgain) {
   store.next_swaps({Fault::lost_write, Fault::unavailable, Fault::none});
-  EXPECT_EQ(claim(a, "k").record, record("k"));
+  EXPECT_EQ(*claim(a, "k").record, record("k"));
 }
 
 // Trap 22: both read back "in_progress, attempt 1"; only one of them wrote it.
@@ -62,7 +62,7 @@ TEST_F(TroubleTest, AClaimWhoseFateStaysUnknownIsGivenBack) {
   EXPECT_TRUE(std::holds_alternative<StoreUnavailable>(meanwhile.value()) ||
               std::holds_alternative<admission::Busy>(meanwhile.value()));
   EXPECT_EQ(state("k"), State::released);
-  EXPECT_EQ(claim(a, "k").record.attempt, 2u);
+  EXPECT_EQ(claim(a, "k").record->attempt, 2u);
 }
 
 TEST_F(TroubleTest, AClaimThatWasSweptUpBeforeItWasConfirmedIsGivenBack) {
@@ -106,17 +106,17 @@ TEST_F(TroubleTest, AnOutcomeWhoseReplyWasLostIsRecordedOnce) {
   Claim first = claim(a, "k");
   store.next_swaps({Fault::lost_reply});
   Finished finished = run(a.finish(first, final_outcome("paid")));
-  EXPECT_EQ(std::get<finish::Recorded>(finished).record, record("k"));
+  EXPECT_EQ(*std::get<finish::Recorded>(finished).record, record("k"));
   EXPECT_EQ(observer.transitions, 2);
 }
 
 TEST_F(TroubleTest, AForgottenOutcomeWhoseReplyWasLostIsRecorded) {
   policy.on_retry = OnRetry::forget;
   Claim first = claim(a, "k");
-  Later<Waited> waiter = start(a.wait(first.record.id, first.record.token, minutes(1)));
+  Later<Waited> waiter = start(a.wait(first.record->id, first.record->token, minutes(1)));
   store.next_swaps({Fault::lost_reply});
   Finished finished = run(a.finish(first, retry_outcome()));
-  EXPECT_EQ(std::get<finish::Recorded>(finished).record, std::nullopt);
+  EXPECT_EQ(std::get<finish::Recorded>(finished).record, nullptr);
   // Were it taken for stale, the waiters would look again and execute in turn.
   EXPECT_TRUE(std::holds_alternative<std::shared_ptr<const Settled>>(waiter.value()));
 }
@@ -125,7 +125,7 @@ TEST_F(TroubleTest, AnOutcomeThatTurnsOutStaleInTheBackgroundIsNobodysAnswer) {
   policy.unknown = UnknownPolicy::retry;
   Engine& b = add_engine("b");
   Claim zombie = claim(a, "k");
-  Later<Waited> waiter = start(a.wait(zombie.record.id, zombie.record.token, minutes(10)));
+  Later<Waited> waiter = start(a.wait(zombie.record->id, zombie.record->token, minutes(10)));
   store.set_down(true);
   run(a.finish(zombie, final_outcome("zombie")));
   Record orphan = *record("k");
@@ -147,7 +147,7 @@ TEST_F(TroubleTest, AnAnswerThatIsTooLargeIsRecordedWithoutItsBody) {
   Finished finished = run(a.finish(first, final_outcome(std::string(101, 'x'))));
   ASSERT_TRUE(std::holds_alternative<finish::Recorded>(finished));
   Admission again = run(a.admit(ask("k")));
-  const Answer& replayed = std::get<admission::Replay>(again).record.answer;
+  const Answer& replayed = std::get<admission::Replay>(again).record->answer;
   EXPECT_EQ(replayed.status, 200);
   EXPECT_EQ(replayed.body, "");
   EXPECT_EQ(replayed.body_note, BodyNote::omitted);

@@ -203,7 +203,7 @@ TEST_F(UpkeepTest, AClockThatIsSetForwardDoesNotEndTheRenewals) {
   clock.set_offset(std::chrono::hours(1));
   time.run_for(std::chrono::minutes(5));
   EXPECT_GT(record("k")->lease_until, clock.now());
-  EXPECT_EQ(record("k")->token, running.record.token);
+  EXPECT_EQ(record("k")->token, running.record->token);
   time.run_for(std::chrono::minutes(12));
   EXPECT_LT(record("k")->lease_until, clock.now());
 }

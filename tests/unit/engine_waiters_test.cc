@@ -18,7 +18,7 @@ class WaitersTest : public ::testing::Test, public EngineBench {
   WaitersTest() { start(a.keep()); }
 
   Later<Waited> wait(Engine& engine, const Claim& claim, Duration timeout = minutes(1)) {
-    return start(engine.wait(claim.record.id, claim.record.token, timeout));
+    return start(engine.wait(claim.record->id, claim.record->token, timeout));
   }
 
   Engine& a = add_engine("a");
@@ -33,7 +33,7 @@ TEST_F(WaitersTest, GetTheAnswerWhenItIsThere) {
   ASSERT_TRUE(waiter.done());  // by push: no time has passed
   const auto& settled = std::get<SettledPtr>(waiter.value());
   EXPECT_EQ(settled->outcome.answer.body, "paid");
-  EXPECT_EQ(settled->record, record("k"));
+  EXPECT_EQ(*settled->record, record("k"));
 }
 
 TEST_F(WaitersTest, GoWhenTheirTimeIsOver) {
@@ -59,7 +59,7 @@ TEST_F(WaitersTest, AreNeitherSentAwayNorHeldByAClockThatIsSet) {
 TEST_F(WaitersTest, LookAgainWhereNothingRuns) {
   Claim first = claim(a, "k");
   run(a.finish(first, final_outcome("paid")));
-  Waited waited = run(a.wait(first.record.id, first.record.token, minutes(1)));
+  Waited waited = run(a.wait(first.record->id, first.record->token, minutes(1)));
   EXPECT_TRUE(std::holds_alternative<waited::LookAgain>(waited));
 }
 
@@ -89,7 +89,7 @@ TEST_F(WaitersTest, AreNotWokenByAnotherExecutionOfTheirKey) {
   run(a.finish(first, retry_outcome()));
   // Meanwhile the key is used for something else. Whoever waits for the first must not get that.
   auto other = std::get<admission::Execute>(run(a.admit(ask("k", "pay 99")))).claim;
-  Waited waited = run(a.wait(first.record.id, first.record.token, minutes(1)));
+  Waited waited = run(a.wait(first.record->id, first.record->token, minutes(1)));
   EXPECT_TRUE(std::holds_alternative<waited::LookAgain>(waited));
   Later<Waited> right = wait(a, other);
   run(a.finish(other, final_outcome("paid 99")));
@@ -127,7 +127,7 @@ TEST_F(WaitersTest, AThousandOnAFailedExecutionGetItsAnswerAndNoneExecutes) {
   std::vector<Later<Waited>> waiters;
   for (int i = 0; i < 1000; ++i) {
     Admission duplicate = run(a.admit(ask("k")));
-    const Record& busy = std::get<admission::Busy>(duplicate).record;
+    const Record& busy = *std::get<admission::Busy>(duplicate).record;
     waiters.push_back(start(a.wait(busy.id, busy.token, minutes(1))));
   }
   run(a.finish(first, retry_outcome()));
