@@ -48,7 +48,7 @@ struct Ask {
 // The right to execute. A finish() or abandon() must follow; if neither comes, the key becomes
 // unknown when its lease runs out. It is never silently run again.
 struct Claim {
-  RecordPtr record;  // as written
+  RecordPtr record;  // as written; never null, as in all that follows unless it says so
   Policy policy;
 };
 

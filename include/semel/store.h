@@ -89,9 +89,9 @@ class Store {
   virtual RecordPtr completed_at_hand(const RecordId&) { return nullptr; }
 
   // Replaces the record if it is at `expected` (0: absent); null removes it. `next->version` is
-  // ignored. After `Applied` the write is durable. The caller does not change `next` until it is
-  // told; a store that keeps it, and hands it out, has set its version by then, and after that
-  // nobody changes it.
+  // ignored. After `Applied` the write is durable. The caller does not change `next` meanwhile; a
+  // store that keeps it, and hands it out, has set its version by then, and nobody changes it any
+  // more. After anything else the store does not look at it again.
   virtual boost::asio::awaitable<SwapResult> swap(RecordId id, Version expected,
                                                   std::shared_ptr<Record> next) = 0;
   boost::asio::awaitable<SwapResult> swap(RecordId id, Version expected,

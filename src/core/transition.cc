@@ -32,11 +32,16 @@ void become_unknown(Record& record, Time now, std::string reason) {
   remember(record, now, record.reason);
 }
 
+// Its memory as well: a completed record may be kept for long.
+void drop(std::string& text) {
+  std::string().swap(text);
+}
+
 // `tombstone_until` is set by whoever knows it.
 void become_tombstone(Record& record, Time now, std::string note) {
   record.state = State::tombstone;
   record.answer = {};
-  record.request.clear();
+  drop(record.request);
   record.sealed = {};
   record.expires_at = kNever;
   record.hold_until = kNever;
@@ -47,7 +52,7 @@ void become_completed(Record& record, Time now, Answer answer, std::string reaso
   record.state = State::completed;
   record.result = answer.status < 400 ? Result::succeeded : Result::failed;
   record.answer = std::move(answer);
-  record.request.clear();
+  drop(record.request);
   record.status_begun = 0;
   record.hold_until = kNever;
   // With ttl_from creation a slow execution may outlive its ttl; it is then due at once.
@@ -61,7 +66,7 @@ void become_released(Record& record, Time now, std::string reason) {
   record.state = State::released;
   record.result = Result::none;
   record.answer = {};
-  record.request.clear();
+  drop(record.request);
   record.status_begun = 0;
   record.hold_until = kNever;
   record.expires_at = after(now, record.only_auth_failures ? kAuthFailureTtl : record.ttl);

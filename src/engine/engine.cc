@@ -313,7 +313,7 @@ awaitable<std::optional<Admission>> Engine::Impl::admit_known(event::Claim& clai
         if (queues) break;
         // It was swept up while we could not see it. Nothing ran under it.
         entered.keep();
-        co_await give_back_later(std::move(conflict->current));
+        co_await give_back_later(std::move(known));
         co_return StoreUnavailable{"the claim was lost while it was being confirmed"};
       }
       if (auto* unavailable = std::get_if<StoreUnavailable>(&result)) {

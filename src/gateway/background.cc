@@ -120,7 +120,7 @@ awaitable<void> Background::execute(Worker& worker, QueuedWork work) {
     gateway_.engine.put_off(work);
     co_return;
   }
-  const auto kept = std::make_shared<const Record>(**std::move(found));
+  auto kept = std::make_shared<const Record>(**std::move(found));
   const Record& record = *kept;
   auto request = decode_queued_request(record.request);
   const SettingsPtr settings = worker.settings();
@@ -135,7 +135,7 @@ awaitable<void> Background::execute(Worker& worker, QueuedWork work) {
   }
   const Counted bytes(gateway_.buffered_bytes, record.request.size());
   const Policy& policy = settings->config.routes[*route].policy;
-  Started started = co_await gateway_.engine.start(kept, policy);
+  Started started = co_await gateway_.engine.start(std::move(kept), policy);
   auto* claim = std::get_if<Claim>(&started);
   if (!claim) co_return;
 

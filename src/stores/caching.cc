@@ -59,12 +59,11 @@ asio::awaitable<SwapResult> CachingStore::swap(RecordId id, Version expected,
       co_return swap::Conflict{std::make_shared<Record>(*std::move(found))};
     }
   }
-  // What there will be if it is applied, as far as it matters here.
-  const bool matters = next && (is_completed(*next) || expected != 0);
   SwapResult result = co_await inner_->swap(id, expected, next);
   std::shared_ptr<Record> seen;
   if (const auto* applied = std::get_if<swap::Applied>(&result)) {
-    if (matters) {
+    // A new claim is of no interest here.
+    if (next && (is_completed(*next) || expected != 0)) {
       seen = std::make_shared<Record>(*next);
       seen->id = id;
       seen->version = applied->version;

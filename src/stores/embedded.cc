@@ -76,7 +76,7 @@ asio::awaitable<StoreResult<std::optional<Record>>> EmbeddedStore::read(RecordId
 }
 
 // This process alone has the store open, so what was committed last is what is true.
-std::shared_ptr<const Record> EmbeddedStore::completed_at_hand(const RecordId& id) {
+RecordPtr EmbeddedStore::completed_at_hand(const RecordId& id) {
   if (commits_->has_stopped()) return nullptr;
   return answers_->at_hand(id);
 }
@@ -125,7 +125,7 @@ asio::awaitable<SwapResult> EmbeddedStore::swap(RecordId id, Version expected,
     if (stored.encoding.size() > kRecordBytesMax) co_return swap::TooLarge{kRecordBytesMax};
     if (next->state == State::unknown) stored.head.unknown_since = next->updated_at;
     request.next = std::move(stored);
-    request.held = next->state == State::in_progress;
+    request.held = next->state == State::in_progress && next->answer.body_note != BodyNote::spilled;
     if (next->state == State::completed) request.completed = std::move(next);
   }
   SwapReply reply = co_await commits_->write(std::move(request));

@@ -57,7 +57,7 @@ class EmbeddedStore final : public Store {
   ~EmbeddedStore() override;
 
   boost::asio::awaitable<StoreResult<std::optional<Record>>> read(RecordId id) override;
-  std::shared_ptr<const Record> completed_at_hand(const RecordId& id) override;
+  RecordPtr completed_at_hand(const RecordId& id) override;
   using Store::swap;
   boost::asio::awaitable<SwapResult> swap(RecordId id, Version expected,
                                           std::shared_ptr<Record> next) override;

@@ -32,7 +32,7 @@ struct SwapRequest {
   Version expected = 0;
   std::optional<Stored> next;  // its version is ignored; nullopt removes the record
   Sighting seen;
-  bool held = false;  // `next` is in progress
+  bool held = false;  // `next` is in progress, and has no chunks
   // The chunks of the record that is replaced go with it.
   std::optional<Token> drop_chunks = {};
   // `next` itself, where it is completed: whoever asks for it then need not decode it.
@@ -58,7 +58,7 @@ struct StoredConflict {
 using SwapReply = std::variant<swap::Applied, StoredConflict, StoreUnavailable, swap::Unknown>;
 
 // Turns a group of swaps into one write: apply() each in order, then commit(). For one thread;
-// committed() and stats() may be called by any.
+// committed(), held() and stats() may be called by any.
 class EmbeddedWriter {
  public:
   explicit EmbeddedWriter(EmbeddedDb& db);

@@ -11,8 +11,8 @@ namespace asio = boost::asio;
 constexpr std::size_t kEntryBytes = 1024;
 
 std::size_t bytes_of(const Record& record) {
-  std::size_t bytes = kEntryBytes + record.answer.body.size() + record.sealed.bytes.size() +
-                      record.request.size() + record.key.size() + record.tenant.size();
+  std::size_t bytes = kEntryBytes + record.answer.body.capacity() + record.sealed.bytes.capacity() +
+                      record.request.capacity() + record.key.size() + record.tenant.size();
   for (const Header& header : record.answer.headers) {
     bytes += sizeof header + header.name.size() + header.value.size();
   }
@@ -22,7 +22,7 @@ std::size_t bytes_of(const Record& record) {
 
 }  // namespace
 
-std::shared_ptr<const Record> LocalCache::at_hand(const RecordId& id) {
+RecordPtr LocalCache::at_hand(const RecordId& id) {
   const std::lock_guard lock(mutex_);
   const auto found = by_id_.find(id);
   if (found == by_id_.end()) return nullptr;
@@ -57,7 +57,7 @@ asio::awaitable<void> LocalCache::drop(Outdated outdated) {
   co_return;
 }
 
-void LocalCache::written(std::shared_ptr<const Record> record) {
+void LocalCache::written(RecordPtr record) {
   const std::lock_guard lock(mutex_);
   ++changes_;
   put(std::move(record), Clock::time_point::max());
@@ -74,12 +74,12 @@ std::uint64_t LocalCache::changes() const {
   return changes_;
 }
 
-void LocalCache::read_since(std::uint64_t changes, std::shared_ptr<const Record> record) {
+void LocalCache::read_since(std::uint64_t changes, RecordPtr record) {
   const std::lock_guard lock(mutex_);
   if (changes == changes_) put(std::move(record), Clock::time_point::max());
 }
 
-void LocalCache::put(std::shared_ptr<const Record> record, Clock::time_point until) {
+void LocalCache::put(RecordPtr record, Clock::time_point until) {
   const RecordId id = record->id;
   if (const auto found = by_id_.find(id); found != by_id_.end()) remove(found);
   const std::size_t bytes = bytes_of(*record);

@@ -28,18 +28,18 @@ class LocalCache final : public AnswerCache {
 
   // For a store with one writer, whose every write comes here before it is acknowledged, in order:
   // what is at hand is then never out of date. Not to be mixed with find(), keep() and drop().
-  std::shared_ptr<const Record> at_hand(const RecordId& id);
-  void written(std::shared_ptr<const Record> record);
+  RecordPtr at_hand(const RecordId& id);
+  void written(RecordPtr record);
   void erased(const RecordId& id);
   // What was read since `changes` were counted, and may have been written since: if so, it is left.
   std::uint64_t changes() const;
-  void read_since(std::uint64_t changes, std::shared_ptr<const Record> record);
+  void read_since(std::uint64_t changes, RecordPtr record);
 
   std::size_t bytes() const;
 
  private:
   struct Entry {
-    std::shared_ptr<const Record> record;
+    RecordPtr record;
     std::size_t bytes = 0;
     Clock::time_point until;
   };
@@ -47,7 +47,7 @@ class LocalCache final : public AnswerCache {
   using ById = std::unordered_map<RecordId, Entries::iterator>;
 
   // With the lock held.
-  void put(std::shared_ptr<const Record> record, Clock::time_point until);
+  void put(RecordPtr record, Clock::time_point until);
   void remove(ById::iterator found);
 
   const std::size_t bytes_max_;

@@ -10,7 +10,6 @@
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <functional>
-#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>

@@ -6,10 +6,12 @@ import hashlib
 import hmac
 import json
 import pathlib
+import shutil
 import subprocess
 import tempfile
 import time
 import uuid
+import weakref
 
 SECRET = "a secret of thirty-two characters"
 OTHER_SECRET = "another secret, of more characters"
@@ -60,6 +62,7 @@ class StandardAsymmetric(Standard):
 
     def __init__(self, secret=SECRET):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="semel-ed25519-"))
+        weakref.finalize(self, shutil.rmtree, self.folder, ignore_errors=True)
         self.key = self.folder / "key.pem"
         self._openssl("genpkey", "-algorithm", "ed25519", "-out", self.key)
         public = self._openssl("pkey", "-in", self.key, "-pubout", "-outform", "DER")

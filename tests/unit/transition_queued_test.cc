@@ -77,6 +77,18 @@ TEST(TransitionQueued, DropsTheRequestWhenItIsDone) {
   EXPECT_EQ(k.claim('b'), "replay");
 }
 
+// A completed record may be kept in memory for long: not with the room its request took.
+TEST(TransitionQueued, DropsTheRequestsMemoryAsWell) {
+  Record begun;
+  begun.state = State::in_progress;
+  begun.request = std::string(1 << 20, 'x');
+  for (const OutcomeKind kind : {OutcomeKind::final, OutcomeKind::retry}) {
+    const Event finish = event::Finish{begun.token, {kind, {201, {}, "done", {}}, "status"}};
+    const Decision decision = transition(&begun, finish, KeyStory::kStart);
+    EXPECT_LT(std::get<Put>(decision.change).next->request.capacity(), 100u);
+  }
+}
+
 TEST(TransitionQueued, ARetryOutcomeReleasesItAndTheClientBringsTheRequestAgain) {
   KeyStory k;
   k.handle = KeyStory::token('h');
