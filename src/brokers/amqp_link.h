@@ -1,12 +1,11 @@
 #pragma once
 
-#include <amqp.h>
-
 #include <expected>
 #include <memory>
 #include <string>
 #include <string_view>
 
+#include "brokers/amqp_library.h"
 #include "gateway/config.h"
 
 // Connections to RabbitMQ. rabbitmq-c's connections are for one thread each, and its calls block.

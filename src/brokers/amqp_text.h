@@ -1,10 +1,9 @@
 #pragma once
 
-#include <amqp.h>
-
 #include <string>
 #include <vector>
 
+#include "brokers/amqp_library.h"
 #include "semel/record.h"
 
 // Between rabbitmq-c's values and ours. Pure functions.

@@ -1,7 +1,6 @@
 #pragma once
 
-#include <amqp.h>
-
+#include "brokers/amqp_library.h"
 #include "messages/message.h"
 
 namespace semel {

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <amqp.h>
-
 #include <atomic>
 #include <expected>
 #include <map>
@@ -9,6 +7,7 @@
 #include <string>
 #include <thread>
 
+#include "brokers/amqp_library.h"
 #include "brokers/amqp_link.h"
 #include "brokers/commands.h"
 #include "messages/source.h"
