@@ -1,4 +1,4 @@
-# Writes the migrations of sql/ into one C++ file:  cmake -DOUT=file -DSQL=folder -P embed_sql.cmake
+# Writes sql/ into one C++ file:  cmake -DOUT=file -DSQL=folder -P embed_sql.cmake
 file(GLOB files ${SQL}/[0-9]*.sql)
 list(SORT files)
 set(text "#include \"stores/migrations.h\"\n\nnamespace semel {\n\nconst std::vector<Migration>& migrations() {\n  static const std::vector<Migration> all = {\n")
@@ -9,5 +9,14 @@ foreach(file ${files})
   file(READ ${file} body)
   string(APPEND text "      {${number}, \"${name}\", R\"~sql~(${body})~sql~\"},\n")
 endforeach()
-string(APPEND text "  };\n  return all;\n}\n\n}  // namespace semel\n")
+# One literal per file: compilers need not take one that is longer than 64 KiB.
+file(GLOB files ${SQL}/functions/*.sql)
+list(SORT files)
+string(APPEND text "  };\n  return all;\n}\n\nconst std::vector<std::string_view>& function_files() {\n  static const std::vector<std::string_view> all = {\n")
+foreach(file ${files})
+  file(READ ${file} body)
+  string(APPEND text "      R\"~sql~(${body})~sql~\",\n")
+endforeach()
+file(READ ${SQL}/adopt.sql body)
+string(APPEND text "  };\n  return all;\n}\n\nstd::string_view adoption() {\n  return R\"~sql~(${body})~sql~\";\n}\n\n}  // namespace semel\n")
 file(WRITE ${OUT} "${text}")

@@ -12,6 +12,7 @@
 #include "cli/load_config.h"
 #include "gateway/config_values.h"
 #include "semel/completer.h"
+#include "stores/schema.h"
 
 // Resumes what was left behind by handing its claim to the application, as the gateway would: with
 // Semel-Record and Semel-Token. If the application does not finish it, the operation stays as it is
@@ -67,6 +68,12 @@ bool settle(CompleteOptions& options, Settled& settled) {
     options.schema = config->store.schema;
   }
   if (options.url.empty()) return complain("say where: --config FILE or --url URL");
+  if (!is_schema_name(options.schema)) {
+    return complain(
+        fmt::format("'{}' cannot be the name of a schema: use lower-case letters, "
+                    "digits and _",
+                    config_file::shown(options.schema)));
+  }
   const auto to = config_file::parse_url(options.to);
   if (!to) return complain(fmt::format("--to: '{}' {}", options.to, to.error()));
   if (to->tls) return complain("--to: only http:// is spoken here, to an application close by");
@@ -142,8 +149,18 @@ int round(PGconn* connection, const CompleteOptions& options, const Settled& set
   return unfinished;
 }
 
-Connection connect(const std::string& url) {
-  Connection connection(PQconnectdb(url.c_str()), PQfinish);
+// A step that is done by functions of another version could be done twice.
+std::optional<SchemaMisfit> misfit_of(const CompleteOptions& options) {
+  constexpr auto kPatience = std::chrono::seconds(10);
+  auto link = PgLink::connect(options.url);
+  if (!link) return SchemaMisfit{.why = link.error()};
+  link->set_deadline(std::chrono::steady_clock::now() + kPatience);
+  return misfit_of_schema(*link, options.schema);
+}
+
+Connection connect(const CompleteOptions& options) {
+  if (const auto misfit = misfit_of(options)) throw pg::Error("", misfit->why);
+  Connection connection(PQconnectdb(options.url.c_str()), PQfinish);
   if (PQstatus(connection.get()) != CONNECTION_OK) {
     throw pg::Error("", PQerrorMessage(connection.get()));
   }
@@ -161,8 +178,13 @@ int complete(CompleteOptions options) {
   if (!settle(options, settled)) return kExitUsage;
   std::set<RecordId> told;
   if (options.once) {
-    const Connection connection = connect(options.url);
+    const Connection connection = connect(options);
     return round(connection.get(), options, settled, told) == 0 ? kExitOk : kExitFailed;
+  }
+  // Later, when the schema is upgraded under it, it waits to be replaced.
+  if (const auto misfit = misfit_of(options); misfit && misfit->unfit) {
+    complain(misfit->why);
+    return kExitFailed;
   }
   sigset_t signals;
   sigemptyset(&signals);
@@ -172,7 +194,7 @@ int complete(CompleteOptions options) {
   Connection connection(nullptr, PQfinish);
   do {
     try {
-      if (!connection) connection = connect(options.url);
+      if (!connection) connection = connect(options);
       round(connection.get(), options, settled, told);
     } catch (const pg::Error& error) {  // the database is away: it is asked again
       std::fprintf(stderr, "semel: %s\n", error.what());

@@ -47,11 +47,13 @@ int apply(Where where) {
     std::fprintf(stderr, "semel: %s\n", applied.error().c_str());
     return kExitFailed;
   }
+  const char* functions = applied->functions ? "; functions applied" : "";
   if (applied->from == applied->to) {
-    std::printf("schema %s: at version %d already\n", where.schema.c_str(), applied->to);
+    std::printf("schema %s: at version %d already%s\n", where.schema.c_str(), applied->to,
+                functions);
   } else {
-    std::printf("schema %s: from version %d to %d\n", where.schema.c_str(), applied->from,
-                applied->to);
+    std::printf("schema %s: from version %d to %d%s\n", where.schema.c_str(), applied->from,
+                applied->to, functions);
   }
   return kExitOk;
 }
@@ -82,7 +84,7 @@ void add_schema(CLI::App& app, Run& run) {
   add_options(*apply_it, *where);
   apply_it->add_option("--url", where->url, "postgresql://…, without --config")->type_name("URL");
   apply_it->callback([&run, where] { run = [where] { return apply(*where); }; });
-  CLI::App* print_it = group->add_subcommand("print", "Print the schema as SQL");
+  CLI::App* print_it = group->add_subcommand("print", "Print as SQL, for psql, what apply does");
   add_options(*print_it, *where);
   print_it->callback([&run, where] { run = [where] { return print(*where); }; });
 }

@@ -6,6 +6,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "stores/schema.h"
+
 namespace semel::relay {
 
 std::string array_of(std::span<const std::int64_t> numbers) {
@@ -31,7 +33,9 @@ std::string array_of(std::span<const std::string> texts) {
   return out + '}';
 }
 
-std::expected<Database, std::string> Database::connect(const std::string& url, Duration patience) {
+std::expected<Database, std::string> Database::connect(const std::string& url,
+                                                       const std::string& schema,
+                                                       Duration patience) {
   auto link = PgLink::connect(url);
   if (!link) return std::unexpected(std::move(link.error()));
   link->set_deadline(std::chrono::steady_clock::now() + patience);
@@ -42,6 +46,7 @@ std::expected<Database, std::string> Database::connect(const std::string& url, D
         "there is a connection pooler in between; the outbox needs a connection to PostgreSQL "
         "itself, since it waits for notifications and holds locks of a session");
   }
+  if (auto misfit = misfit_of_schema(*link, schema)) return std::unexpected(std::move(misfit->why));
   return Database(*std::move(link), patience);
 }
 

@@ -26,8 +26,9 @@ class Database {
   static constexpr Duration kPatience = std::chrono::seconds(10);
 
   // The error is a sentence for the operator. A pooler in between is refused: locks and
-  // notifications of a session would be somebody else's.
+  // notifications of a session would be somebody else's. So is a schema that is not this program's.
   static std::expected<Database, std::string> connect(const std::string& url,
+                                                      const std::string& schema,
                                                       Duration patience = kPatience);
   // For the statements from now on.
   void set_patience(Duration patience) { patience_ = patience; }

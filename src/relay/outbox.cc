@@ -57,7 +57,7 @@ std::string valid_text(std::string why) {
 std::expected<Outbox, std::string> Outbox::open(const std::string& url, const std::string& schema,
                                                 std::string who, std::uint64_t connection,
                                                 Duration patience) {
-  auto database = Database::connect(url, patience);
+  auto database = Database::connect(url, schema, patience);
   if (!database) return std::unexpected(std::move(database.error()));
   Outbox outbox(*std::move(database), schema, std::move(who), connection);
   // A report that is lost in a crash of the server is a delivery that is made again, under the same
@@ -71,9 +71,7 @@ std::expected<Outbox, std::string> Outbox::open(const std::string& url, const st
   }
   const auto row = outbox.database_.query("SELECT i.id, " + outbox.function("outbox_channel()") +
                                           " FROM " + schema + ".outbox_identity i");
-  if (!row) {
-    return std::unexpected(row.error() + "\nIs the schema there? semel schema apply makes it.");
-  }
+  if (!row) return std::unexpected(row.error());
   const auto identity = row->size() == 1 ? record_id(row->bytes(0, 0)) : std::nullopt;
   if (!identity) return std::unexpected("the outbox of schema " + schema + " has no identity");
   outbox.identity_ = *identity;

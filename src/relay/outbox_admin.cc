@@ -4,7 +4,7 @@ namespace semel::relay {
 
 std::expected<OutboxAdmin, std::string> OutboxAdmin::open(const std::string& url,
                                                           const std::string& schema) {
-  auto database = Database::connect(url);
+  auto database = Database::connect(url, schema);
   if (!database) return std::unexpected(std::move(database.error()));
   auto prepared = database->run("SET search_path = pg_catalog");
   if (!prepared) return std::unexpected(std::move(prepared.error()));

@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "stores/migrations.h"
+#include "stores/schema.h"
 
 namespace semel {
 namespace {
@@ -66,31 +66,6 @@ PgSessionError unfit(std::string why) {
   return {.why = std::move(why), .unfit = true};
 }
 
-// nullopt: it fits this program.
-std::optional<PgSessionError> look_at_schema(PgLink& link, const std::string& schema) {
-  const int known = migrations().back().number;
-  const auto rows = link.run("SELECT coalesce(max(number), 0) FROM " + schema + ".migrations");
-  if (!rows) {
-    const std::string& state = rows.error().sqlstate;
-    const bool is_missing = state == "42P01" || state == "3F000";
-    if (is_missing) {
-      return unfit("the database has no schema " + schema + ": run semel schema apply");
-    }
-    return PgSessionError{.why = rows.error().why, .unfit = state == "42501"};
-  }
-  const std::int64_t found = rows->number(0, 0);
-  const std::string at = "the schema " + schema + " is at version " + std::to_string(found);
-  if (found < known) {
-    return unfit(at + ", and this program needs version " + std::to_string(known) +
-                 ": run semel schema apply");
-  }
-  if (found > known) {
-    return unfit(at + ", and this program knows versions up to " + std::to_string(known) +
-                 ": use a newer semel");
-  }
-  return std::nullopt;
-}
-
 }  // namespace
 
 std::expected<PgSession, PgSessionError> open_pg_session(const std::string& url,
@@ -110,7 +85,9 @@ std::expected<PgSession, PgSessionError> open_pg_session(const std::string& url,
               "with prepared statements and notifications do not survive it; connect to the "
               "server itself, a process needs few connections"));
   }
-  if (auto misfit = look_at_schema(*link, schema)) return std::unexpected(*std::move(misfit));
+  if (auto misfit = misfit_of_schema(*link, schema)) {
+    return std::unexpected(PgSessionError{.why = std::move(misfit->why), .unfit = misfit->unfit});
+  }
   if (const auto set = link->run(kSettings); !set) return failed(set.error());
   const auto types = link->run("SELECT '" + schema + ".swap_item'::regtype::oid, '" + schema +
                                ".answer_item'::regtype::oid");

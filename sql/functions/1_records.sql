@@ -1,0 +1,80 @@
+-- What all other functions build on: times, ids, and where an answer lies.
+
+CREATE OR REPLACE FUNCTION semel.now_ms() RETURNS bigint LANGUAGE sql VOLATILE AS
+$$ SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint $$;
+
+CREATE OR REPLACE FUNCTION semel.never() RETURNS bigint LANGUAGE sql IMMUTABLE AS
+$$ SELECT 9223372036854775807 $$;
+
+-- A time and a duration, both possibly "never".
+CREATE OR REPLACE FUNCTION semel.after(at bigint, duration bigint) RETURNS bigint LANGUAGE sql IMMUTABLE AS
+$$ SELECT CASE WHEN at > 9223372036854775807 - greatest(duration, 0) THEN 9223372036854775807
+               ELSE at + duration END $$;
+
+-- How much later than it could a record may be removed.
+CREATE OR REPLACE FUNCTION semel.slack(ttl bigint) RETURNS bigint LANGUAGE sql IMMUTABLE AS
+$$ SELECT least(ttl / 8, 3600000) $$;
+
+CREATE OR REPLACE FUNCTION semel.day_of(at bigint) RETURNS integer LANGUAGE sql IMMUTABLE AS
+$$ SELECT least(at / 86400000, 2147483647)::integer $$;
+
+-- A length (32 bits, little-endian) and the bytes.
+CREATE OR REPLACE FUNCTION semel.sized(bytes bytea) RETURNS bytea LANGUAGE sql IMMUTABLE AS
+$$ SELECT set_byte(set_byte(set_byte(set_byte('\x00000000'::bytea,
+            0, length(bytes) & 255), 1, (length(bytes) >> 8) & 255),
+            2, (length(bytes) >> 16) & 255), 3, (length(bytes) >> 24) & 255) || bytes $$;
+
+-- docs/formats.md, "Record id".
+CREATE OR REPLACE FUNCTION semel.record_id(namespace text, tenant text, operation text, key text)
+RETURNS bytea LANGUAGE sql IMMUTABLE AS
+$$ SELECT sha256(semel.sized(convert_to(namespace, 'UTF8')) || semel.sized(convert_to(tenant, 'UTF8')) ||
+                 semel.sized(convert_to(operation, 'UTF8')) || semel.sized(convert_to(key, 'UTF8'))) $$;
+
+-- The advisory lock of a record that does not exist yet.
+CREATE OR REPLACE FUNCTION semel.id_lock(id bytea) RETURNS bigint LANGUAGE sql IMMUTABLE AS
+$$ SELECT ('x' || encode(substring(id FROM 1 FOR 8), 'hex'))::bit(64)::bigint $$;
+
+-- The table that takes answers of this day.
+CREATE OR REPLACE FUNCTION semel.answers_of(day integer) RETURNS regclass LANGUAGE sql STABLE AS
+$$ SELECT coalesce(to_regclass('semel.answers_' || day), 'semel.answers'::regclass) $$;
+
+CREATE OR REPLACE FUNCTION semel.put_answer(id bytea, version bigint, day integer, status integer, headers bytea,
+                                 body bytea, spilled bigint, sealed_key text, sealed bytea)
+RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  EXECUTE format('INSERT INTO %s VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)', semel.answers_of(day))
+  USING day, id, version, status, headers, body, spilled, sealed_key, sealed;
+END $$;
+
+-- Makes the tables of the coming days and drops those that have passed. Called now and then by every
+-- node. What cannot be locked at once is left for the next time.
+CREATE OR REPLACE FUNCTION semel.keep_days() RETURNS integer LANGUAGE plpgsql AS $$
+DECLARE
+  today integer := semel.day_of(semel.now_ms());
+  wanted integer;
+  old record;
+  dropped integer := 0;
+BEGIN
+  IF NOT pg_try_advisory_xact_lock(hashtextextended('semel keep_days', 0)) THEN RETURN 0; END IF;
+  PERFORM set_config('lock_timeout', '100ms', true);
+  -- Yesterday too: what expires about now may have expired before midnight.
+  FOR wanted IN SELECT generate_series(today - 1, today + 46) LOOP
+    IF to_regclass('semel.answers_' || wanted) IS NULL THEN
+      EXECUTE format('CREATE TABLE semel.answers_%s (CHECK (day = %s), PRIMARY KEY (version)) '
+                     'INHERITS (semel.answers)', wanted, wanted);
+    END IF;
+  END LOOP;
+  -- The day before is kept: a record may be read a moment after it expired.
+  FOR old IN
+    SELECT c.oid::regclass AS name FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
+    WHERE i.inhparent = 'semel.answers'::regclass
+      AND substring(c.relname FROM 9)::integer < today - 1
+  LOOP
+    BEGIN
+      EXECUTE format('DROP TABLE %s', old.name);
+      dropped := dropped + 1;
+    EXCEPTION WHEN lock_not_available THEN NULL;
+    END;
+  END LOOP;
+  RETURN dropped;
+END $$;
