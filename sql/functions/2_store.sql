@@ -71,6 +71,28 @@ BEGIN
   END LOOP;
 END $$;
 
+-- The same for whoever acts on what he reads: an answer is replayed, 202 is said again. Where commits
+-- wait for a synchronous standby, a row can be seen that the standby does not have, and what was
+-- said on its strength would be gone after a failover. So this transaction waits for the standby as
+-- well (semel.commit_on_standby). What is in progress or released decides nothing: who goes on from
+-- there writes.
+CREATE OR REPLACE FUNCTION semel.read_relied_on(ids bytea[], bytes_max bigint)
+RETURNS SETOF semel.whole_record LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+  one semel.whole_record;
+  decides boolean := false;
+BEGIN
+  IF current_setting('synchronous_standby_names') = '' THEN
+    RETURN QUERY SELECT * FROM semel.read_page(ids, bytes_max);
+    RETURN;
+  END IF;
+  FOR one IN SELECT * FROM semel.read_page(ids, bytes_max) LOOP
+    decides := decides OR one.state NOT IN (2, 4);
+    RETURN NEXT one;
+  END LOOP;
+  IF decides THEN PERFORM semel.commit_on_standby(); END IF;
+END $$;
+
 -- Swaps many records at once, an id once. `days` are the days of their answers. For each item that
 -- was not applied comes the record as it is now, where there is one and `bytes_max` is not reached:
 --   at another version than expected: a conflict
@@ -129,7 +151,7 @@ BEGIN
         answer_version = CASE WHEN n.answer_day IS NOT NULL THEN before + n.n END,
         awaited = n.was_awaited AND n.state IN (1, 2) AND n.token = n.was_token,
         tenant = n.tenant, operation = n.operation, key = n.key, noted = NULL, rest = n.rest,
-        unknown_since = CASE WHEN n.state = 5 THEN n.updated_at END
+        unknown_since = CASE WHEN n.state = 5 THEN n.updated_at END, completed_in = NULL
       FROM (
         SELECT x.*, o.ctid AS place, o.state AS was_state, o.token AS was_token,
                o.flags AS was_flags, o.awaited AS was_awaited, o.due_at AS was_due,
@@ -236,7 +258,7 @@ BEGIN
 
   IF cardinality(done) < cardinality(items) THEN
     RETURN QUERY
-      SELECT NULL::bigint, NULL::bigint, NULL::bigint[], b FROM semel.read_page(
+      SELECT NULL::bigint, NULL::bigint, NULL::bigint[], b FROM semel.read_relied_on(
         (SELECT array_agg(x.id ORDER BY x.n) FROM unnest(items) x WHERE before + x.n <> ALL (done)),
         bytes_max) b;
   END IF;

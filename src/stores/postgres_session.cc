@@ -42,7 +42,7 @@ std::vector<Statement> statements(const std::string& schema) {
       {kHello, "SELECT " + s + "hello($1)"},
       {kSwap, "SELECT b.at, b.base, b.versions, (b.found).* FROM " + s +
                   "swap_batch($1, $2, $3, $4, $5, $6, $7) b"},
-      {kRead, "SELECT " + s + "now_ms(), p.* FROM " + s + "read_page($1, $2) p"},
+      {kRead, "SELECT " + s + "now_ms(), p.* FROM " + s + "read_relied_on($1, $2) p"},
       {kSweep,
        "SELECT " + s + "now_ms(), p.* FROM " + s + "read_page(" + s + "due_ids($1, $2), $3) p"},
       {kScan,

@@ -6,6 +6,7 @@ import threading
 import psycopg2
 import pytest
 
+from orders_service import OrdersService, set_up
 from postgres_fixtures import Database
 from postgres_nodes import apply_schema, start_node
 from postgres_server import PostgresServer
@@ -15,6 +16,8 @@ from sql_app import App
 
 SEED = 20260303
 ROUTE = {"name": "charges", "path": "/charges", "unknown": "hold", "lease": "1s"}
+ORDER = {"item": "tea", "quantity": 2}
+COMPLETED = 3
 
 
 @pytest.fixture
@@ -147,3 +150,77 @@ def test_a_replay_in_sql_waits_for_a_standby_only_where_there_is_one(world, app)
     a.claim()
     assert a.run("SELECT pg_current_xact_id_if_assigned()") == [(None,)]
     a.rollback()
+
+
+# A completion whose wait was cut is on the primary and nowhere else. Whoever reads it there waits for the standby,
+# and so tells nobody of an answer that a failover would take back.
+
+
+def cut_waits(primary, how, user="semel"):
+    """The commits of this user that wait for the standby now: they count on the primary from here on."""
+    waiting = "FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND usename = %s"
+    eventually(lambda: primary.execute(f"SELECT count(*) {waiting}", user) != [(0,)])
+    primary.execute(f"SELECT pg_{how}_backend(pid) {waiting}", user)
+
+
+def state_of(server, key):
+    return [state for state, in server.execute("SELECT state FROM semel.records WHERE key = %s", key)]
+
+
+def test_a_completion_that_no_standby_has_is_replayed_by_no_gateway(pair, start_gateway, upstream):
+    primary, standby = pair
+    store = {"kind": "postgres", "url": either(primary, standby), "local_cache": "1MiB"}
+    nodes = [start_gateway(ROUTE, store=store) for _ in range(2)]
+    for how in ("cancel", "terminate"):
+        first = Background(nodes[0].post, "/charges", key=how, test=f"gate={how}")
+        upstream.wait("arrived", 1, key=how)
+        standby.stop()
+        upstream.open_gate(how)
+        cut_waits(primary, how)
+        eventually(lambda: state_of(primary, how) == [COMPLETED])
+        answer = nodes[1].post("/charges", key=how)
+        assert answer.status == 503 and answer.json()["code"] == "store-unavailable"
+        assert first.result().status == 503
+        if how == "cancel":
+            standby.start()
+        else:
+            primary.kill9()
+            standby.start()
+            assert state_of(standby, how) == [2]  # the answer is gone, and nobody was told of it
+            standby.promote()
+        settled = eventually(lambda: (a := nodes[1].post("/charges", key=how)).status != 503 and a, timeout=30)
+        if settled.status == 200:
+            assert effects_by_key(upstream)[how] == [settled.effect]
+        else:
+            assert settled.json()["code"] in ("outcome-unknown", "in-progress")
+        assert upstream.effects(how) == 1
+
+
+def test_an_answer_of_the_application_that_no_standby_has_is_given_by_no_gateway(pair, start_gateway):
+    """The COMMIT of examples/python-orders is cut off while it waits. Cut by a cancel it looks like success there."""
+    primary, standby = pair
+    set_up(Database(primary, "semel"))
+    url = either(primary, standby)
+    service = OrdersService(url.replace("semel@", "shop@", 1)).start()
+    try:
+        gateway = start_node(start_gateway, url, {"name": "orders", "path": "/orders", "completes": "executor",
+                                                  "unknown": "retry", "upstream": service.address})
+        for number, how in enumerate(("cancel", "terminate"), 1):
+            holder = App(Database(primary, "semel"))
+            holder.run("LOCK TABLE public.orders IN EXCLUSIVE MODE")
+            first = Background(gateway.post, "/orders", json=ORDER, key=how)
+            eventually(lambda: primary.execute("SELECT count(*) FROM pg_locks WHERE NOT granted") == [(1,)])
+            standby.stop()
+            holder.rollback()
+            cut_waits(primary, how, "shop")
+            eventually(lambda: state_of(primary, how) == [COMPLETED])
+            assert first.result().status >= 500
+            assert gateway.post("/orders", json=ORDER, key=how).status == 503
+            standby.start()
+            settled = eventually(lambda: (a := gateway.post("/orders", json=ORDER, key=how)).status == 201 and a,
+                                 timeout=30)
+            assert settled.replayed
+            assert primary.execute("SELECT count(*) FROM public.orders") == [(number,)]
+            holder.close()
+    finally:
+        service.kill9()
