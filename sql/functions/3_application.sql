@@ -141,15 +141,19 @@ BEGIN
   END IF;
 END $$;
 
--- Whether a row that this transaction sees was written by this transaction itself, perhaps inside a
--- savepoint: what others have written is visible only once it is no longer in progress.
-CREATE OR REPLACE FUNCTION semel.written_here(writer xid) RETURNS boolean LANGUAGE plpgsql AS $$
+-- Whether a completed row was completed by this transaction itself, perhaps inside a savepoint. The
+-- row says by which transaction (records.completed_in, and `writer` is its xmin); age() would not
+-- do, since it counts from a number that an earlier call may have fixed. In a database that was restored
+-- from a dump the row may name a number that has been given to another transaction since: that row was
+-- written before this transaction began. Savepoints have later numbers than their transaction.
+DROP FUNCTION IF EXISTS semel.written_here(xid);
+CREATE OR REPLACE FUNCTION semel.written_here(completed_in xid8, writer xid) RETURNS boolean
+LANGUAGE plpgsql AS $$
 DECLARE
-  here bigint := pg_current_xact_id()::text::bigint;
-  later bigint := -age(writer)::bigint;  -- savepoints have later numbers than their transaction
+  here xid8 := pg_current_xact_id_if_assigned();
 BEGIN
-  RETURN later = 0 OR
-         (later > 0 AND pg_xact_status((here + later)::text::xid8) = 'in progress');
+  RETURN coalesce(completed_in = here AND
+                  ((writer::text::bigint - here::text::bigint) & 4294967295) < 2147483648, false);
 END $$;
 
 -- Headers ------------------------------------------------------------------------------------------
@@ -313,6 +317,7 @@ BEGIN
     flags = was.flags & 3, updated_at = at, hold_until = semel.never(), expires_at = expires,
     tombstone_until = semel.after(expires, was.tombstone), due_at = expires,
     answer_day = semel.day_of(expires), answer_version = next, awaited = false, unknown_since = NULL,
+    completed_in = pg_current_xact_id(),
     noted = semel.note(was.noted, at, 3, was.attempt, reason)
   WHERE r.id = was.id RETURNING r.* INTO was;
   RETURN was;
@@ -477,7 +482,7 @@ BEGIN
         updated_at = at, expires_at = never, tombstone_until = never, hold_until = never,
         ttl = new_ttl, tombstone = new_tombstone, hold_for = never, result = 0,
         response_version = version_of_response, answer_day = NULL, answer_version = NULL, awaited = false,
-        unknown_since = NULL
+        unknown_since = NULL, completed_in = NULL
       WHERE r.id = record RETURNING r.attempt INTO attempt;
       -- Answers of a day are dropped with it; what lies elsewhere goes with the record that had it.
       IF was.answer_day IS NOT NULL THEN
@@ -533,7 +538,7 @@ BEGIN
     INTO said FROM semel.answer_of(was) AS a;
     IF NOT coalesce(said, false) THEN
       PERFORM semel.raise_stale(record, 'was completed with another answer');
-    ELSIF NOT (SELECT semel.written_here(r.xmin) FROM semel.records r WHERE r.id = was.id) THEN
+    ELSIF NOT (SELECT semel.written_here(r.completed_in, r.xmin) FROM semel.records r WHERE r.id = was.id) THEN
       PERFORM semel.raise_done(record);
     END IF;
     RETURN;
@@ -583,7 +588,7 @@ BEGIN
   DELETE FROM semel.guards g WHERE g.number = NEW.number;
   PERFORM FROM semel.records r
   WHERE r.id = NEW.record AND r.state = 3 AND semel.same_token(r.token, NEW.token)
-    AND semel.written_here(r.xmin);
+    AND semel.written_here(r.completed_in, r.xmin);
   IF NOT FOUND THEN
     PERFORM semel.raise_stale(NEW.record, 'is guarded, and this transaction has not completed it');
   END IF;
@@ -612,7 +617,7 @@ BEGIN
   IF was.id IS NULL OR NOT semel.same_token(was.token, token) OR was.state NOT IN (2, 3, 5) THEN
     PERFORM semel.raise_stale(record, 'is not held with this token');
   ELSIF was.state = 3
-     AND NOT (SELECT semel.written_here(r.xmin) FROM semel.records r WHERE r.id = was.id) THEN
+     AND NOT (SELECT semel.written_here(r.completed_in, r.xmin) FROM semel.records r WHERE r.id = was.id) THEN
     PERFORM semel.raise_done(record);
   END IF;
   INSERT INTO semel.guards (record, token) VALUES (guard.record, guard.token);

@@ -346,6 +346,41 @@ def test_the_guard_does_not_take_an_earlier_transactions_completion_for_this_one
     assert effects(world) == 1
 
 
+def test_a_call_of_age_does_not_make_another_transactions_completion_this_ones(world, app):
+    """age() fixes the number that it counts from: here the very one that the next transaction gets."""
+    a, b = app(), app()
+    claim = a.claim()
+    a.commit()
+    b.run("SELECT age('3'::xid)")
+    a.effect()
+    a.complete(claim.held, *ANSWER)
+    a.commit()
+    assert b.run("SELECT age(xmin) FROM semel.records") == [(0,)]
+    b.run("SAVEPOINT s")
+    with raises("SM003"):
+        b.guard(claim.held)
+    b.run("ROLLBACK TO SAVEPOINT s")
+    b.effect()
+    with raises("SM003"):
+        b.complete(claim.held, *ANSWER)
+    b.rollback()
+    assert effects(world) == 1
+
+
+def test_a_number_that_came_with_a_restored_dump_does_not_make_a_completion_this_transactions(world, app):
+    a, b = app(), app()
+    claim = a.claim()
+    a.complete(claim.held, *ANSWER)
+    a.commit()
+    a.run("UPDATE semel.records SET completed_in = (pg_current_xact_id()::text::bigint + 1)::text::xid8")
+    a.commit()
+    b.effect()
+    assert b.run("SELECT completed_in = pg_current_xact_id() FROM semel.records") == [(True,)]
+    with raises("SM003"):
+        b.complete(claim.held, *ANSWER)
+    b.rollback()
+
+
 @pytest.mark.parametrize("savepoint", [False, True])
 def test_within_one_transaction_a_completion_may_be_repeated(world, app, savepoint):
     a = app()
