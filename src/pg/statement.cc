@@ -116,7 +116,9 @@ Token token_from(const std::string& bytes) {
 Answer answer_from(const Rows& rows, int status_column) {
   Answer answer;
   answer.status = std::stoi(std::string(rows.at(0, status_column)));
-  for (const json::value& header : json::parse(rows.at(0, status_column + 1)).as_array()) {
+  // Named: until C++23's P2718 a loop's temporary dies before the loop begins.
+  const json::value headers = json::parse(rows.at(0, status_column + 1));
+  for (const json::value& header : headers.as_array()) {
     const json::array& pair = header.as_array();
     answer.headers.push_back({std::string(pair.at(0).as_string()),  //
                               std::string(pair.at(1).as_string())});

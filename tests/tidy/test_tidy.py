@@ -62,6 +62,42 @@ def test_formatting():
     assert result.returncode == 0, result.stderr[:3000]
 
 
+def ranges_of_loops(text):
+    """(line, range) of every range-for."""
+    for loop in re.finditer(r"\bfor \(", text):
+        end, depth = loop.end(), 1
+        while depth:
+            depth += {"(": 1, ")": -1}.get(text[end], 0)
+            end += 1
+        declared = re.match(r"[^:]*(?:::[^:]*)*?(?<!:):(?!:)", text[loop.end():end - 1])
+        if declared:
+            yield (text.count("\n", 0, loop.start()) + 1,
+                   text[loop.end() + declared.end():end - 1].strip())
+
+
+def looks_into_a_temporary(what):
+    """A function's result on which something is called (`f(x).g()`), or which is dereferenced (`*f(x)`). Methods of what has
+    a name are taken to give references, except for those that give away what they hold."""
+    free_call = r"[\w:]+(<[^()]*>)?\(.*\)"
+    return bool(re.fullmatch(free_call + r"\s*(\.|->)\w+\(.*\)|\*" + free_call, what, re.S) or
+                re.search(r"\)\s*(\.|->)(value|value_or|rows|body)\(", what) or
+                re.match(r"\*[\w.>-]+\(", what))
+
+
+def test_no_loop_runs_over_a_part_of_a_temporary():
+    """Before P2718 (C++23, which few compilers have) the temporary dies before the first turn."""
+    assert looks_into_a_temporary("json::parse(text).as_array()")
+    assert looks_into_a_temporary("*find(x)") and looks_into_a_temporary("run(store().sweep(at, 1)).value()")
+    assert not looks_into_a_temporary("record.at(\"keys\").as_array()") and not looks_into_a_temporary("split(path)")
+    bad, loops = [], 0
+    for path in SOURCES:
+        for line, what in ranges_of_loops(path.read_text()):
+            loops += 1
+            if looks_into_a_temporary(what):
+                bad.append(f"{path.relative_to(ROOT)}:{line}: {what}")
+    assert loops > 300 and not bad
+
+
 def test_no_file_has_two_jobs():
     long = [f"{p.relative_to(ROOT)}: {n}" for p in SOURCES
             if (n := len(p.read_text().splitlines())) > 600]
