@@ -25,6 +25,11 @@
 // with the same key: the answer is replayed, or the work is done now.
 namespace semel::pg {
 
+// What a program says that has `using namespace semel::pg`.
+using semel::Answer;
+using semel::Header;
+using semel::UnknownPolicy;
+
 // A statement failed. `sqlstate` is empty where the server did not say one: the connection is gone,
 // or what was asked makes no sense (`what` says).
 class Error : public std::runtime_error {
@@ -75,9 +80,9 @@ std::string digest_of(std::string_view bytes);
 
 // What is claimed, and by which rules.
 struct Claim {
-  std::string tenant;
-  std::string operation;
-  std::string key;
+  std::string tenant = {};
+  std::string operation = {};
+  std::string key = {};
   std::string fingerprint = {};  // another one under the same key is a mismatch; compared as bytes
   Duration lease = std::chrono::seconds(30);
   Duration ttl = std::chrono::hours(24);

@@ -8,6 +8,9 @@
 
 namespace semel::pg {
 
+using semel::InboxResult;
+namespace inbox = semel::inbox;
+
 // Makes any handler of messages act once a message id, inside a PostgreSQL transaction: what the
 // handler does there and the record of the id commit together, or neither does. For consumers that
 // are not `semel consume`. semel::Inbox (inbox.h) is the same over any store, where the effect is
@@ -22,8 +25,9 @@ class Inbox {
   explicit Inbox(Claim rules) : rules_(std::move(rules)) {}
 
   // In the caller's transaction, on the caller's connection. `body` tells two messages of one id
-  // apart. What the handler throws passes, and so does Error: roll back then, and have the message
-  // delivered again. From the claim on, a COMMIT without the record's outcome fails.
+  // apart. A message has no status: an answer that says none is kept as 200, so that a handler may
+  // return {}. What the handler throws passes, and so does Error: roll back then, and have the
+  // message delivered again. From the claim on, a COMMIT without the record's outcome fails.
   InboxResult once(PGconn* connection, std::string id, std::string_view body,
                    const Work& handler) const;
 

@@ -6,6 +6,8 @@
 namespace semel::pg {
 namespace {
 
+constexpr int kDoneStatus = 200;
+
 struct ToInbox {
   const Claim& claim;
 
@@ -28,6 +30,14 @@ struct ToInbox {
   }
 };
 
+Work with_status(const Work& handler) {
+  return [&handler](const Context& context) {
+    Answer answer = handler(context);
+    if (answer.status == 0) answer.status = kDoneStatus;
+    return answer;
+  };
+}
+
 InboxResult to_inbox(Result result, const Claim& claim) {
   return std::visit(ToInbox{claim}, result);
 }
@@ -44,13 +54,13 @@ Claim Inbox::claim_of(std::string id, std::string_view body) const {
 InboxResult Inbox::once(PGconn* connection, std::string id, std::string_view body,
                         const Work& handler) const {
   const Claim claim = claim_of(std::move(id), body);
-  return to_inbox(pg::once(connection, claim, handler), claim);
+  return to_inbox(pg::once(connection, claim, with_status(handler)), claim);
 }
 
 InboxResult Inbox::once_by_itself(PGconn* connection, std::string id, std::string_view body,
                                   const Work& handler) const {
   const Claim claim = claim_of(std::move(id), body);
-  return to_inbox(pg::once_by_itself(connection, claim, handler), claim);
+  return to_inbox(pg::once_by_itself(connection, claim, with_status(handler)), claim);
 }
 
 }  // namespace semel::pg

@@ -13,7 +13,7 @@ int main(int, char** argv) {
                               .finish([](Transaction&, State& s) -> semel::Answer {
                                 return {201, {}, std::string(s.at("key").as_string())};
                               });
-  const Claim claim{.tenant = "shop", .operation = "", .key = "order-1"};
+  const Claim claim{.tenant = "shop", .key = "order-1"};
   const Result first = run(connection, order, claim, "{}");
   const Result second = run(connection, order, claim, "{}");
   const auto id = semel::make_id({"default", "shop", "orders"}, "order-1");

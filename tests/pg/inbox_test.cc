@@ -13,7 +13,7 @@ namespace {
 class PgInboxTest : public DatabaseTest {
  protected:
   const std::string id = testing::UnitTest::GetInstance()->current_test_info()->name();
-  const Inbox inbox{{.tenant = "shop", .operation = "payments", .key = ""}};
+  const Inbox inbox{{.tenant = "shop", .operation = "payments"}};
 
   Work pay(PGconn* connection) {
     return [this, connection](const Context&) {
@@ -91,6 +91,22 @@ TEST_F(PgInboxTest, TwoAtOnceAreOneAndALaterDelivery) {
 TEST_F(PgInboxTest, AnotherMessageUnderTheIdIsRefused) {
   deliver(a.get());
   EXPECT_TRUE(std::holds_alternative<inbox::Refused>(deliver(a.get(), "COMMIT", "pay 9")));
+  EXPECT_EQ(effects(id), 1);
+}
+
+TEST_F(PgInboxTest, AHandlerMayReturnAnAnswerWithoutAStatus) {
+  const auto pays = [this](const Context&) -> Answer {
+    have_effect(a.get(), id, "paid");
+    return {};
+  };
+  for (const bool before : {false, true}) {
+    const auto done = std::get<inbox::Done>(inbox.once_by_itself(a.get(), id, "pay 7", pays));
+    EXPECT_EQ(done.before, before);
+    EXPECT_EQ(done.answer.status, 200);
+  }
+  query(a.get(), "BEGIN");
+  EXPECT_TRUE(std::get<inbox::Done>(inbox.once(a.get(), id, "pay 7", pays)).before);
+  query(a.get(), "COMMIT");
   EXPECT_EQ(effects(id), 1);
 }
 

@@ -1,0 +1,1 @@
+SELECT semel.claim('acme', 'orders', 'order-1');

@@ -1,0 +1,1 @@
+CREATE TABLE orders (id integer, customer text, amount integer);

@@ -1,0 +1,33 @@
+"""What the Python of a page finds, and what must be true when it has run."""
+
+import json
+import types
+
+import psycopg2
+
+
+def sql(database):
+    [(record, token)] = database.execute("SELECT record, token FROM semel.claim('acme', 'orders', 'handed')")
+    connection = psycopg2.connect(database.url)
+    headers = {"Semel-Record": bytes(record).hex(), "Semel-Token": bytes(token).hex()}
+
+    def check():
+        connection.close()
+        verdict, body = database.one("SELECT verdict, body FROM semel.claim('acme', 'orders', 'handed')")
+        assert (verdict, json.loads(bytes(body))) == ("replay", {"path": "C:\\tea"})
+        assert database.one("SELECT count(*) FROM orders WHERE item = 'C:\\tea'") == 1
+    return {"connection": connection, "cursor": connection.cursor(), "request": types.SimpleNamespace(headers=headers),
+            "item": "C:\\tea", "json": json}, check
+
+
+def outbox(database):
+    connection = psycopg2.connect(database.url)
+
+    def check():
+        connection.close()
+        payload, key = database.one("SELECT payload, ordering_key FROM semel.outbox_rows ORDER BY id DESC LIMIT 1")
+        assert json.loads(bytes(payload)) == {"id": 8, "customer": "bob", "amount": 3} and key == "bob"
+    return {"connection": connection, "json": json, "order": {"id": 8, "customer": "bob", "amount": 3}}, check
+
+
+PYTHON = {"sql": sql, "outbox": outbox}
