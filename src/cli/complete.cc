@@ -11,6 +11,7 @@
 #include "cli/http_ask.h"
 #include "cli/load_config.h"
 #include "gateway/config_values.h"
+#include "net/pg_link.h"
 #include "semel/completer.h"
 #include "stores/schema.h"
 
@@ -160,7 +161,7 @@ std::optional<SchemaMisfit> misfit_of(const CompleteOptions& options) {
 
 Connection connect(const CompleteOptions& options) {
   if (const auto misfit = misfit_of(options)) throw pg::Error("", misfit->why);
-  Connection connection(PQconnectdb(options.url.c_str()), PQfinish);
+  Connection connection(open_pg(options.url), PQfinish);
   if (PQstatus(connection.get()) != CONNECTION_OK) {
     throw pg::Error("", PQerrorMessage(connection.get()));
   }

@@ -41,6 +41,17 @@ std::expected<Options, std::string> parse(const std::string& url) {
   return options;
 }
 
+bool names_several_hosts(const PQconninfoOption* option) {
+  for (; option->keyword; ++option) {
+    const std::string_view keyword = option->keyword;
+    if ((keyword == "host" || keyword == "hostaddr") && option->val &&
+        std::strchr(option->val, ',')) {
+      return true;
+    }
+  }
+  return false;
+}
+
 PgError no_reply() {
   return {.why = "no reply in time", .sqlstate = {}, .lost = true};
 }
@@ -62,9 +73,9 @@ std::optional<std::string> PgLink::trouble_of_url(const std::string& url) {
   return options.error();
 }
 
-std::expected<PgLink, std::string> PgLink::connect(const std::string& url) {
+PGconn* open_pg(const std::string& url) {
   const auto options = parse(url);
-  if (!options) return std::unexpected(options.error());
+  if (!options) return PQconnectdb(url.c_str());  // it says what is wrong
   std::vector<const char*> keywords;
   std::vector<const char*> values;
   for (const PQconninfoOption* option = options->get(); option->keyword; ++option) {
@@ -72,15 +83,21 @@ std::expected<PgLink, std::string> PgLink::connect(const std::string& url) {
     keywords.push_back(option->keyword);
     values.push_back(option->val);
   }
-  for (const auto& [keyword, value] : kWhereTheUrlDoesNotSay) {
+  const auto set = [&](const char* keyword, const char* value) {
     const auto is_it = [&](const char* said) { return std::strcmp(said, keyword) == 0; };
-    if (std::ranges::any_of(keywords, is_it)) continue;
+    if (std::ranges::any_of(keywords, is_it)) return;
     keywords.push_back(keyword);
     values.push_back(value);
-  }
+  };
+  for (const auto& [keyword, value] : kWhereTheUrlDoesNotSay) set(keyword, value);
+  if (names_several_hosts(options->get())) set("target_session_attrs", "read-write");
   keywords.push_back(nullptr);
   values.push_back(nullptr);
-  PgLink link(PQconnectdbParams(keywords.data(), values.data(), 0));
+  return PQconnectdbParams(keywords.data(), values.data(), 0);
+}
+
+std::expected<PgLink, std::string> PgLink::connect(const std::string& url) {
+  PgLink link(open_pg(url));
   if (PQstatus(link.get()) != CONNECTION_OK) {
     return std::unexpected(without_line_end(PQerrorMessage(link.get())));
   }

@@ -19,13 +19,17 @@ struct PgError {
   bool lost = false;
 };
 
+// As PQconnectdb, for every connection of the program: what the URL leaves open is set, a short
+// connect timeout, TCP keepalives, a name. Where it names several hosts, the one that takes writes
+// is meant (target_session_attrs=read-write), wherever in the list it stands.
+PGconn* open_pg(const std::string& url);
+
 // A connection to PostgreSQL whose calls block: for connecting and setting up, off the threads that
 // serve. Hand it to a PgConnection to go on without blocking. One thread at a time.
 class PgLink {
  public:
   PgLink() = default;  // of nothing; only to be assigned to
-  // What the URL leaves open is set: a short connect timeout, TCP keepalives, a name. The error is
-  // a sentence for the operator.
+  // By open_pg(). The error is a sentence for the operator.
   static std::expected<PgLink, std::string> connect(const std::string& url);
   // nullopt: libpq can read the URL.
   static std::optional<std::string> trouble_of_url(const std::string& url);

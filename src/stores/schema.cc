@@ -11,6 +11,7 @@
 
 #include "core/hex.h"
 #include "core/sha256.h"
+#include "net/pg_link.h"
 #include "stores/migrations.h"
 
 namespace semel {
@@ -252,7 +253,7 @@ std::string print_schema(std::string_view schema) {
 std::expected<SchemaApplied, std::string> apply_schema(const std::string& url,
                                                        std::string_view schema_name) {
   const std::string schema(schema_name);
-  const Connection connection(PQconnectdb(url.c_str()));
+  const Connection connection(open_pg(url));
   if (PQstatus(connection.get()) != CONNECTION_OK) {
     return std::unexpected(pg_error(connection.get(), nullptr).why);
   }

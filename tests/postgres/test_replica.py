@@ -1,6 +1,7 @@
 """A primary whose commits wait for a synchronous standby. Whatever happens to the primary, what was
 acknowledged is on the standby, and what is not there was never acted on."""
 
+import subprocess
 import threading
 
 import psycopg2
@@ -11,7 +12,7 @@ from postgres_fixtures import Database
 from postgres_nodes import apply_schema, start_node
 from postgres_server import PostgresServer
 from retrying_client import Fleet, assert_once_and_remembered, effects_by_key
-from semel_harness import Background, eventually, settle
+from semel_harness import Background, binary, eventually, settle
 from sql_app import App
 
 SEED = 20260303
@@ -37,8 +38,35 @@ def pair():
 
 def either(primary, standby):
     """A URL by which whichever of them is the primary is found."""
-    return (f"postgresql://semel@127.0.0.1:{primary.port},127.0.0.1:{standby.port}/semel"
-            "?target_session_attrs=read-write")
+    return f"postgresql://semel@127.0.0.1:{primary.port},127.0.0.1:{standby.port}/semel"
+
+
+def said(*command):
+    done = subprocess.run([binary(), *command], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_of_several_hosts_the_one_that_takes_writes_is_used(pair, start_gateway, upstream, tmp_path):
+    """A standby stands first in the URL, and the URL says nothing about it."""
+    primary, standby = pair
+    url = f"postgresql://semel@127.0.0.1:{standby.port},127.0.0.1:{primary.port}/semel"
+    said("schema", "apply", "--url", url, "--schema", "another")
+    gateway = start_node(start_gateway, url, ROUTE)
+    assert gateway.post("/charges", key="k").status == 200
+
+    primary.execute("SELECT semel.enqueue('nobody', 'x')")
+    assert said("outbox", "drop", "--all", "--yes", "--url", url) == "dropped 1\ndropped 1 row\n"
+    said("complete", "--once", "--operation", "o", "--to", "http://127.0.0.1:9/", "--url", url)
+    with subprocess.Popen([binary(), "relay", "--url", url, "--destination", "d=http://127.0.0.1:9/"],
+                          stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as relay:
+        assert relay.stdout.readline() == "ready\n"
+        relay.terminate()
+        assert relay.wait() == 0
+    # Who asks for any gets the first one.
+    refused = subprocess.run([binary(), "schema", "apply", "--schema", "third", "--url", url + "?target_session_attrs=any"],
+                             capture_output=True, text=True, timeout=60)
+    assert refused.returncode == 1 and "read-only" in refused.stderr
 
 
 def test_a_standby_promoted_under_load_has_everything_that_was_acknowledged(
