@@ -34,8 +34,8 @@ std::optional<std::string> path_error(std::string_view path) {
     }
   }
   // A route that is spelled in another way than requests are after normalisation never matches.
-  const std::optional<Target> target = parse_target(path);
-  if (!target) return "has a bad % escape";
+  const auto target = parse_target(path);
+  if (!target) return fmt::format("has {}", target.error());
   if (target->path != path) return fmt::format("never matches; write '{}'", target->path);
   return std::nullopt;
 }

@@ -8,8 +8,15 @@
 namespace semel {
 namespace {
 
+char loose(char c) {
+  if (c == '\\') return '/';
+  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+}
+
+}  // namespace
+
 // What is decoded may complete an escape before it, and is then decoded with it.
-std::string decode_all(std::string_view path) {
+std::string decode_fully(std::string_view path) {
   std::string out;
   out.reserve(path.size());
   for (const char c : path) {
@@ -25,15 +32,8 @@ std::string decode_all(std::string_view path) {
   return out;
 }
 
-char loose(char c) {
-  if (c == '\\') return '/';
-  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-}
-
-}  // namespace
-
 std::string loose_path(std::string_view path) {
-  std::string decoded = decode_all(path);
+  std::string decoded = decode_fully(path);
   decoded.resize(std::min(decoded.find_first_of(std::string_view("\0?#", 3)), decoded.size()));
   std::ranges::transform(decoded, decoded.begin(), loose);
 

@@ -5,6 +5,9 @@
 
 namespace semel {
 
+// Every escape decoded, however often it was escaped.
+std::string decode_fully(std::string_view path);
+
 // A path as the most lenient of services might read it: every escape decoded, however often it was
 // escaped, in lower case, backslashes taken for slashes, dot segments, doubled and trailing
 // slashes, parameters (`;v=1`), and dots and blanks at the end of a segment left out, cut where a

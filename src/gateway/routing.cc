@@ -52,24 +52,26 @@ std::vector<std::string_view> split(std::string_view path) {
   return segments;
 }
 
-std::string resolve_segments(std::string_view path) {
-  std::vector<std::string_view> kept;
-  bool ends_in_slash = false;
-  for (const std::string_view segment : split(path)) {
-    ends_in_slash = segment.empty() || segment == "." || segment == "..";
-    if (segment == "..") {
-      if (!kept.empty()) kept.pop_back();
-    } else if (!segment.empty() && segment != ".") {
-      kept.push_back(segment);
-    }
-  }
+std::string merge_slashes(std::string_view path) {
   std::string out;
-  for (const std::string_view segment : kept) {
-    out.push_back('/');
-    out.append(segment);
+  out.reserve(path.size());
+  for (const char c : path) {
+    if (c != '/' || !out.ends_with('/')) out.push_back(c);
   }
-  if (ends_in_slash || out.empty()) out.push_back('/');
   return out;
+}
+
+// "." and "..", also with a parameter (`..;x`), which some servers cut off first.
+bool is_dot_segment(std::string_view segment) {
+  segment = segment.substr(0, segment.find(';'));
+  return segment == "." || segment == "..";
+}
+
+// By the most lenient reading there is, of slashes as well: `..%2F` and `%252e%252e` count.
+bool leads_elsewhere(std::string_view path) {
+  std::string decoded = decode_fully(path);
+  std::ranges::replace(decoded, '\\', '/');
+  return std::ranges::any_of(split(decoded), is_dot_segment);
 }
 
 bool fits(const std::vector<std::string>& wanted, bool is_prefix,
@@ -84,35 +86,53 @@ bool fits(const std::vector<std::string>& wanted, bool is_prefix,
 
 bool needs_no_work(std::string_view path) {
   return path.find("//") == std::string_view::npos && path.find("/.") == std::string_view::npos &&
-         path.find('%') == std::string_view::npos;
+         path.find_first_of("%\\") == std::string_view::npos;
+}
+
+bool is_visible_ascii(std::string_view text) {
+  return std::ranges::all_of(text, [](char c) { return c > ' ' && c < 0x7f; });
+}
+
+std::expected<std::string, std::string_view> normal_path(std::string_view path) {
+  if (path.contains('\\')) return std::unexpected("a backslash in the path");
+  const auto decoded = decode_unreserved(path);
+  if (!decoded) return std::unexpected("a bad % escape");
+  if (decoded->contains("%00")) return std::unexpected("a NUL in the path");
+  if (leads_elsewhere(*decoded)) return std::unexpected("a dot segment in the path");
+  return merge_slashes(*decoded);
 }
 
 }  // namespace
 
-std::optional<Target> parse_target(std::string_view target) {
-  if (target == "*") return Target{"*", "", "*"};
+std::expected<Target, std::string_view> parse_target(std::string_view target) {
+  if (target == "*") return Target{.path = "*", .query = "", .origin = "*", .authority = ""};
+  if (!is_visible_ascii(target)) return std::unexpected("a byte that has to be escaped");
+  Target out;
   for (const std::string_view scheme : {"http://", "https://"}) {
     if (!target.starts_with(scheme)) continue;
     target.remove_prefix(scheme.size());
-    const std::size_t slash = target.find_first_of("/?");
-    target = slash == std::string_view::npos ? std::string_view("/") : target.substr(slash);
+    out.authority = target.substr(0, target.find_first_of("/?#"));
+    if (out.authority.empty()) return std::unexpected("no host");
+    target.remove_prefix(out.authority.size());
     break;
   }
-  Target out;
-  out.origin = target.starts_with('?') ? "/" + std::string(target) : std::string(target);
-  if (!out.origin.starts_with('/') || out.origin.find('#') != std::string::npos) {
-    return std::nullopt;
-  }
-  const std::size_t mark = out.origin.find('?');
-  const std::string_view path = std::string_view(out.origin).substr(0, mark);
-  if (mark != std::string::npos) out.query = out.origin.substr(mark + 1);
+  if (target.contains('#')) return std::unexpected("a fragment");
+  const std::size_t mark = target.find('?');
+  std::string_view path = target.substr(0, mark);
+  if (path.empty() && !out.authority.empty()) path = "/";
+  if (!path.starts_with('/')) return std::unexpected("no path");
   if (needs_no_work(path)) {
     out.path = path;
-    return out;
+  } else {
+    auto normal = normal_path(path);
+    if (!normal) return std::unexpected(normal.error());
+    out.path = *std::move(normal);
   }
-  const auto decoded = decode_unreserved(path);
-  if (!decoded) return std::nullopt;
-  out.path = resolve_segments(*decoded);
+  out.origin = out.path;
+  if (mark != std::string_view::npos) {
+    out.query = target.substr(mark + 1);
+    out.origin.append("?").append(out.query);
+  }
   return out;
 }
 

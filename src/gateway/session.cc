@@ -63,7 +63,15 @@ awaitable<void> handle(ClientRequest& request) {
   auto target = parse_target(request.message.target());
   const auto expect = request.message.field("Expect");
   if (!target || request.message.method() == "CONNECT") {
-    Problem problem{.detail = "The request's target is not one this server takes."};
+    Problem problem{.detail = "The request's target is not one this server takes"};
+    problem.detail += target ? "." : ": " + std::string(target.error()) + ".";
+    co_await send_problem(request, problem, nullptr);
+    co_return;
+  }
+  // Which of the two counts is read differently by different servers.
+  const auto host = request.message.field("Host");
+  if (!target->authority.empty() && !net::iequals(host.value_or(""), target->authority)) {
+    Problem problem{.detail = "The request's target and its Host name different hosts."};
     co_await send_problem(request, problem, nullptr);
     co_return;
   }

@@ -8,7 +8,8 @@ import time
 import pytest
 
 from http_client import Connection, chunks, request_bytes
-from semel_harness import (SANITIZED, TIME_SCALE, assert_replay, eventually, new_key)
+from semel_harness import (SANITIZED, TIME_SCALE, assert_problem, assert_replay, eventually,
+                           new_key)
 
 MIB = 1 << 20
 PIECE = bytes(range(256)) * 1024  # 256 KiB
@@ -221,10 +222,28 @@ def test_every_method_passes(gateway, upstream):
         assert upstream.last()["method"] == method
 
 
-def test_the_target_passes_as_it_is(gateway, upstream):
-    for target in ("/a%2Fb?x=%20&&y=a+b", "/a//b/../c?", "/%e2%82%ac?q=%00", "/a;b=c?d?e"):
-        assert gateway.get(target).status == 200
-        assert upstream.last()["target"] == target
+def test_the_target_that_was_routed_is_the_one_that_is_sent(gateway, upstream):
+    for target, sent in (("/a%2Fb?x=%20&&y=a+b", "/a%2Fb?x=%20&&y=a+b"), ("/a;b=c?d?e", "/a;b=c?d?e"),
+                         ("/a//b?", "/a/b?"), ("/%e2%82%ac?q=%00", "/%E2%82%AC?q=%00"),
+                         ("/%61/..b/c%3F?q=/../", "/a/..b/c%3F?q=/../")):
+        assert gateway.get(target).status == 200, target
+        assert upstream.last()["target"] == sent
+
+
+LEADS_ELSEWHERE = ["/../secret", "/a/../../secret", "/%2e%2e/secret", "/a/.%2E/..%2fsecret",
+                   "/..%2Fsecret", "/..%5csecret", "/..;/secret", "/a\\..\\secret", "/%252e%252e/secret",
+                   "/a/./b", "/a%00", "/caf\xc3\xa9", "/a?q=\xff"]
+
+
+def test_no_target_leaves_the_upstreams_base_path(start_gateway, upstream):
+    gateway = start_gateway({"path": "/*", "upstream": upstream.url + "/base"})
+    assert gateway.get("/inside").status == 200
+    assert upstream.last()["target"] == "/base/inside"
+    for target in LEADS_ELSEWHERE:
+        for method in ("GET", "POST"):
+            answer = gateway.request(method, target, key=new_key())
+            assert_problem(answer, 400, "bad-request")
+    assert upstream.arrived() == 1
 
 
 def test_no_route_is_a_404(start_gateway, upstream):

@@ -407,6 +407,18 @@ def test_nothing_but_post_gets_through(gateway, upstream, senders, method):
     assert upstream.arrived() == 0
 
 
+@pytest.mark.parametrize("target", [
+    "/gh/../hooks/github", "/gh/%2e%2e/hooks/github", "/gh/.%2E/hooks/github", "/gh/..%2fhooks/github",
+    "/gh/..%5Chooks/github", "/gh/..;/hooks/github", "/gh/%252e%252e/hooks/github",
+    "/gh\\..\\hooks/github", "/hooks/%2e/github", "/hooks/./github"])
+def test_no_spelling_of_a_path_gets_round_the_signature(start_gateway, upstream, target):
+    """What was routed is what is sent: nothing is routed by one reading and executed by another."""
+    gateway = start_gateway({"path": "/gh/*", "methods": []}, route(GitHub()), {"path": "/*"})
+    for method in ("POST", "GET"):
+        assert_problem(gateway.request(method, target, b"{}"), 400, "bad-request")
+    assert upstream.arrived() == 0
+
+
 def test_the_policy_says_what_is_taken_and_no_more(gateway, senders):
     routes = gateway.get("/.semel/policy").json()["routes"]
     stripe = next(r for r in routes if r["path"] == "/hooks/stripe")

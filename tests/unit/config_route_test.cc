@@ -385,7 +385,7 @@ TEST(ConfigRoute, RefusesBadPaths) {
       {"/.semel/policy", "is reserved for semel itself"},
       {"/.semel", "is reserved for semel itself"},
       {"/a//b", "never matches; write '/a/b'"},
-      {"/a/../b", "never matches; write '/b'"},
+      {"/a/../b", "has a dot segment"},
       {"/%61", "never matches; write '/a'"},
       {"/%zz", "has a bad % escape"},
   };
