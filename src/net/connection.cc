@@ -31,6 +31,16 @@ std::string_view view(const boost::beast::flat_buffer& buffer) {
   return {static_cast<const char*>(buffer.data().data()), buffer.size()};
 }
 
+// What ends a chunked body: the line end of the last data, the last size, the trailers. The parser
+// takes folded trailers; others on the way might take the fold for the end.
+bool is_sound_end(std::string_view bytes) {
+  if (bytes.starts_with("\r\n")) bytes.remove_prefix(2);
+  HeadScan scan;
+  const auto state = scan.scan(bytes);
+  const auto* done = std::get_if<HeadScan::Done>(&state);
+  return done && done->head_bytes == bytes.size();
+}
+
 // Lets everything else that is ready go first. A peer that was just written to has not answered
 // yet; by the time the others had their turn it often has, and a read that finds nothing is saved.
 auto others_first(asio::ip::tcp::socket& socket) {
@@ -93,7 +103,11 @@ std::optional<error_code> Connection::fill_at_once(std::size_t bytes_max) {
   if (tls_ || timed_out()) return std::nullopt;
   auto room = in_.prepare(bytes_max);
   const ssize_t n = ::recv(socket_.native_handle(), room.data(), room.size(), MSG_DONTWAIT);
-  if (n < 0) return std::nullopt;
+  if (n < 0) {
+    if (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR) return std::nullopt;
+    broke_ = true;
+    return error_code(errno, boost::system::system_category());
+  }
   if (n == 0) return error_code(asio::error::eof);
   in_.commit(static_cast<std::size_t>(n));
   return error_code{};
@@ -154,6 +168,9 @@ IoResult<std::string_view> Connection::buffered_piece(Message<is_request>& messa
       return std::unexpected(IoError::malformed);
     }
     const std::string_view piece = message.take_piece();
+    if (message.is_done() && message.chunked() && !is_sound_end(view(in_).substr(0, used))) {
+      return std::unexpected(IoError::malformed);
+    }
     if (!piece.empty()) {
       used_ = used;
       return piece;
@@ -172,7 +189,7 @@ awaitable<IoResult<std::string_view>> Connection::read_piece(Message<is_request>
     if (!piece || !piece->empty() || message.is_done()) co_return piece;
     const error_code error = co_await fill(kStreamReadBytes);
     if (!error) continue;
-    if (error != asio::error::eof) co_return std::unexpected(why_ended());
+    if (error != asio::error::eof || broke_) co_return std::unexpected(why_ended());
     boost::beast::error_code cut;
     message.put_eof(cut);
     if (cut) co_return std::unexpected(IoError::truncated);
@@ -186,6 +203,7 @@ awaitable<IoResult<void>> Connection::write(std::string_view first, std::string_
     std::size_t n = 0;
     error = co_await write_tls(first, second, third, n);
     if (bytes_written) *bytes_written += n;
+    broke_ = broke_ || error;
     if (error) co_return std::unexpected(why_ended());
     co_return IoResult<void>{};
   }
@@ -200,6 +218,7 @@ awaitable<IoResult<void>> Connection::write(std::string_view first, std::string_
   const std::size_t n = co_await asio::async_write(
       socket_, buffers, asio::redirect_error(asio::use_awaitable, error));
   if (bytes_written) *bytes_written += n;
+  broke_ = broke_ || error;
   if (error) co_return std::unexpected(why_ended());
   co_return IoResult<void>{};
 }

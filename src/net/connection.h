@@ -54,8 +54,9 @@ class Connection final : private Deadline {
   boost::asio::awaitable<IoResult<void>> read_head(Message<is_request>& message,
                                                    std::size_t head_bytes_max, std::string& why);
 
-  // The next piece of the body, valid until the next call; empty when the message is complete. Over
-  // TLS the end of the connection ends a message only if the peer said so (close_notify).
+  // The next piece of the body, valid until the next call; empty when the message is complete. The
+  // end of the connection ends a message only if the peer closed it: not after a reset, or a write
+  // that failed; over TLS only if the peer said so (close_notify).
   template <bool is_request>
   boost::asio::awaitable<IoResult<std::string_view>> read_piece(Message<is_request>& message);
 
@@ -71,7 +72,7 @@ class Connection final : private Deadline {
   // What comes next, whatever it is; valid until the next call. For protocols other than HTTP.
   boost::asio::awaitable<IoResult<std::string_view>> read_some();
 
-  bool has_unread() const { return in_.size() > 0 || (tls_ && has_unread_tls()); }
+  bool has_unread() const { return in_.size() > used_ || (tls_ && has_unread_tls()); }
   // Waits for the first byte of the next message. False: the peer closed, or the deadline passed.
   boost::asio::awaitable<bool> wait_readable();
   // The peer neither closed nor sent anything: fit for another request.
@@ -113,6 +114,8 @@ class Connection final : private Deadline {
   unsigned reads_in_a_row_ = 0;  // over TLS
   bool heard_ = false;           // something was read, over TLS
   bool refused_ = false;
+  bool broke_ =
+      false;  // a write failed: the kernel tells the reason once, the end then looks clean
   boost::beast::flat_buffer in_;
   std::size_t used_ = 0;  // of in_, by the piece handed out last
 };

@@ -1,7 +1,8 @@
 #include "net/message.h"
 
 #include <algorithm>
-#include <cctype>
+#include <boost/asio/ip/address_v6.hpp>
+#include <charconv>
 #include <limits>
 
 namespace semel::net {
@@ -20,8 +21,44 @@ constexpr std::size_t kFieldsMax = 256;
 constexpr std::size_t kConnectionBytesMax = 512;
 constexpr std::size_t kConnectionsMax = 8;
 
+constexpr std::size_t kHostBytesMax = 255;
+constexpr unsigned kPortMax = 65535;
+
 bool is_digits(std::string_view text) {
   return !text.empty() && std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
+}
+
+bool is_port(std::string_view text) {
+  unsigned port = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), port);
+  return is_digits(text) && error == std::errc{} && end == text.data() + text.size() &&
+         port <= kPortMax;
+}
+
+bool is_host_name(std::string_view text) {
+  return !text.empty() && text.size() <= kHostBytesMax && std::ranges::all_of(text, [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
+           c == '.' || c == '_';
+  });
+}
+
+bool is_v6_address(std::string_view text) {
+  boost::system::error_code error;
+  const std::string address(text.substr(0, kHostBytesMax));
+  boost::asio::ip::make_address_v6(address, error);
+  return !error && !text.contains('%');
+}
+
+// A name or an address, and perhaps a port. What else the grammar of URIs has for a host (escapes,
+// `!$&'()*+,;=`) nobody is called, and everybody reads in another way.
+bool is_host(std::string_view text) {
+  const std::size_t bracket = text.starts_with('[') ? text.find(']') : 0;
+  if (bracket == std::string_view::npos) return false;
+  const std::size_t colon = text.find(':', bracket);
+  if (colon != std::string_view::npos && !is_port(text.substr(colon + 1))) return false;
+  const std::string_view host = text.substr(0, colon);
+  if (bracket == 0) return is_host_name(host);
+  return host.size() == bracket + 1 && is_v6_address(host.substr(1, bracket - 1));
 }
 
 }  // namespace
@@ -84,6 +121,7 @@ std::optional<std::string> Message<is_request>::framing_error() const {
   std::size_t hosts = 0;
   std::string_view length;
   std::string_view coding;
+  std::string_view host;
   bool is_endless = false;
   for (const Field& f : fields_) {
     if (iequals(f.name, "Connection")) {
@@ -96,6 +134,7 @@ std::optional<std::string> Message<is_request>::framing_error() const {
       coding = f.value;
       ++codings;
     } else if (iequals(f.name, "Host")) {
+      host = f.value;
       ++hosts;
     }
   }
@@ -111,6 +150,7 @@ std::optional<std::string> Message<is_request>::framing_error() const {
   if constexpr (is_request) {
     if (hosts > 1) return "more than one Host";
     if (hosts == 0 && version_ >= 11) return "no Host";
+    if (hosts == 1 && !is_host(host)) return "a Host that is none";
   }
   return std::nullopt;
 }

@@ -105,6 +105,8 @@ awaitable<std::expected<std::unique_ptr<Connection>, std::string>> UpstreamPool:
 
 void UpstreamPool::give_back(std::unique_ptr<Connection> connection) {
   connection->clear_deadline();
+  // What came beyond the answer is nobody's: not a byte of it may be taken for another's answer.
+  if (connection->has_unread()) return;
   if (idle_.size() < kIdleConnectionsMax)
     idle_.push_back({std::move(connection), deadlines_.now()});
 }

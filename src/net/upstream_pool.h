@@ -26,7 +26,8 @@ class UpstreamPool {
   // together. The error is a phrase for the log: the upstream got nothing of any request.
   boost::asio::awaitable<std::expected<std::unique_ptr<Connection>, std::string>> connect(
       Duration timeout);
-  // The exchange on it ended cleanly and it may be used again.
+  // The exchange on it ended cleanly. It may be used again, unless the peer sent more than its
+  // answer.
   void give_back(std::unique_ptr<Connection> connection);
   // Closes what has been idle for longer than any route would use it.
   void prune(Duration idle_max);

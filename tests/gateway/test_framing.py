@@ -116,6 +116,11 @@ REQUEST_LINES = {
     "method with a colon": b"PO:ST /framing HTTP/1.1\r\nHost: h\r\n\r\n",
     "garbage": b"\x00\x01\x02\x03\xff\xfe\r\n\r\n",
     "a TLS hello": b"\x16\x03\x01\x00\xa5\x01\x00\x00\xa1\x03\x03" + bytes(150) + b"\r\n\r\n",
+    **{f"Host: {host}": f"POST /framing HTTP/1.1\r\nHost: {host}\r\nContent-Length: 0\r\n\r\n"
+       .encode("latin-1") for host in (
+           "", "a b", "a, b", "a,b", "a/b", "a@b", "user@a", "a?b", "a#b", "a\\b", "a:", "a:b", "a:+1",
+           "a:65536", "a:80:80", ":80", "[::1", "::1", "[::1]x", "[::1]:", "[::1%25lo]", "[g::1]", "[]",
+           "%61", "caf\xe9", "a;b", "<a>", "a" * 256, "http://a")},
     "empty field name then nothing": b"GET / HTTP/1.1\r\n:\r\n\r\n",
 }
 
@@ -142,7 +147,6 @@ def test_broken_request_lines(gateway, upstream, name):
 
 @pytest.mark.parametrize("target", ["framing", "/framing#x", "/fra%zzming", "*"])
 def test_a_target_that_is_none(gateway, upstream, target):
-    """Its end is plain, so the connection may go on."""
     assert gateway.post(target).status in (400, 404)
     assert upstream.arrived() == 0
 
@@ -183,6 +187,8 @@ CHUNKS = {
     "NUL in the size": b"5\x00\r\nhello\r\n0\r\n\r\n",
     "line feed in an extension": b"5;a\nb\r\nhello\r\n0\r\n\r\n",
     "malformed trailer": b"5\r\nhello\r\n0\r\nno colon\r\n\r\n",
+    "folded trailer": b"5\r\nhello\r\n0\r\nX-A: a\r\n b\r\n\r\n",
+    "folded trailer with a tab": b"0\r\nX-A: a\r\n\tb\r\n\r\n",
     "endless extension": b"5;" + b"a" * 100_000 + b"\r\nhello\r\n0\r\n\r\n",
     "endless trailer": b"5\r\nhello\r\n0\r\nX-A: " + b"a" * 100_000 + b"\r\n\r\n",
 }
@@ -237,6 +243,20 @@ def test_an_absolute_target_is_read_by_its_path(gateway, upstream):
         answer = connection.read_response()
     assert answer.status in (200, 400)
     assert [r["target"] for r in upstream.requests()] == ["/framing?q=1"] * (answer.status == 200)
+
+
+def test_a_target_that_names_another_host_is_refused(gateway, upstream):
+    for target in ("http://other/framing", "http://user@h/framing", "http://h:80/framing",
+                   "http:///framing", "http://h\\@other/framing"):
+        assert gateway.post(target, host="h").status == 400, target
+    assert upstream.arrived() == 0
+
+
+@pytest.mark.parametrize("host", ["h", "shop.example:8080", "my_service", "127.0.0.1:1", "[::1]:80",
+                                  "[2001:db8::1]", "shop.example."])
+def test_a_sound_host_passes_as_it_is(gateway, upstream, host):
+    assert gateway.post("/framing", host=host).status == 200
+    assert dict(upstream.last()["headers"])["Host"] == host
 
 
 def test_sound_requests_pass(gateway, upstream):
