@@ -34,8 +34,9 @@ Wrong read_bool(std::string_view name, const json::value& value, bool& out) {
 
 // What would break the answer's framing, or is Semel's to say, may not be given by hand.
 bool may_be_given(std::string_view name) {
-  return !HopByHop({}).contains(name) && !is_ours(name, true) && !net::iequals(name, "Age") &&
-         !net::iequals(name, "Date");
+  static const RouteConfig any_route;
+  return !HopByHop::is_always(name) && !is_ours(name, any_route, true) && !is_never_kept(name) &&
+         !net::iequals(name, "Age") && !net::iequals(name, "Date");
 }
 
 Wrong add_header(std::string_view name, const json::value& value, std::vector<Header>& out) {

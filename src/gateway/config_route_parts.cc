@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/text.h"
+#include "gateway/headers.h"
 #include "gateway/probe_url.h"
 
 namespace semel::config_file {
@@ -46,6 +47,15 @@ void read_fingerprint_headers(const Field& field, FingerprintConfig& out) {
   for (const Field& item : field.items()) {
     if (std::ranges::count(kNeverHashed, lower_case(item.node().text)) > 0) {
       item.bad_value("is never part of a fingerprint; remove it");
+    }
+  }
+}
+
+void read_allowed_headers(const Field& field, RouteConfig& out) {
+  read_lower_case_header_names(field, out.replay_headers_allow);
+  for (const Field& item : field.items()) {
+    if (is_never_kept(item.node().text)) {
+      item.bad_value("is never stored: it is for one request alone; remove it");
     }
   }
 }
@@ -105,8 +115,7 @@ constexpr std::array kFingerprintKeys = std::to_array<Key<FingerprintConfig>>({
 constexpr std::array kReplayHeadersKeys = std::to_array<Key<RouteConfig>>({
     {"deny", [](const Field& f,
                 RouteConfig& out) { read_lower_case_header_names(f, out.replay_headers_deny); }},
-    {"allow", [](const Field& f,
-                 RouteConfig& out) { read_lower_case_header_names(f, out.replay_headers_allow); }},
+    {"allow", [](const Field& f, RouteConfig& out) { read_allowed_headers(f, out); }},
 });
 
 // A JSON Pointer begins with '/', a header's name cannot.

@@ -100,7 +100,9 @@ awaitable<bool> Exchange::find_preference() {
     co_await cannot_keep(std::move(body.error()));
     co_return false;
   }
-  to_be_queued_ = encode(to_queue(request_.head(), route_, preferences_.others, key_in_header_,
+  const RequestHead head = request_.head();
+  const PassedOn passed_on(head.fields, request_.settings->config.tenant, route_);
+  to_be_queued_ = encode(to_queue(head, passed_on, route_.name, preferences_.others, key_in_header_,
                                   *key_, std::move(*body)));
   place_.emplace(std::move(*place));
   co_return true;
@@ -367,7 +369,7 @@ Ask Exchange::ask() {
   ask.fingerprint_under = [this](Recipe recipe) { return fingerprint_under(std::move(recipe)); };
   ask.wants_handle = route_.in_progress == InProgress::accept;
   if (place_) ask.request = to_be_queued_;
-  ask.trace = request_.message.field("traceparent").value_or("");
+  ask.trace = traceparent_of(request_.message.fields());
   if (only_waits_) {
     ask.may_execute = [](bool) { return false; };
   } else if (route_.limits.any())

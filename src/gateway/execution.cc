@@ -55,7 +55,7 @@ awaitable<bool> record_late(Gateway& gateway, const RouteConfig& route, const Cl
     co_return false;
   }
   const net::Response& response = call->response();
-  Outcome outcome = outcome_of(route, claim, response, client_headers(response, true), {});
+  Outcome outcome = outcome_of(route, claim, response, client_headers(response, route, true), {});
   outcome.reason += ", late";
   if (counts_only_if_committed(route, outcome)) co_return false;  // it has, or it has not
   AnswerKeeper keeper(gateway.store, route, *claim.record, outcome.kind == OutcomeKind::final,
@@ -103,7 +103,8 @@ Execution::Execution(Worker& worker, SettingsPtr settings, std::size_t route, Cl
       request_(request),
       key_(request.key.value_or(claim_.record->key)),
       client_(client),
-      call_(std::make_unique<UpstreamCall>(worker, settings_, route)) {}
+      call_(std::make_unique<UpstreamCall>(worker, settings_, route,
+                                           UpstreamCall::Ending::announced)) {}
 
 std::string Execution::head() const {
   const Record& record = *claim_.record;
@@ -113,7 +114,8 @@ std::string Execution::head() const {
   if (route_.completes == Completes::executor) {
     key.add.push_back({"Semel-Token", record.token.hex()});
   }
-  return upstream_head(request_.head, route_.key, call_->base_path(), {false, request_.body.size()},
+  const PassedOn passed_on(request_.head.fields, settings_->config.tenant, route_);
+  return upstream_head(request_.head, passed_on, call_->base_path(), {false, request_.body.size()},
                        key.drop, key.add);
 }
 
@@ -201,7 +203,7 @@ awaitable<void> Execution::answered() {
   const net::Response& response = call_->response();
   Answer answer;  // as this client gets it: with all end-to-end headers
   answer.status = response.status();
-  answer.headers = client_headers(response, true);
+  answer.headers = client_headers(response, route_, true);
   answer.body = call_->take_body();
   Outcome outcome = outcome_of(route_, claim_, response, answer.headers, answer.body);
   call_->give_back();
@@ -254,7 +256,7 @@ awaitable<void> Execution::timed_out() {
 
 awaitable<void> Execution::stream() {
   const net::Response& response = call_->response();
-  const std::vector<Header> headers = client_headers(response, true);
+  const std::vector<Header> headers = client_headers(response, route_, true);
   Outcome outcome = outcome_of(route_, claim_, response, headers, {});
   if (counts_only_if_committed(route_, outcome)) {
     co_await read_to_end();
@@ -340,9 +342,11 @@ awaitable<void> execute_unkeyed(const UnkeyedRequest& unkeyed, std::vector<Heade
   ClientRequest& request = unkeyed.request;
   RouteMetrics& metrics = request.metrics(unkeyed.route);
   const RouteConfig& route = request.route(unkeyed.route);
-  UpstreamCall call(request.worker, request.settings, unkeyed.route);
+  UpstreamCall call(request.worker, request.settings, unkeyed.route, UpstreamCall::Ending::any);
+  const RequestHead client_head = request.head();
+  const PassedOn passed_on(client_head.fields, request.settings->config.tenant, route);
   const std::string head =
-      upstream_head(request.head(), route.key, call.base_path(), {false, unkeyed.body.size()},
+      upstream_head(client_head, passed_on, call.base_path(), {false, unkeyed.body.size()},
                     unkeyed.key.drop, unkeyed.key.add);
   const auto sent = co_await call.send(head, unkeyed.body);
   auto received = UpstreamCall::Received::broken;
@@ -351,7 +355,7 @@ awaitable<void> execute_unkeyed(const UnkeyedRequest& unkeyed, std::vector<Heade
   }
   if (received == UpstreamCall::Received::complete) {
     metrics.count(RequestResult::passed);
-    Answer answer{call.response().status(), client_headers(call.response(), false),
+    Answer answer{call.response().status(), client_headers(call.response(), route, false),
                   call.take_body()};
     call.give_back();
     co_await send_answer(request, answer, extra);
@@ -360,7 +364,7 @@ awaitable<void> execute_unkeyed(const UnkeyedRequest& unkeyed, std::vector<Heade
   if (received == UpstreamCall::Received::stream) {
     metrics.count(RequestResult::passed);
     AnswerStream stream(request.gateway(), route, call, &request, nullptr);
-    const auto end = co_await stream.run(client_headers(call.response(), false), extra);
+    const auto end = co_await stream.run(client_headers(call.response(), route, false), extra);
     if (end == AnswerStream::End::whole) {
       call.give_back();
       co_await stream.finish();

@@ -7,6 +7,7 @@
 #include <boost/beast/http/status.hpp>
 
 #include "core/text.h"
+#include "core/traceparent.h"
 
 namespace semel {
 namespace {
@@ -24,11 +25,37 @@ constexpr std::array kHopByHop = {
     std::string_view("Transfer-Encoding"),
 };
 
+// What Semel reads of every request or writes into it; the rest is the route's.
+constexpr std::array kGuarded = {
+    std::string_view("Host"),
+    std::string_view("Content-Length"),
+    std::string_view("Content-Type"),
+    std::string_view("Content-Encoding"),
+    std::string_view("Content-Digest"),
+    std::string_view("Authorization"),
+    std::string_view("Cookie"),
+    std::string_view("Idempotency-Key"),
+    std::string_view("X-Forwarded-For"),
+    std::string_view("X-Forwarded-Proto"),
+    std::string_view("X-Forwarded-Host"),
+    std::string_view("Forwarded"),
+    std::string_view("Traceparent"),
+    std::string_view("Tracestate"),
+    std::string_view("Prefer"),
+};
+constexpr std::string_view kSemelPrefix = "Semel-";
+
 // What an upstream may not say in our name.
 constexpr std::array kOurs = {
     std::string_view("Idempotency-Key"),      std::string_view("Idempotency-Expires"),
     std::string_view("Idempotency-Replayed"), std::string_view("Idempotency-Outcome"),
     std::string_view("Idempotency-Replay"),   std::string_view("Idempotency-Degraded"),
+};
+
+constexpr std::array kNeverKept = {
+    std::string_view("Authorization"),       std::string_view("Proxy-Authorization"),
+    std::string_view("Authentication-Info"), std::string_view("Proxy-Authentication-Info"),
+    std::string_view("Set-Cookie2"),         std::string_view("Clear-Site-Data"),
 };
 
 // Not kept: they belong to the moment, the connection or the session, not to the answer.
@@ -64,6 +91,35 @@ bool listed(const auto& names, std::string_view name) {
 
 bool has_prefix(std::string_view name, std::string_view prefix) {
   return name.size() >= prefix.size() && iequals(name.substr(0, prefix.size()), prefix);
+}
+
+// Calls `use(option)` for every option of the Connection fields.
+void for_options(const std::vector<net::Field>& fields, const auto& use) {
+  for (const net::Field& field : fields) {
+    if (!iequals(field.name, "Connection")) continue;
+    std::string_view rest = field.value;
+    while (!rest.empty()) {
+      const std::size_t comma = std::min(rest.find(','), rest.size());
+      const std::string_view option = trim(rest.substr(0, comma));
+      if (!option.empty()) use(option);
+      rest.remove_prefix(std::min(comma + 1, rest.size()));
+    }
+  }
+}
+
+bool is_odd(std::string_view name) {
+  return !std::ranges::all_of(name, [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-';
+  });
+}
+
+// One character for another where names of CGI's kind have '_': any that is no letter or digit.
+bool folds_to(std::string_view name, std::string_view other) {
+  const auto folded = [](char c) {
+    if (c >= 'A' && c <= 'Z') return static_cast<char>(c - 'A' + 'a');
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') ? c : '-';
+  };
+  return name.size() == other.size() && std::ranges::equal(name, other, {}, folded, folded);
 }
 
 bool is_forwarded(std::string_view name) {
@@ -103,40 +159,79 @@ void append_forwarded(std::string& head, const RequestHead& request) {
 }  // namespace
 
 HopByHop::HopByHop(const std::vector<net::Field>& fields) {
+  for_options(fields, [&](std::string_view name) {
+    if (!iequals(name, "close") && !iequals(name, "keep-alive")) named_.push_back(name);
+  });
+}
+
+bool names_option(const std::vector<net::Field>& fields, std::string_view option) {
+  bool found = false;
+  for_options(fields, [&](std::string_view name) { found = found || iequals(name, option); });
+  return found;
+}
+
+bool HopByHop::is_always(std::string_view name) {
+  return listed(kHopByHop, name);
+}
+
+bool HopByHop::is_named(std::string_view name) const {
+  return listed(named_, name);
+}
+
+std::string_view traceparent_of(const std::vector<net::Field>& fields) {
+  std::string_view found;
   for (const net::Field& field : fields) {
-    if (!iequals(field.name, "Connection")) continue;
-    std::string_view rest = field.value;
-    while (!rest.empty()) {
-      const std::size_t comma = std::min(rest.find(','), rest.size());
-      const std::string_view name = trim(rest.substr(0, comma));
-      if (!name.empty() && !iequals(name, "close") && !iequals(name, "keep-alive")) {
-        named_.push_back(name);
-      }
-      rest.remove_prefix(std::min(comma + 1, rest.size()));
-    }
+    if (!iequals(field.name, "Traceparent")) continue;
+    if (!found.empty() || !is_traceparent(field.value)) return {};
+    found = field.value;
   }
+  return found;
 }
 
-bool HopByHop::contains(std::string_view name) const {
-  return listed(kHopByHop, name) || listed(named_, name);
+PassedOn::PassedOn(const std::vector<net::Field>& fields, const TenantConfig& tenant,
+                   const RouteConfig& route)
+    : hop_by_hop_(fields),
+      tenant_(tenant),
+      route_(route),
+      has_trace_(!traceparent_of(fields).empty()),
+      is_named_oddly_(any_configured(is_odd)) {}
+
+bool PassedOn::any_configured(const auto& fits) const {
+  if (fits(route_.key.header) || std::ranges::any_of(route_.key.aliases, fits)) return true;
+  if (fits(tenant_.header_name)) return true;
+  if (std::ranges::any_of(route_.fingerprint.headers, fits)) return true;
+  if (!route_.webhook) return false;
+  const WebhookScheme& scheme = route_.webhook->scheme;
+  return fits(scheme.signature_header) || fits(scheme.timestamp_header) ||
+         fits(scheme.kind_header) || std::ranges::any_of(scheme.id_headers, fits);
 }
 
-std::string upstream_head(const RequestHead& request, const KeyConfig& key,
+// Of a name that is not guarded itself.
+bool PassedOn::imitates(std::string_view name) const {
+  if (!is_odd(name) && !is_named_oddly_) return false;  // it would be one of those names
+  const auto fits = [&](std::string_view other) { return folds_to(name, other); };
+  return std::ranges::any_of(kHopByHop, fits) || std::ranges::any_of(kGuarded, fits) ||
+         folds_to(name.substr(0, kSemelPrefix.size()), kSemelPrefix) || any_configured(fits);
+}
+
+bool PassedOn::contains(std::string_view name) const {
+  if (HopByHop::is_always(name) || has_prefix(name, kSemelPrefix)) return false;
+  if (!has_trace_ && (iequals(name, "Traceparent") || iequals(name, "Tracestate"))) return false;
+  const auto is_it = [&](std::string_view guarded) { return iequals(name, guarded); };
+  if (std::ranges::any_of(kGuarded, is_it) || any_configured(is_it)) return true;
+  return !hop_by_hop_.is_named(name) && !imitates(name);
+}
+
+std::string upstream_head(const RequestHead& request, const PassedOn& passed_on,
                           std::string_view base_path, const BodyFraming& framing,
                           const std::vector<std::string>& drop, const std::vector<Header>& extra) {
   std::string head;
   head.reserve(512);
   head.append(request.method).append(" ").append(base_path).append(request.target);
   head.append(" HTTP/1.1\r\n");
-  const HopByHop hop_by_hop(request.fields);
   for (const net::Field& field : request.fields) {
     if (iequals(field.name, "Content-Length") || iequals(field.name, "Expect") ||
-        is_forwarded(field.name) || has_prefix(field.name, "Semel-") || listed(drop, field.name)) {
-      continue;
-    }
-    const bool protects = iequals(field.name, "Host") || iequals(field.name, key.header) ||
-                          listed(key.aliases, field.name);
-    if (hop_by_hop.contains(field.name) && !protects) {
+        is_forwarded(field.name) || listed(drop, field.name) || !passed_on.contains(field.name)) {
       continue;
     }
     append_header(head, field.name, field.value);
@@ -153,23 +248,29 @@ std::string upstream_head(const RequestHead& request, const KeyConfig& key,
   return head;
 }
 
-bool is_ours(std::string_view name, bool keyed) {
-  if (iequals(name, "Content-Length")) return true;
+bool is_ours(std::string_view name, const RouteConfig& route, bool keyed) {
+  if (iequals(name, "Content-Length") || iequals(name, route.replayed_header)) return true;
   return keyed ? listed(kOurs, name) : iequals(name, "Idempotency-Outcome");
 }
 
-std::vector<Header> client_headers(const net::Response& response, bool keyed) {
+std::vector<Header> client_headers(const net::Response& response, const RouteConfig& route,
+                                   bool keyed) {
   std::vector<Header> headers;
   headers.reserve(response.fields().size());
-  for_client_fields(response, keyed, [&](const net::Field& field) {
+  for_client_fields(response, route, keyed, [&](const net::Field& field) {
     headers.push_back({std::string(field.name), std::string(field.value)});
   });
   return headers;
 }
 
+bool is_never_kept(std::string_view name) {
+  return listed(kNeverKept, name);
+}
+
 std::vector<Header> kept_headers(const std::vector<Header>& headers, const RouteConfig& route) {
   std::vector<Header> kept;
   for (const Header& header : headers) {
+    if (is_never_kept(header.name)) continue;
     const bool allowed = listed(route.replay_headers_allow, header.name);
     const bool denied = listed(kNeverReplayed, header.name) ||
                         listed(route.replay_headers_deny, header.name) ||

@@ -17,11 +17,17 @@ namespace semel {
 class HopByHop {
  public:
   explicit HopByHop(const std::vector<net::Field>& fields);
-  bool contains(std::string_view name) const;
+  // By its nature, or because Connection names it.
+  bool contains(std::string_view name) const { return is_always(name) || is_named(name); }
+  static bool is_always(std::string_view name);
+  bool is_named(std::string_view name) const;
 
  private:
   std::vector<std::string_view> named_;
 };
+
+// Whether a Connection field has this option.
+bool names_option(const std::vector<net::Field>& fields, std::string_view option);
 
 // The client's side of a request, as told to the upstream.
 struct Forwarded {
@@ -29,6 +35,34 @@ struct Forwarded {
   bool from_trusted_proxy = false;
   bool tls = false;
 };
+
+// Which fields of a client's request are passed on. Not those of one connection; but Connection
+// cannot take away what Semel reads or says itself (the key, what names the tenant, the length):
+// the upstream has to see the request that Semel saw. Nor is a field passed on that imitates one of
+// those, or one of a connection, with another character for a dash: to services that know fields by
+// CGI's names, X_Tenant is X-Tenant. Nor Semel-*, which only Semel says. A traceparent that is none
+// is left out, with its tracestate. Refers to everything it is made of.
+class PassedOn {
+ public:
+  PassedOn(const std::vector<net::Field>& fields, const TenantConfig& tenant,
+           const RouteConfig& route);
+  bool contains(std::string_view name) const;
+
+ private:
+  // Whether `fits(name)` holds for a name that the configuration has Semel read.
+  bool any_configured(const auto& fits) const;
+  bool imitates(std::string_view name) const;
+
+  HopByHop hop_by_hop_;
+  const TenantConfig& tenant_;
+  const RouteConfig& route_;
+  bool has_trace_;
+  bool
+      is_named_oddly_;  // the configuration has such a name with other than letters, digits, dashes
+};
+
+// The request's traceparent; "": there is none, more than one, or it is not one.
+std::string_view traceparent_of(const std::vector<net::Field>& fields);
 
 // How the body is announced to the upstream.
 struct BodyFraming {
@@ -44,27 +78,31 @@ struct RequestHead {
   const Forwarded& forwarded;
 };
 
-// Builds the head of the request that goes to the upstream. Hop-by-hop fields, forged Semel-*
-// fields and Expect are left out; `drop` names further fields; `extra` is appended as it is.
-// Connection cannot remove the Host, or the key: the executor may rely on it.
-std::string upstream_head(const RequestHead& request, const KeyConfig& key,
+// Builds the head of the request that goes to the upstream: what is passed on of the client's
+// fields without Expect; `drop` names further ones that are not, `extra` is appended as it is.
+std::string upstream_head(const RequestHead& request, const PassedOn& passed_on,
                           std::string_view base_path, const BodyFraming& framing,
                           const std::vector<std::string>& drop, const std::vector<Header>& extra);
 
 // Calls `use(field)` for every end-to-end field of an answer that the client that caused it gets.
-// What only Semel may say is left out of the answer to a keyed request.
-bool is_ours(std::string_view name, bool keyed);
+// What only Semel may say is left out: the mark of a replay always, the rest from the answer to a
+// keyed request.
+bool is_ours(std::string_view name, const RouteConfig& route, bool keyed);
 template <typename Use>
-void for_client_fields(const net::Response& response, bool keyed, Use use) {
+void for_client_fields(const net::Response& response, const RouteConfig& route, bool keyed,
+                       Use use) {
   const HopByHop hop_by_hop(response.fields());
   for (const net::Field& field : response.fields()) {
-    if (!hop_by_hop.contains(field.name) && !is_ours(field.name, keyed)) use(field);
+    if (!hop_by_hop.contains(field.name) && !is_ours(field.name, route, keyed)) use(field);
   }
 }
-std::vector<Header> client_headers(const net::Response& response, bool keyed);
+std::vector<Header> client_headers(const net::Response& response, const RouteConfig& route,
+                                   bool keyed);
 
 // Those of them that are kept for replays.
 std::vector<Header> kept_headers(const std::vector<Header>& headers, const RouteConfig& route);
+// Credentials and orders to one browser: no configuration has them kept.
+bool is_never_kept(std::string_view name);
 
 std::string_view reason_phrase(int status);
 void append_status_line(std::string& head, int status);

@@ -64,7 +64,8 @@ std::optional<Outcome> outcome_said(const RouteConfig& route, SubAnswer& said) {
   const HopByHop hop_by_hop(fields);
   std::vector<Header> headers;
   for (const Header& header : said.headers) {
-    const bool is_answers = !hop_by_hop.contains(header.name) && !is_ours(header.name, true) &&
+    const bool is_answers = !hop_by_hop.contains(header.name) &&
+                            !is_ours(header.name, route, true) &&
                             !net::iequals(header.name, "Semel-Status");
     if (is_answers) headers.push_back(header);
   }

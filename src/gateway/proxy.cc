@@ -101,7 +101,9 @@ bool Proxying::take_buffered_body() {
 }
 
 std::string Proxying::head(const BodyFraming& framing) const {
-  return upstream_head(request_.head(), route_.key, picked_.upstream.base_path, framing, {}, {});
+  const RequestHead head = request_.head();
+  const PassedOn passed_on(head.fields, request_.settings->config.tenant, route_);
+  return upstream_head(head, passed_on, picked_.upstream.base_path, framing, {}, {});
 }
 
 bool Proxying::take_idle() {
@@ -269,7 +271,7 @@ awaitable<void> Proxying::relay_answer() {
   head.reserve(512);
   append_status_line(head, response_->status());
   bool has_date = false;
-  for_client_fields(*response_, false, [&](const net::Field& field) {
+  for_client_fields(*response_, route_, false, [&](const net::Field& field) {
     append_header(head, field.name, field.value);
     has_date = has_date || net::iequals(field.name, "Date");
   });

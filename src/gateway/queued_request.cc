@@ -1,7 +1,5 @@
 #include "gateway/queued_request.h"
 
-#include <algorithm>
-
 #include "core/byte_reader.h"
 #include "core/varint.h"
 
@@ -18,19 +16,14 @@ enum Flag : std::uint8_t {
 
 }  // namespace
 
-QueuedRequest to_queue(const RequestHead& head, const RouteConfig& route, std::string_view prefer,
-                       bool key_in_header, std::string key, std::string body) {
+QueuedRequest to_queue(const RequestHead& head, const PassedOn& passed_on, std::string route,
+                       std::string_view prefer, bool key_in_header, std::string key,
+                       std::string body) {
   QueuedRequest request{
-      route.name,    std::string(head.method), std::string(head.target), {}, head.forwarded,
-      key_in_header, std::move(key),           std::move(body)};
-  const HopByHop hop_by_hop(head.fields);
+      std::move(route), std::string(head.method), std::string(head.target), {}, head.forwarded,
+      key_in_header,    std::move(key),           std::move(body)};
   for (const net::Field& field : head.fields) {
-    const bool is_key = net::iequals(field.name, route.key.header) ||
-                        std::ranges::any_of(route.key.aliases, [&](const std::string& alias) {
-                          return net::iequals(field.name, alias);
-                        });
-    const bool stays = is_key || net::iequals(field.name, "Host");
-    if ((hop_by_hop.contains(field.name) && !stays) || net::iequals(field.name, "Prefer")) continue;
+    if (!passed_on.contains(field.name) || net::iequals(field.name, "Prefer")) continue;
     request.headers.push_back({std::string(field.name), std::string(field.value)});
   }
   if (!prefer.empty()) request.headers.push_back({"Prefer", std::string(prefer)});

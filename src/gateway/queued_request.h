@@ -27,8 +27,9 @@ inline constexpr std::size_t kQueuedBodyBytesMax = 1024 * 1024;
 
 // `prefer` takes the place of what the client preferred. Fields that concern the connection are
 // left out.
-QueuedRequest to_queue(const RequestHead& head, const RouteConfig& route, std::string_view prefer,
-                       bool key_in_header, std::string key, std::string body);
+QueuedRequest to_queue(const RequestHead& head, const PassedOn& passed_on, std::string route,
+                       std::string_view prefer, bool key_in_header, std::string key,
+                       std::string body);
 
 std::string encode(const QueuedRequest& request);
 // nullopt: it is not one, or of a version that is not known here.

@@ -65,6 +65,7 @@ awaitable<void> handle(ClientRequest& request) {
   if (!target || request.message.method() == "CONNECT") {
     Problem problem{.detail = "The request's target is not one this server takes"};
     problem.detail += target ? "." : ": " + std::string(target.error()) + ".";
+    request.keep_alive = false;
     co_await send_problem(request, problem, nullptr);
     co_return;
   }
@@ -72,6 +73,7 @@ awaitable<void> handle(ClientRequest& request) {
   const auto host = request.message.field("Host");
   if (!target->authority.empty() && !net::iequals(host.value_or(""), target->authority)) {
     Problem problem{.detail = "The request's target and its Host name different hosts."};
+    request.keep_alive = false;
     co_await send_problem(request, problem, nullptr);
     co_return;
   }

@@ -1,5 +1,7 @@
 #include "gateway/upstream_call.h"
 
+#include "gateway/headers.h"
+
 namespace semel {
 namespace asio = boost::asio;
 using asio::awaitable;
@@ -13,12 +15,18 @@ bool is_event_stream(const net::Response& response) {
   constexpr std::string_view kType = "text/event-stream";
   return type && type->size() >= kType.size() && net::iequals(type->substr(0, kType.size()), kType);
 }
+
+bool announces_close(const net::Response& response) {
+  return response.http_version() < 11 || names_option(response.fields(), "close");
+}
+
 }  // namespace
 
-UpstreamCall::UpstreamCall(Worker& worker, SettingsPtr settings, std::size_t route)
+UpstreamCall::UpstreamCall(Worker& worker, SettingsPtr settings, std::size_t route, Ending ending)
     : settings_(std::move(settings)),
       route_(settings_->config.routes[route]),
-      picked_(worker.pick_upstream(settings_, route)) {}
+      picked_(worker.pick_upstream(settings_, route)),
+      ending_(ending) {}
 
 awaitable<UpstreamCall::SendResult> UpstreamCall::send(const std::string& head,
                                                        const RequestBody& body) {
@@ -95,7 +103,7 @@ awaitable<UpstreamCall::Received> UpstreamCall::receive(std::size_t body_bytes_m
     co_return Received::stream;
   }
   for (;;) {
-    const auto piece = co_await connection_->read_piece(*response_);
+    const auto piece = co_await next_piece();
     if (!piece) {
       co_return piece.error() == IoError::timeout ? Received::timeout : Received::broken;
     }
@@ -106,7 +114,12 @@ awaitable<UpstreamCall::Received> UpstreamCall::receive(std::size_t body_bytes_m
 }
 
 awaitable<net::IoResult<std::string_view>> UpstreamCall::next_piece() {
-  co_return co_await connection_->read_piece(*response_);
+  auto piece = co_await connection_->read_piece(*response_);
+  const bool ended_by_close = piece && piece->empty() && response_->need_eof();
+  if (ended_by_close && ending_ == Ending::announced && !announces_close(*response_)) {
+    co_return std::unexpected(IoError::truncated);
+  }
+  co_return piece;
 }
 
 void UpstreamCall::give_back() {

@@ -18,7 +18,11 @@ namespace semel {
 // from "taken" is reported as MaybeDelivered or as no answer, never as a failure.
 class UpstreamCall {
  public:
-  UpstreamCall(Worker& worker, SettingsPtr settings, std::size_t route);
+  // When the end of the connection ends an answer that has no length. announced: only if the
+  // executor said that it would close (Connection: close, or HTTP/1.0); a server that meant to go
+  // on and is gone has not said all.
+  enum class Ending { announced, any };
+  UpstreamCall(Worker& worker, SettingsPtr settings, std::size_t route, Ending ending);
 
   struct Sent {};
   // The executor provably did not get the request.
@@ -61,6 +65,7 @@ class UpstreamCall {
   const SettingsPtr settings_;
   const RouteConfig& route_;
   Worker::Picked picked_;
+  const Ending ending_;
   std::unique_ptr<net::Connection> connection_;
   std::optional<net::Response> response_;
   bool sent_whole_ = false;

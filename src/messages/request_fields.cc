@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/text.h"
+#include "core/traceparent.h"
 
 namespace semel {
 namespace {
@@ -50,8 +51,8 @@ std::vector<net::Field> handler_fields(const ConsumeConfig& config, const Messag
 
 std::string trace_of(const Message& message) {
   for (const Header& header : message.headers) {
-    if (lower_case(header.name) == "traceparent" && is_field_value(header.value)) {
-      return header.value.substr(0, 64);
+    if (lower_case(header.name) == "traceparent" && is_traceparent(header.value)) {
+      return header.value;
     }
   }
   return "";

@@ -51,6 +51,69 @@ def test_a_connection_header_cannot_remove_what_protects(gateway, upstream, key)
     assert gateway.post("/headers", b"x", key=key).replayed
 
 
+@pytest.fixture(scope="module")
+def reading(module_gateway):
+    """Reads all that can be configured to be read: the tenant is a header's, a header counts."""
+    return module_gateway(
+        {"name": "read", "path": "/*", "key": {"aliases": ["X-Retry-Key"]},
+         "fingerprint": {"headers": ["X-Api-Version"]}, "in_progress": "accept"},
+        tenant={"from": "header", "name": "X-Tenant"}, trusted_proxies=["127.0.0.1"])
+
+
+READ = {"X-Tenant": "ann", "X-Api-Version": "3", "Authorization": "Bearer x", "Cookie": "a=1",
+        "Content-Type": "text/plain", "Content-Encoding": "identity", "X-Forwarded-For": "10.0.0.9"}
+
+
+@pytest.mark.parametrize("prefer", [{}, {"Prefer": "respond-async"}], ids=["now", "queued"])
+def test_a_connection_header_cannot_remove_what_is_read(reading, upstream, key, prefer):
+    """The executor sees the tenant, the key and the fields that Semel decided by."""
+    options = {"Connection": ", ".join(["X-Hop", "idempotency-key", "host", *READ]), "X-Hop": "1"}
+    for key_or_none in (None, key):
+        reading.post("/read", b"x", headers={**options, **READ, **prefer}, key=key_or_none)
+        upstream.wait_effects(1, key=key_or_none)
+        request = upstream.last(key_or_none)
+        for name, value in READ.items():
+            assert value in field(request, name), name
+        assert field(request, "X-Hop") is None and field(request, "Host") == "semel.test"
+        assert request["key"] == key_or_none
+
+
+IMITATIONS = ["Semel_Token", "semel_record", "SEMEL_Attempt", "Semel.Token", "idempotency_key",
+              "Idempotency_Key", "x_retry_key", "X_Retry-Key", "x_tenant", "X.Tenant", "X_API_VERSION",
+              "content_length", "Content_Type", "content_encoding", "transfer_encoding", "keep_alive",
+              "proxy_connection", "x_forwarded_for", "X_Forwarded_Proto", "X-Forwarded_Host"]
+
+
+@pytest.mark.parametrize("prefer", [{}, {"Prefer": "respond-async"}], ids=["now", "queued"])
+def test_a_field_that_imitates_one_of_ours_is_dropped(reading, upstream, key, prefer):
+    """To WSGI, CGI and PHP X_Tenant and X-Tenant are one field."""
+    headers = {"X-Tenant": "ann", **{name: "forged" for name in IMITATIONS}, "api_key": "kept",
+               "X_Custom": "kept", **prefer}
+    for key_or_none in (None, key):
+        reading.post("/read", b"x", headers=headers, key=key_or_none)
+        upstream.wait_effects(1, key=key_or_none)
+        assert b"forged" not in upstream.raw_head()
+        request = upstream.last(key_or_none)
+        assert (field(request, "api_key"), field(request, "X_Custom")) == ("kept", "kept")
+
+
+TRACE = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+
+
+@pytest.mark.parametrize("parents, is_one", [
+    ([TRACE], True), ([TRACE.replace("00-", "cc-", 1) + "-more"], True), ([], False),
+    ([TRACE, TRACE], False), ([TRACE + "-more"], False), ([TRACE.upper()], False),
+    ([TRACE.replace("4bf92f3577b34da6a3ce929d0e0e4736", "0" * 32)], False), (["'; DROP TABLE"], False),
+    (["ff" + TRACE[2:]], False), ([""], False)])
+def test_a_traceparent_is_kept_only_if_it_is_one(gateway, upstream, key, parents, is_one):
+    headers = {"Traceparent": parents, "Tracestate": "vendor=1"}
+    for key_or_none in (None, key):
+        request = seen(gateway, upstream, headers, key_or_none)
+        assert field(request, "Traceparent") == (parents[0] if is_one else None)
+        assert field(request, "Tracestate") == ("vendor=1" if is_one else None)
+    assert gateway.record(key).get("trace", "") == (parents[0] if is_one else "")
+
+
 def test_end_to_end_headers_pass_as_they_are(gateway, upstream):
     headers = {"X-Case": "MiXeD", "Accept": ["a/b", "c/d"], "Cookie": "a=1; b=2",
                "Authorization": "Bearer x", "Content-Type": "text/plain; charset=utf-8",

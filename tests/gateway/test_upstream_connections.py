@@ -1,6 +1,7 @@
 """Connections to the executor: kept where that is safe, never trusted further than they were
 proven, and a POST is never sent twice because one of them died."""
 
+import ssl
 import threading
 
 import pytest
@@ -187,6 +188,113 @@ def test_bytes_after_an_answer_are_not_the_next_answer(start_gateway, raw_upstre
         answer = gateway.post("/", key=new_key())
         assert answer.status == 502 or answer.body in (b"mine", b"other")
         assert gateway.get("/").body != b"poison"
+
+
+EXTRA = b"HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\npoison"
+
+
+@pytest.mark.parametrize("answer", [
+    b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nmine" + EXTRA,
+    b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nmine\r\n",
+    b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nmine\r\n0\r\n\r\n" + EXTRA,
+    b"HTTP/1.1 204 No Content\r\n\r\n" + EXTRA,
+    b"HTTP/1.1 304 Not Modified\r\nContent-Length: 4\r\n\r\nmine",
+], ids=["length", "an empty line", "chunked", "204", "304"])
+@pytest.mark.parametrize("keyed", [True, False], ids=["keyed", "plain"])
+def test_a_connection_with_bytes_beyond_its_message_is_not_used_again(start_gateway, raw_upstream,
+                                                                      answer, keyed):
+    def serve(peer, number):
+        while peer.read_request():
+            peer.send(answer) if number == 1 else peer.answer(b"other")
+    talkative = raw_upstream(serve)
+    gateway = start_gateway({"path": "/*", "upstream": talkative.url}, workers=1)
+    assert gateway.post("/", key=new_key() if keyed else None).body in (b"mine", b"")
+    for _ in range(2):
+        answered = gateway.post("/", key=new_key() if keyed else None)
+        assert (answered.status, answered.body) == (200, b"other")
+    assert talkative.accepted == 2
+
+
+def test_an_answer_to_head_with_a_body_is_not_followed_on_its_connection(start_gateway,
+                                                                         raw_upstream):
+    def serve(peer, number):
+        while request := peer.read_request():
+            peer.answer(b"mine" if request.startswith(b"HEAD") else b"other")
+    talkative = raw_upstream(serve)
+    gateway = start_gateway({"path": "/*", "upstream": talkative.url}, workers=1)
+    assert gateway.request("HEAD", "/").status == 200
+    assert gateway.get("/").body == b"other"
+    assert talkative.accepted == 2
+
+
+WITHOUT_LENGTH = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n"
+
+
+def unknown_after(start_gateway, raw_upstream, key, serve, **options):
+    executor = raw_upstream(serve, **options)
+    route = {"path": "/*", "upstream": executor.url, "upstream_tls": {"verify": False}}
+    if not options:
+        del route["upstream_tls"]
+    gateway = start_gateway(route)
+    assert_problem(gateway.post("/", json=BODY, key=key), 502, "upstream-unreachable")
+    assert_problem(gateway.post("/", json=BODY, key=key), 409, "outcome-unknown")
+    assert executor.accepted == 1
+
+
+def test_a_2xx_without_length_that_is_reset_is_unknown(start_gateway, raw_upstream, key):
+    def serve(peer, number):
+        peer.read_request()
+        peer.send(WITHOUT_LENGTH + b"Connection: close\r\n\r\nhalf")
+        peer.reset()
+    unknown_after(start_gateway, raw_upstream, key, serve)
+
+
+@pytest.mark.parametrize("body", [b"", b"half"])
+def test_a_2xx_without_length_whose_end_was_not_announced_is_unknown(start_gateway, raw_upstream,
+                                                                     key, body):
+    """The executor meant to keep the connection, and it ended: a crash ends it in the same way."""
+    def serve(peer, number):
+        peer.read_request()
+        peer.send(WITHOUT_LENGTH + b"\r\n" + body)
+    unknown_after(start_gateway, raw_upstream, key, serve)
+
+
+def test_a_2xx_without_length_that_ends_without_a_goodbye_is_unknown(start_gateway, raw_upstream,
+                                                                     certificates, key):
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificates.upstream.cert, certificates.upstream.key)
+
+    def serve(peer, number):
+        peer.read_request()
+        peer.send(WITHOUT_LENGTH + b"Connection: close\r\n\r\nhalf")
+    unknown_after(start_gateway, raw_upstream, key, serve, tls=context)
+
+
+def test_an_early_2xx_without_length_on_a_broken_connection_is_unknown(start_gateway, raw_upstream,
+                                                                       key):
+    """The request broke off, which the kernel tells the writer; to the reader the end looks clean."""
+    def serve(peer, number):
+        peer.read_head()
+        peer.send(WITHOUT_LENGTH + b"Connection: close\r\n\r\nhalf")
+        peer.socket.close()  # with the body unread: a reset
+    executor = raw_upstream(serve)
+    gateway = start_gateway({"path": "/*", "upstream": executor.url, "max_request_body": "32MiB"})
+    body = b"x" * (24 << 20)
+    assert_problem(gateway.post("/", body, key=key), 502, "upstream-unreachable")
+    assert_problem(gateway.post("/", body, key=key), 409, "outcome-unknown")
+
+
+def test_a_2xx_without_length_is_final_where_the_close_was_announced(start_gateway, raw_upstream,
+                                                                     key):
+    def serve(peer, number):
+        peer.read_request()
+        peer.send(WITHOUT_LENGTH + b"Connection: keep-alive, Close\r\n\r\nwhole")
+    executor = raw_upstream(serve)
+    gateway = start_gateway({"path": "/*", "upstream": executor.url})
+    first = gateway.post("/", json=BODY, key=key)
+    assert (first.status, first.body) == (200, b"whole")
+    assert_replay(gateway.post("/", json=BODY, key=key), first)
+    assert executor.accepted == 1
 
 
 def test_an_upstream_that_never_answers_ends_in_504(start_gateway, raw_upstream, key):

@@ -224,8 +224,9 @@ class Exchange:
             headers.append(("Content-Type", script.get("type", "application/json")))
         if "chunked" in script or "badchunk" in script:
             headers.append(("Transfer-Encoding", "chunked"))
-        elif "nolength" not in script and status not in (204, 304):
-            headers.append(("Content-Length", str(len(body))))
+        elif status not in (204, 304):
+            headers.append(("Connection", "close") if "nolength" in script else
+                           ("Content-Length", str(len(body))))
         self.head(status, headers)
         if self.method == "HEAD" or status in (204, 304):
             return

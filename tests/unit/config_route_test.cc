@@ -210,6 +210,7 @@ TEST(ConfigRoute, RefusesBadValues) {
       {"statuses: {mismatch: 399}", "statuses.mismatch: '399' is out of range"},
       {"statuses: {in_progress: 600}", "must be between 400 and 599"},
       {"replayed_header: 'a b'", "is not the name of a header"},
+      {"replay_headers: {allow: [Clear-Site-Data]}", "is never stored"},
       {"replay_headers: {deny: ['a:']}", "replay_headers.deny[0]: 'a:' is not the name"},
       {"docs_url: example.com", "docs_url: 'example.com' is not a link"},
       {"docs_url: 'https://a/>;x'", "is not a link"},

@@ -79,7 +79,8 @@ TEST(QueuedRequest, LeavesOutWhatConcernsTheConnectionButNotTheKey) {
                                           {"Prefer", "respond-async"},
                                           {"Transfer-Encoding", "chunked"}};
   const Forwarded from;
-  const QueuedRequest request = to_queue({"POST", "/", fields, from}, route, "", true, "k", "");
+  const QueuedRequest request = to_queue({"POST", "/", fields, from}, PassedOn(fields, {}, route),
+                                         route.name, "", true, "k", "");
   EXPECT_EQ(request.headers, (std::vector<Header>{{"Host", "api"}, {"Idempotency-Key", "k"}}));
 }
 
