@@ -7,6 +7,7 @@
 #include <array>
 #include <boost/asio/post.hpp>
 #include <boost/asio/redirect_error.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/asio/write.hpp>
 #include <boost/beast/http/error.hpp>
@@ -24,8 +25,12 @@ constexpr std::size_t kStreamReadBytes = 64 * 1024;  // the rest of a large body
 // A chunk's size line, or all trailers together.
 constexpr std::size_t kChunkLineBytesMax = 16 * 1024;
 constexpr std::size_t kIdleBufferBytesMax = 16 * 1024;
-constexpr auto kLinger = std::chrono::seconds(2);
-constexpr std::size_t kLingerBytesMax = 4 * 1024 * 1024;
+// After the answer, for a peer that still sends: as a whole, and without a byte of it. What it
+// sends is read no faster than so many bytes a tick: nobody needs them.
+constexpr Duration kLinger = std::chrono::seconds(5);
+constexpr Duration kLingerSilent = std::chrono::seconds(2);
+constexpr Duration kLingerTick = std::chrono::milliseconds(20);
+constexpr std::size_t kLingerBytesPerTick = 2 * 1024 * 1024;
 
 std::string_view view(const boost::beast::flat_buffer& buffer) {
   return {static_cast<const char*>(buffer.data().data()), buffer.size()};
@@ -230,6 +235,7 @@ awaitable<bool> Connection::wait_readable() {
   if (in_.capacity() > kIdleBufferBytesMax) in_ = {};
   co_await others_first(socket_);
   if (const auto arrived = fill_at_once(kReadBytes)) co_return !*arrived;
+  if (given_up_) co_return false;
   co_return !co_await fill(kReadBytes);
 }
 
@@ -241,13 +247,27 @@ bool Connection::is_quiet() {
   return n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK);
 }
 
+void Connection::give_up() {
+  given_up_ = true;
+  set_deadline(Duration{0});
+}
+
+// By time, not by size: a large body takes as long as its client's line is slow.
 awaitable<void> Connection::close_gently() {
   error_code error;
   say_goodbye();
   socket_.shutdown(asio::ip::tcp::socket::shutdown_send, error);
-  set_deadline(kLinger);
+  const auto begun = last_tick();
   std::size_t seen = 0;
-  while (!error && seen < kLingerBytesMax) {
+  while (!error && !given_up_) {
+    const auto elapsed = std::chrono::duration_cast<Duration>(last_tick() - begun);
+    if (elapsed >= kLinger) break;
+    if (seen > kLingerBytesPerTick * static_cast<std::size_t>(elapsed / kLingerTick + 1)) {
+      asio::steady_timer pause(socket_.get_executor(), kLingerTick);
+      co_await pause.async_wait(asio::redirect_error(asio::use_awaitable, error));
+      continue;
+    }
+    set_deadline(std::min(kLingerSilent, kLinger - elapsed));
     in_.clear();
     error = co_await fill_plain(kStreamReadBytes);
     seen += in_.size();

@@ -78,8 +78,12 @@ class Connection final : private Deadline {
   // The peer neither closed nor sent anything: fit for another request.
   bool is_quiet();
   // Tells the peer that nothing more comes and lets it read what was sent: closing at once would
-  // take back an answer that a peer which still sends has not read yet.
+  // take back an answer that a peer which still sends has not read yet. So it may go on sending for
+  // some seconds, and what comes is thrown away.
   boost::asio::awaitable<void> close_gently();
+  // Ends what is being waited for within a tick, as if the deadline had passed.
+  void give_up();
+  bool is_given_up() const { return given_up_; }
   void close();
   // Closes where nothing is under way, and says so.
   void end() {
@@ -116,6 +120,7 @@ class Connection final : private Deadline {
   bool refused_ = false;
   bool broke_ =
       false;  // a write failed: the kernel tells the reason once, the end then looks clean
+  bool given_up_ = false;
   boost::beast::flat_buffer in_;
   std::size_t used_ = 0;  // of in_, by the piece handed out last
 };

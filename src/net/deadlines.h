@@ -26,6 +26,10 @@ class Deadline : public boost::intrusive::list_base_hook<
   void clear();
   bool expired() const { return expired_; }
 
+ protected:
+  // The time of the last tick.
+  std::chrono::steady_clock::time_point last_tick() const;
+
  private:
   friend class Deadlines;
   virtual void expire() = 0;
@@ -56,5 +60,9 @@ class Deadlines {
   std::chrono::steady_clock::time_point now_;
   bool stopped_ = false;
 };
+
+inline std::chrono::steady_clock::time_point Deadline::last_tick() const {
+  return deadlines_.now();
+}
 
 }  // namespace semel::net
