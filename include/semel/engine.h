@@ -88,6 +88,8 @@ using Admission =
 struct QueuedWork {
   RecordId id;
   Token token;
+  std::string tenant = {};
+  std::string operation = {};
 };
 
 // What this process knows about work whose request is kept in its record.

@@ -83,15 +83,16 @@ awaitable<void> Admin::accept() {
 
 awaitable<void> Admin::serve(tcp::socket socket) {
   const auto connections = connections_;
-  const Counted connected(*connections);
-  if (connected.before() >= kConnectionsMax) co_return;
+  const Counted connected(connections->open);
+  // A probe of /healthz must not be kept out by those who hold connections and ask nothing.
+  if (connected.before() >= kConnectionsMax && !connections->end_longest_waiting()) co_return;
   net::Connection client(std::move(socket), deadlines_);
   bool keep_alive = true;
   while (keep_alive) {
     client.set_deadline(kTimeout);
     net::Request request;
     std::string why;
-    const auto read = co_await client.read_head(request, kHeadBytesMax, why);
+    const auto read = co_await connections->read_head(client, request, kHeadBytesMax, why);
     if (!read && read.error() != net::IoError::malformed) co_return;
     const Answer reply =
         read ? co_await answer(client, request) : problem_answer(400, "bad-request", why);

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "admin/access.h"
+#include "admin/admin_connections.h"
 #include "admin/keys_api.h"
 #include "gateway/server.h"
 
@@ -40,9 +41,8 @@ class Admin {
   net::Deadlines& deadlines_;
   AdminAccess access_;
   KeysApi keys_;
-  // Counted by connections that may outlive this object: they go with the server's loop.
-  const std::shared_ptr<std::atomic<std::size_t>> connections_ =
-      std::make_shared<std::atomic<std::size_t>>(0);
+  // Shared with connections that may outlive this object: they go with the server's loop.
+  const std::shared_ptr<AdminConnections> connections_ = std::make_shared<AdminConnections>();
   boost::asio::ip::tcp::acceptor acceptor_;
   HostPort listening_;
 };

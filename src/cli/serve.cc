@@ -1,5 +1,3 @@
-#include <sys/resource.h>
-
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 #include <boost/asio/redirect_error.hpp>
@@ -13,18 +11,11 @@
 #include "cli/commands.h"
 #include "cli/load_config.h"
 #include "cli/server_process.h"
+#include "gateway/descriptors.h"
 #include "stores/sealed.h"
 
 namespace semel::cli {
 namespace {
-
-// A connection is a file descriptor, and the default limit is lower than the configured one.
-void raise_descriptor_limit() {
-  rlimit limit{};
-  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
-  limit.rlim_cur = limit.rlim_max;
-  setrlimit(RLIMIT_NOFILE, &limit);
-}
 
 // The keys of records at rest, from the file that was named at the start.
 boost::asio::awaitable<void> reload_keys(Server& server, boost::asio::thread_pool& reader) {
@@ -56,7 +47,8 @@ ReadAgain read_again(const std::string& file) {
     read.outcome.errors.push_back({file, 0, "routes", "required; a list of routes"});
     return read;
   }
-  auto trust = Trust::load(*read.outcome.config);
+  auto fits = fit_into_descriptors(*read.outcome.config);
+  auto trust = fits ? Trust::load(*read.outcome.config) : std::unexpected(std::move(fits.error()));
   if (trust) {
     read.trust = *std::move(trust);
   } else {
@@ -114,7 +106,7 @@ int serve(const std::string& file) {
   }
   start_logging(config->log);
   ignore_write_signals();
-  raise_descriptor_limit();
+  if (auto fits = fit_into_descriptors(*config); !fits) return fail(fits.error());
 
   auto metrics = std::make_unique<Metrics>();
   auto store = open_store_for(*config, *metrics);

@@ -13,7 +13,7 @@ using asio::awaitable;
 
 void Engine::Impl::hand_out(const Record& queued) {
   if (!take_queued || !running.enter_once(queued.id, queued.token)) return;
-  take_queued({queued.id, queued.token});
+  take_queued({queued.id, queued.token, queued.tenant, queued.operation});
 }
 
 awaitable<Started> Engine::Impl::start(RecordPtr queued, Policy policy) {

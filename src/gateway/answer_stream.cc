@@ -8,7 +8,12 @@ using asio::awaitable;
 
 AnswerStream::AnswerStream(Gateway& gateway, const RouteConfig& route, UpstreamCall& call,
                            ClientRequest* client, AnswerKeeper* keeper)
-    : gateway_(gateway), route_(route), call_(call), client_(client), keeper_(keeper) {}
+    : gateway_(gateway),
+      route_(route),
+      call_(call),
+      client_(client),
+      keeper_(keeper),
+      pace_(client ? client->limits().body_timeout : Duration{0}) {}
 
 awaitable<AnswerStream::End> AnswerStream::run(const std::vector<Header>& headers,
                                                const std::vector<Header>& extra) {
@@ -70,8 +75,12 @@ awaitable<void> AnswerStream::finish() {
 
 awaitable<void> AnswerStream::write(std::string_view first, std::string_view second,
                                     std::string_view third) {
-  client_->client.set_deadline(client_->limits().body_timeout);
-  if (co_await client_->client.write(first, second, third)) co_return;
+  const net::Deadlines& clock = client_->worker.deadlines();
+  client_->client.set_deadline(pace_.next());
+  const auto begun = clock.now();
+  const auto written = co_await client_->client.write(first, second, third);
+  pace_.passed(first.size() + second.size() + third.size(), clock.now() - begun);
+  if (written) co_return;
   // The client is gone. The execution is not: it is read to its end and recorded.
   client_->keep_alive = false;
   client_ = nullptr;

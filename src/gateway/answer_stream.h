@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "gateway/answer_chunks.h"
+#include "gateway/body_pace.h"
 #include "gateway/reply.h"
 #include "gateway/upstream_call.h"
 
@@ -35,6 +36,7 @@ class AnswerStream {
   ClientRequest* client_;  // null as soon as nobody listens
   AnswerKeeper* keeper_;
   BodyEnd end_ = BodyEnd::chunks;
+  ClientPace pace_;
   std::string held_back_;  // where the length is announced: the last piece
 };
 

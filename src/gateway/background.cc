@@ -9,6 +9,7 @@
 #include "gateway/execution.h"
 #include "gateway/queued_request.h"
 #include "gateway/redelivery.h"
+#include "gateway/webhook_delivery.h"
 
 namespace semel {
 namespace asio = boost::asio;
@@ -43,23 +44,41 @@ std::size_t Background::running_max() const {
   return std::max<std::size_t>(1, held_max_ / kHeldPerRunning);
 }
 
-std::optional<Background::Place> Background::reserve() {
-  const std::size_t before = held_.fetch_add(1);
-  Place place(held_);
-  if (before >= held_max_) return std::nullopt;
+Background::Place::Place(std::atomic<std::size_t>& held, HolderPtr for_whom, HolderPtr from_peer)
+    : holder(std::move(for_whom)), peer(std::move(from_peer)), all(held), own(holder->queued) {
+  if (peer) peers.emplace(peer->queued);
+}
+
+// By peer as well: where a tenant need not prove that it is one, names cost nothing.
+bool Background::Place::has_share_of(std::size_t limit) const {
+  return has_share(own.before(), all.before(), limit) &&
+         (!peers || has_share(peers->before(), all.before(), limit));
+}
+
+std::optional<Background::Place> Background::reserve(std::string_view tenant,
+                                                     std::string_view operation, HolderPtr peer) {
+  const bool has_tenant = !tenant.empty() && tenant != kWebhookTenant;
+  Place place(
+      held_,
+      has_tenant ? gateway_.holders.of_tenant(tenant) : gateway_.holders.of_operation(operation),
+      std::move(peer));
+  if (!place.has_share_of(held_max_)) return std::nullopt;
   return place;
 }
 
 void Background::add(const QueuedWork& work, Place place) {
   {
     std::lock_guard lock(mutex_);
-    waiting_.push_back({work, std::move(place)});
+    const Holder* holder = place.holder.get();
+    Lane& lane = lanes_[holder];
+    if (lane.waiting.empty()) turns_.push_back(holder);
+    lane.waiting.push_back({work, std::move(place)});
   }
   pump();
 }
 
 void Background::resume(const QueuedWork& work) {
-  auto place = reserve();
+  auto place = reserve(work.tenant, work.operation);
   if (!place || gateway_.draining) {
     gateway_.engine.put_off(work);
     return;
@@ -70,7 +89,7 @@ void Background::resume(const QueuedWork& work) {
 // The engine sweeps on the first worker's thread, whose settings these are.
 KeptWork Background::look_at(const Record& kept) const {
   const auto request = decode_queued_request(kept.request);
-  const SettingsPtr settings = workers_.front()->settings();
+  const SettingsPtr settings = gateway_.workers.front()->settings();
   const auto route = request ? find_route(settings->config, request->route) : std::nullopt;
   if (!route) return kept::NotOurs{};
   const auto again = redelivery_of_lost(settings->config.routes[*route], kept);
@@ -78,19 +97,35 @@ KeptWork Background::look_at(const Record& kept) const {
   return kept::TriedAgain{*again};
 }
 
+std::optional<Background::Item> Background::take_next() {
+  if (running_ >= running_max()) return std::nullopt;
+  for (std::size_t looked_at = turns_.size(); looked_at > 0; --looked_at) {
+    const Holder* holder = turns_.front();
+    turns_.pop_front();
+    Lane& lane = lanes_.at(holder);
+    if (!has_share(lane.running, running_, running_max())) {
+      turns_.push_back(holder);
+      continue;
+    }
+    std::optional<Item> item(std::move(lane.waiting.front()));
+    lane.waiting.pop_front();
+    if (!lane.waiting.empty()) turns_.push_back(holder);
+    ++lane.running;
+    ++running_;
+    return item;
+  }
+  return std::nullopt;
+}
+
 void Background::pump() {
   for (;;) {
-    Worker* worker = nullptr;
-    std::optional<Item> item;
-    {
-      std::lock_guard lock(mutex_);
-      if (gateway_.draining || waiting_.empty() || running_ >= running_max()) return;
-      item.emplace(std::move(waiting_.front()));
-      waiting_.pop_front();
-      ++running_;
-      worker = workers_[next_worker_++ % workers_.size()];
-    }
-    asio::co_spawn(worker->context(), run(*worker, std::move(*item)), asio::detached);
+    std::unique_lock lock(mutex_);
+    if (gateway_.draining) return;
+    std::optional<Item> item = take_next();
+    if (!item) return;
+    Worker& worker = *gateway_.workers[next_worker_++ % gateway_.workers.size()];
+    lock.unlock();
+    asio::co_spawn(worker.context(), run(worker, std::move(*item)), asio::detached);
   }
 }
 
@@ -107,6 +142,8 @@ awaitable<void> Background::run(Worker& worker, Item item) {
   {
     std::lock_guard lock(mutex_);
     --running_;
+    const auto lane = lanes_.find(item.place.holder.get());
+    if (--lane->second.running == 0 && lane->second.waiting.empty()) lanes_.erase(lane);
   }
   // Not from here: where nothing awaits, one would begin inside the other.
   asio::post(worker.context(), [this] { pump(); });

@@ -5,8 +5,10 @@
 #include <deque>
 #include <mutex>
 #include <optional>
-#include <vector>
+#include <string_view>
+#include <unordered_map>
 
+#include "gateway/shares.h"
 #include "semel/engine.h"
 
 namespace semel {
@@ -17,6 +19,8 @@ struct Gateway;
 // Executes what was queued: work that a client was answered 202 for, in this run or in an earlier
 // one. Thread-safe.
 //
+// Who has much waiting does not hold up the others: every tenant has its turn.
+//
 // Only ids wait in memory; each request is read from its record when its turn comes. What does not
 // begin before the process ends stays queued in the store, and the next run takes it up.
 class Background {
@@ -25,27 +29,24 @@ class Background {
   Background(const Background&) = delete;
   Background& operator=(const Background&) = delete;
 
-  // To be called before anything runs.
-  void attach(Worker& worker) { workers_.push_back(&worker); }
-
   // How much may wait and run at once, and how much of it may run.
   void set_limit(std::size_t held_max) { held_max_ = held_max; }
 
   // Room for one piece of work, for as long as it lives.
-  class Place {
-   public:
-    explicit Place(std::atomic<std::size_t>& held) : held_(&held) {}
-    Place(Place&& other) noexcept : held_(std::exchange(other.held_, nullptr)) {}
-    Place& operator=(Place&&) = delete;
-    ~Place() {
-      if (held_) held_->fetch_sub(1);
-    }
+  struct Place {
+    Place(std::atomic<std::size_t>& held, HolderPtr for_whom, HolderPtr from_peer);
+    bool has_share_of(std::size_t limit) const;
 
-   private:
-    std::atomic<std::size_t>* held_;
+    HolderPtr holder;  // whose it is
+    HolderPtr peer;    // who sent it; null: a trusted proxy, or an earlier run took it
+    Counted all;
+    Counted own;
+    std::optional<Counted> peers;
   };
-  // nullopt: as much is held as may be.
-  std::optional<Place> reserve();
+  // nullopt: as much is held as may be, of this tenant, of this peer, or altogether. Work without a
+  // tenant of its own is its operation's.
+  std::optional<Place> reserve(std::string_view tenant, std::string_view operation,
+                               HolderPtr peer = nullptr);
 
   // To be executed in its turn.
   void add(const QueuedWork& work, Place place);
@@ -63,17 +64,24 @@ class Background {
     QueuedWork work;
     Place place;
   };
+  // What one holder has in hand. Holders take turns.
+  struct Lane {
+    std::size_t running = 0;
+    std::deque<Item> waiting;
+  };
   void pump();
+  // The next that may run now; to be called with the mutex held.
+  std::optional<Item> take_next();
   boost::asio::awaitable<void> run(Worker& worker, Item item);
   boost::asio::awaitable<void> execute(Worker& worker, QueuedWork work);
   std::size_t running_max() const;
 
   Gateway& gateway_;
-  std::vector<Worker*> workers_;
   std::atomic<std::size_t> held_max_ = 0;
   std::atomic<std::size_t> held_ = 0;
   std::mutex mutex_;
-  std::deque<Item> waiting_;
+  std::unordered_map<const Holder*, Lane> lanes_;  // of those who have anything here
+  std::deque<const Holder*> turns_;                // those with waiting work, the next one first
   std::size_t running_ = 0;
   std::size_t next_worker_ = 0;
 };

@@ -29,4 +29,23 @@ class BodyPace {
   Instant begun_;
 };
 
+// The same for a client that is waited for between other things, in either direction: only that
+// time counts, not what the service takes.
+class ClientPace {
+ public:
+  explicit ClientPace(Duration timeout) : pace_(timeout, {}) {}
+
+  // How long the client may take for the next piece.
+  Duration next() const { return pace_.next(bytes_, BodyPace::Instant{} + waited_); }
+  void passed(std::uint64_t bytes, std::chrono::steady_clock::duration waited) {
+    bytes_ += bytes;
+    waited_ += waited;
+  }
+
+ private:
+  BodyPace pace_;
+  std::uint64_t bytes_ = 0;
+  std::chrono::steady_clock::duration waited_{};
+};
+
 }  // namespace semel

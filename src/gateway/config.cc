@@ -30,6 +30,7 @@ using std::chrono::seconds;
 constexpr std::size_t kWorkersMax = 256;
 constexpr std::size_t kNamespaceLengthMax = 64;
 constexpr std::size_t kConnectionsMax = 1'000'000;
+constexpr std::size_t kKeysLimitMax = 1'000'000'000;
 constexpr std::size_t kRoutesMax = 2000;
 
 // Routes are read when everything else is known, wherever they stand in the file.
@@ -115,6 +116,12 @@ constexpr std::array kLimitsKeys = std::to_array<Key<LimitsConfig>>({
      [](const Field& f, LimitsConfig& out) { f.read(out.body_timeout, milliseconds(1)); }},
     {"in_flight",
      [](const Field& f, LimitsConfig& out) { f.read_count(out.in_flight, 1, kConnectionsMax); }},
+    {"new_keys_per_second",
+     [](const Field& f, LimitsConfig& out) {
+       f.read_count(out.new_keys_per_second, 0, kKeysLimitMax);
+     }},
+    {"live_keys",
+     [](const Field& f, LimitsConfig& out) { f.read_count(out.live_keys, 0, kKeysLimitMax); }},
 });
 
 constexpr std::array kLogKeys = std::to_array<Key<LogConfig>>({
@@ -281,14 +288,14 @@ void check_live_keys(const Field& root, const Config& config) {
   const auto counts = [](const RouteConfig& r) { return r.limits.live_keys > 0; };
   const bool is_shared =
       config.store.kind != StoreKind::embedded && config.store.kind != StoreKind::memory;
-  if (!is_shared || std::ranges::none_of(config.routes, counts)) return;
+  if (!is_shared) return;
+  constexpr auto kWhy = "needs store: {kind: embedded}, where one process sees all records";
+  if (config.limits.live_keys > 0) root.at("limits").at("live_keys").error(kWhy);
+  if (std::ranges::none_of(config.routes, counts)) return;
   const std::vector<Field> routes = root.at("routes").items(kRoutesMax);
   for (std::size_t i = 0; i < routes.size(); ++i) {
     if (!counts(config.routes[i])) continue;
-    routes[i]
-        .at("limits")
-        .at("live_keys")
-        .error("needs store: {kind: embedded}, where one process sees all records");
+    routes[i].at("limits").at("live_keys").error(kWhy);
   }
 }
 

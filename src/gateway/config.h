@@ -83,6 +83,10 @@ struct LimitsConfig {
   Duration header_timeout = std::chrono::seconds(10);
   Duration body_timeout = std::chrono::seconds(30);
   std::size_t in_flight = 4096;
+  // Over all tenants and routes; 0: no limit.
+  std::size_t new_keys_per_second = 0;
+  std::size_t live_keys = 0;
+  bool any_on_keys() const { return new_keys_per_second > 0 || live_keys > 0; }
 };
 
 enum class LogFormat { text, json };

@@ -22,6 +22,9 @@ namespace {
 // record, in the store's batch.
 constexpr std::size_t kQueuedCopies = 4;
 
+// A body of less is not counted for its tenant.
+constexpr std::size_t kOwnedAboveBytes = 16 * 1024;
+
 bool is_keyed_method(const RouteConfig& route, std::string_view method) {
   return std::ranges::find(route.methods, method) != route.methods.end();
 }
@@ -81,7 +84,8 @@ awaitable<bool> Exchange::find_preference() {
     preferences_ = read_preferences(request_.message.fields());
     if (!preferences_.respond_async || body_->size() > kQueuedBodyBytesMax) co_return true;
   }
-  auto place = gateway_.background.reserve();
+  auto place = gateway_.background.reserve(
+      tenant_, scope().operation, request_.peer ? request_.peer->shared_from_this() : nullptr);
   if (!place) {
     co_await refuse({.code = Code::overloaded,
                      .detail =
@@ -89,8 +93,7 @@ awaitable<bool> Exchange::find_preference() {
                          "the same key."});
     co_return false;
   }
-  held_bytes_.recount(body_->memory_bytes() + kQueuedCopies * body_->size());
-  if (held_bytes_.before() > kBufferedBytesMax) {
+  if (!hold(body_->memory_bytes() + kQueuedCopies * body_->size())) {
     co_await refuse({.code = Code::overloaded,
                      .detail = "Too many request bodies are being held. Retry with the same key."});
     co_return false;
@@ -207,8 +210,7 @@ awaitable<bool> Exchange::read_body() {
         co_return false;
       }
     }
-    held_bytes_.recount(body_->memory_bytes());
-    if (held_bytes_.before() > kBufferedBytesMax) {
+    if (!hold(body_->memory_bytes())) {
       request_.keep_alive = false;
       co_await refuse(
           {.code = Code::overloaded,
@@ -222,8 +224,17 @@ awaitable<bool> Exchange::read_body() {
     co_await cannot_keep(kept.error());
     co_return false;
   }
-  held_bytes_.recount(body_->memory_bytes());
+  hold(body_->memory_bytes());
   co_return true;
+}
+
+// Who sends small bodies only cannot hold much: looking up whose they are would cost every request.
+bool Exchange::hold(std::size_t bytes) {
+  const bool has_tenant = !tenant_.empty() && !route_.webhook;
+  if (has_tenant && bytes > kOwnedAboveBytes && !held_bytes_.has_tenant()) {
+    held_bytes_.belong_to(gateway_.holders.of_tenant(tenant_));
+  }
+  return held_bytes_.recount(bytes, kBufferedBytesMax);
 }
 
 // The disk is full or broken, or the spool's folder is gone.
@@ -372,8 +383,9 @@ Ask Exchange::ask() {
   ask.trace = traceparent_of(request_.message.fields());
   if (only_waits_) {
     ask.may_execute = [](bool) { return false; };
-  } else if (route_.limits.any())
+  } else if (route_.limits.any() || request_.limits().any_on_keys()) {
     ask.may_execute = [this](bool is_new) { return has_room(is_new); };
+  }
   return ask;
 }
 
@@ -394,7 +406,8 @@ awaitable<Admission> Exchange::admit_once() {
 
 bool Exchange::has_room(bool is_new) {
   std::string who = TenantLimits::who(tenant_, scope().operation);
-  limited_ = gateway_.limits.begin(who, route_.limits, is_new, gateway_.clock.now());
+  limited_ =
+      gateway_.limits.begin(who, route_.limits, request_.limits(), is_new, gateway_.clock.now());
   if (limited_.exceeded != TenantLimits::Limit::none) return false;
   if (route_.limits.in_flight > 0) {
     request_.tenant_place.emplace(gateway_.limits, std::move(who));

@@ -128,7 +128,9 @@ awaitable<void> Exchange::run_claim(Claim claim) {
 // The record keeps the request: whatever becomes of this process, it will be executed.
 awaitable<void> Exchange::queued(admission::Queued queued) {
   count(RequestResult::accepted);
-  gateway_.background.add({queued.record->id, queued.record->token}, std::move(*place_));
+  const Record& record = *queued.record;
+  gateway_.background.add({record.id, record.token, record.tenant, record.operation},
+                          std::move(*place_));
   if (route_.webhook) {
     co_await acknowledge(request_, route_, *key_, false);
     co_return;

@@ -46,6 +46,13 @@ bool counts_only_if_committed(const RouteConfig& route, const Outcome& outcome) 
          outcome.answer.status < 400;
 }
 
+// Each of them has a connection: where the executor answers nobody in time there would be no end of
+// them. Beyond it, the outcome stays unknown as if no answer had come.
+std::size_t late_max(const LimitsConfig& limits) {
+  constexpr std::size_t kAtLeast = 16;
+  return std::max(kAtLeast, limits.in_flight / 4);
+}
+
 // Goes on listening for an answer whose client has been told 504. False: nothing to record came.
 awaitable<bool> record_late(Gateway& gateway, const RouteConfig& route, const Claim& claim,
                             std::unique_ptr<UpstreamCall> call) {
@@ -80,7 +87,8 @@ awaitable<bool> record_late(Gateway& gateway, const RouteConfig& route, const Cl
 }
 
 awaitable<void> listen_late(Gateway& gateway, const RouteConfig& route, Claim claim,
-                            std::unique_ptr<UpstreamCall> call) {  // which holds the route
+                            std::unique_ptr<UpstreamCall> call,  // which holds the route
+                            std::unique_ptr<Counted> /* for as long as it listens */) {
   bool recorded = false;
   try {
     recorded = co_await record_late(gateway, route, claim, std::move(call));
@@ -241,16 +249,19 @@ awaitable<void> Execution::read_to_end() {
 awaitable<void> Execution::timed_out() {
   Claim claim = claim_;
   std::unique_ptr<UpstreamCall> call = std::move(call_);
-  const bool listens =
-      route_.late_answer > Duration{0} && route_.policy.unknown != UnknownPolicy::fail;
+  auto late = std::make_unique<Counted>(gateway_.late);
+  const bool listens = route_.late_answer > Duration{0} &&
+                       route_.policy.unknown != UnknownPolicy::fail &&
+                       late->before() < late_max(settings_->config.limits);
   co_await failed(OutcomeKind::unknown, Code::upstream_timeout, "no answer within upstream_timeout",
                   "The service did not answer in time and may still take effect. Retry with the "
                   "same key only.",
                   listens ? Engine::Listening::yes : Engine::Listening::no);
   if (listens) {
-    asio::co_spawn(worker_.context(),
-                   listen_late(gateway_, route_, std::move(claim), std::move(call)),
-                   asio::detached);
+    asio::co_spawn(
+        worker_.context(),
+        listen_late(gateway_, route_, std::move(claim), std::move(call), std::move(late)),
+        asio::detached);
   }
 }
 

@@ -11,6 +11,8 @@
 #include "gateway/metrics.h"
 #include "gateway/observed.h"
 #include "gateway/request_body.h"
+#include "gateway/shares.h"
+#include "gateway/spare_descriptor.h"
 #include "semel/clock.h"
 #include "semel/engine.h"
 #include "semel/store.h"
@@ -18,6 +20,7 @@
 namespace semel {
 
 class Prober;
+class Worker;
 
 // What all workers of one process share, whatever the configuration.
 struct Gateway {
@@ -31,45 +34,27 @@ struct Gateway {
   Store& store;
   Clock& clock;
   Engine engine;
+  Holders holders;  // peers and tenants, with what each of them has
   Background background;
   Spool spool;
   const std::unique_ptr<Prober> prober;
 
-  std::atomic<std::size_t> connections = 0;
-  std::atomic<std::size_t> active = 0;          // requests being handled, waiting ones too
-  std::atomic<std::size_t> in_flight = 0;       // of them, those that execute or proxy
+  SpareDescriptor spare_descriptor;
+  std::vector<Worker*> workers;  // set before they run
+
+  std::atomic<std::size_t> connections = 0;  // of clients that are served
+  std::atomic<std::size_t> refusing = 0;   // connections that are being told that there is no room
+  std::atomic<std::size_t> late = 0;       // executions whose late answer is listened for
+  std::atomic<std::size_t> active = 0;     // requests being handled, waiting ones too
+  std::atomic<std::size_t> in_flight = 0;  // of them, those that execute or proxy
   std::atomic<std::size_t> wait_elsewhere = 0;  // that wait for what runs in another process
   std::atomic<std::size_t> buffered_bytes = 0;  // request bodies held in memory
+  std::atomic<std::size_t> spooled_bytes = 0;   // the same in files
   std::atomic<bool> draining = false;
   ObservedInFlight observed;
 };
 
 // Request bodies held in memory at once, over all connections; beyond it, new ones are shed.
 inline constexpr std::size_t kBufferedBytesMax = 512 * 1024 * 1024;
-
-// Counts up in a shared counter for as long as it lives.
-class Counted {
- public:
-  explicit Counted(std::atomic<std::size_t>& counter, std::size_t by = 1)
-      : counter_(&counter), by_(by), before_(counter.fetch_add(by)) {}
-  Counted(Counted&& other) noexcept
-      : counter_(std::exchange(other.counter_, nullptr)), by_(other.by_), before_(other.before_) {}
-  Counted& operator=(Counted&&) = delete;
-  ~Counted() {
-    if (counter_) counter_->fetch_sub(by_);
-  }
-  std::size_t before() const { return before_; }
-  // Counts `by` instead of what it counted so far.
-  void recount(std::size_t by) {
-    // Unsigned arithmetic: less wraps around to less.
-    before_ = counter_->fetch_add(by - by_);
-    by_ = by;
-  }
-
- private:
-  std::atomic<std::size_t>* counter_;
-  std::size_t by_;
-  std::size_t before_;
-};
 
 }  // namespace semel

@@ -16,6 +16,13 @@ Problem limit_problem(TenantLimits::Limit exceeded) {
                   "You have as many keys as this operation allows; old ones expire. Nothing was "
                   "executed; retry with the same key.",
               .new_key_safe = true};
+    case TenantLimits::Limit::all_new_keys:
+    case TenantLimits::Limit::all_live_keys:
+      return {.code = Code::overloaded,
+              .detail =
+                  "All callers together use more keys than this gateway takes. Nothing was "
+                  "executed; retry with the same key.",
+              .new_key_safe = true};
     case TenantLimits::Limit::in_flight:
     case TenantLimits::Limit::none:
       break;

@@ -11,7 +11,8 @@ constexpr std::array<const char*, kRequestResults> kResultNames = {
     "executed", "replayed", "waited",  "conflict", "mismatch", "expired",
     "unknown",  "passed",   "refused", "failed",   "accepted"};
 
-constexpr std::array<const char*, kLimits> kLimitNames = {"new_keys", "live_keys", "in_flight"};
+constexpr std::array<const char*, kLimits> kLimitNames = {"new_keys", "live_keys", "in_flight",
+                                                          "all_new_keys", "all_live_keys"};
 
 const prometheus::Histogram::BucketBoundaries kSeconds = {
     0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30};

@@ -27,8 +27,8 @@ enum class RequestResult {
   accepted,  // 202: queued, or in progress where the route accepts duplicates
 };
 inline constexpr std::size_t kRequestResults = 11;
-// A tenant's limits, as counted when one is exceeded: new_keys, live_keys, in_flight.
-inline constexpr std::size_t kLimits = 3;
+// The limits on executions, as counted when one is exceeded: TenantLimits::Limit without `none`.
+inline constexpr std::size_t kLimits = 5;
 
 // What an enforcing route would have done with a request that was observed.
 enum class Observed {

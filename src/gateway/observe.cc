@@ -303,15 +303,14 @@ void Observation::report(Observed would, std::string_view detail) {
 }
 
 awaitable<void> observe(ClientRequest& request, std::size_t route) {
-  if (!co_await take_place(request, route)) co_return;
   std::shared_ptr<Observation> observation;
   try {
     observation = std::make_shared<Observation>(request, route);
   } catch (const std::exception& error) {
     log_event(LogLevel::error, "observation failed", {{"why", error.what()}});
   }
-  co_await proxy(request, route, observation.get());
-  if (observation) Observation::conclude(std::move(observation));
+  const bool was_asked = co_await proxy(request, route, observation.get());
+  if (observation && was_asked) Observation::conclude(std::move(observation));
 }
 
 }  // namespace semel

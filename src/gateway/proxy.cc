@@ -4,6 +4,7 @@
 
 #include <boost/asio/experimental/awaitable_operators.hpp>
 
+#include "gateway/body_pace.h"
 #include "gateway/observe.h"
 
 namespace semel {
@@ -14,7 +15,7 @@ using net::IoError;
 namespace {
 
 constexpr std::size_t kUpstreamHeadBytesMax = 64 * 1024;
-// A request body up to this size that has arrived with its head is sent on in one piece.
+// A request body up to this size is sent on in one piece, once it is here.
 constexpr std::size_t kWholeBodyBytesMax = 64 * 1024;
 
 bool may_be_repeated(std::string_view method) {
@@ -38,13 +39,26 @@ class Proxying {
         route_(request.route(route)),
         limits_(request.limits()),
         picked_(request.worker.pick_upstream(request.settings, route)),
-        observation_(observation) {}
+        observation_(observation),
+        held_bytes_(request.gateway().buffered_bytes, request.peer),
+        sending_(limits_.body_timeout),
+        reading_(limits_.body_timeout) {}
 
-  awaitable<void> run();
+  // False: the upstream was not asked.
+  awaitable<bool> run();
 
  private:
   // False: what arrived is malformed.
   bool take_buffered_body();
+  bool is_short() const;
+  // Both wait for the client no longer than its pace allows.
+  awaitable<net::IoResult<std::string_view>> next_piece();
+  awaitable<net::IoResult<void>> write_to_client(std::string_view first,
+                                                 std::string_view second = {},
+                                                 std::string_view third = {});
+  // False: the request has been answered, or the client is gone.
+  awaitable<bool> read_short_body();
+  awaitable<void> refuse_late_body();
   std::string head(const BodyFraming& framing) const;
   bool take_idle();
   awaitable<bool> connect();
@@ -67,20 +81,28 @@ class Proxying {
   Observation* const observation_;
   std::unique_ptr<net::Connection> upstream_;
   std::optional<net::Response> response_;
-  std::string body_;     // what arrived with the head
+  std::string body_;  // what arrived with the head, or all of a short one
+  HeldBytes held_bytes_;
+  ClientPace sending_;   // of the client's body
+  ClientPace reading_;   // of the answer
   bool reused_ = false;  // upstream_ has served another request before
   bool answer_begun_ = false;
   bool answer_ended_ = false;
   bool request_sent_ = false;
   bool client_failed_ = false;
+  bool late_body_ = false;
   std::string bad_body_;
 };
 
-awaitable<void> Proxying::run() {
+// A place is taken only for what can be sent on: while a short body trickles in, nobody else is
+// kept out.
+awaitable<bool> Proxying::run() {
   if (!take_buffered_body()) {
     co_await fail(Code::bad_request, "The request's body is malformed.");
-    co_return;
+    co_return false;
   }
+  if (is_short() && !co_await read_short_body()) co_return false;
+  if (!co_await take_place(request_, route_index_)) co_return false;
   if (observation_) observation_->request_piece(body_);
   if (request_.message.is_done()) {
     if (observation_) observation_->request_done();
@@ -88,6 +110,67 @@ awaitable<void> Proxying::run() {
   } else {
     co_await exchange_streaming();
   }
+  co_return true;
+}
+
+bool Proxying::is_short() const {
+  const auto length = request_.message.body_length();
+  return !request_.message.is_done() && length && *length <= kWholeBodyBytesMax;
+}
+
+awaitable<net::IoResult<std::string_view>> Proxying::next_piece() {
+  const net::Deadlines& clock = request_.worker.deadlines();
+  request_.client.set_deadline(sending_.next());
+  const auto begun = clock.now();
+  auto piece = co_await request_.client.read_piece(request_.message);
+  sending_.passed(piece ? piece->size() : 0, clock.now() - begun);
+  co_return piece;
+}
+
+awaitable<net::IoResult<void>> Proxying::write_to_client(std::string_view first,
+                                                         std::string_view second,
+                                                         std::string_view third) {
+  const net::Deadlines& clock = request_.worker.deadlines();
+  request_.client.set_deadline(reading_.next());
+  const auto begun = clock.now();
+  auto written = co_await request_.client.write(first, second, third);
+  reading_.passed(first.size() + second.size() + third.size(), clock.now() - begun);
+  co_return written;
+}
+
+awaitable<bool> Proxying::read_short_body() {
+  if (expects_continue(request_)) {
+    // A body is not asked for that there is no place for.
+    if (!co_await take_place(request_, route_index_)) co_return false;
+    request_.give_up_place();
+    co_await send_continue(request_);
+  }
+  while (!request_.message.is_done()) {
+    const auto piece = co_await next_piece();
+    if (!piece) {
+      request_.keep_alive = false;
+      if (piece.error() == IoError::timeout) co_await refuse_late_body();
+      if (piece.error() == IoError::malformed) {
+        co_await fail(Code::bad_request, "The request's body is malformed.");
+      }
+      co_return false;
+    }
+    body_ += *piece;
+    if (!held_bytes_.recount(body_.capacity(), kBufferedBytesMax)) {
+      request_.keep_alive = false;
+      co_await fail(Code::overloaded, "Too many request bodies are being held.");
+      co_return false;
+    }
+  }
+  request_.client.clear_deadline();
+  co_return true;
+}
+
+awaitable<void> Proxying::refuse_late_body() {
+  request_.keep_alive = false;
+  request_.metrics(route_index_).count(RequestResult::refused);
+  Problem problem{.status = 408, .detail = "The request's body did not arrive in time."};
+  co_await send_problem(request_, problem, &route_);
 }
 
 bool Proxying::take_buffered_body() {
@@ -203,9 +286,9 @@ awaitable<void> Proxying::exchange_streaming() {
   auto answering = answer();
   co_await (std::move(pump) && std::move(answering));
   request_.client.clear_deadline();
-  if (!bad_body_.empty() && !answer_begun_) {
-    co_await fail(Code::bad_request, "The request's body is malformed.");
-  }
+  if (answer_begun_) co_return;
+  if (!bad_body_.empty()) co_await fail(Code::bad_request, "The request's body is malformed.");
+  if (late_body_) co_await refuse_late_body();
 }
 
 awaitable<void> Proxying::pump_request() {
@@ -213,12 +296,12 @@ awaitable<void> Proxying::pump_request() {
   while (!answer_ended_) {
     // While the client is to send, the upstream's time does not run.
     upstream_->clear_deadline();
-    request_.client.set_deadline(limits_.body_timeout);
-    const auto piece = co_await request_.client.read_piece(request_.message);
+    const auto piece = co_await next_piece();
     if (answer_ended_) co_return;
     if (!piece) {
       // The client is gone or sends nonsense: the upstream must not take this for the whole.
       client_failed_ = piece.error() != IoError::malformed;
+      late_body_ = piece.error() == IoError::timeout;
       if (!client_failed_) bad_body_ = "malformed";
       request_.keep_alive = false;
       upstream_->close();
@@ -286,8 +369,7 @@ awaitable<void> Proxying::relay_body(std::string head, BodyEnd end) {
     auto piece = upstream_->buffered_piece(*response_);
     if (piece && piece->empty() && !response_->is_done()) {
       if (!head.empty()) {
-        request_.client.set_deadline(limits_.body_timeout);
-        if (!co_await request_.client.write(head)) {
+        if (!co_await write_to_client(head)) {
           lose_client();
           co_return;
         }
@@ -303,9 +385,8 @@ awaitable<void> Proxying::relay_body(std::string head, BodyEnd end) {
     }
     if (piece->empty()) break;
     if (response_->is_done()) request_.in_flight.reset();
-    request_.client.set_deadline(limits_.body_timeout);
     if (end == BodyEnd::chunks) head += chunk_size(piece->size());
-    const auto written = co_await request_.client.write(
+    const auto written = co_await write_to_client(
         head, *piece, end == BodyEnd::chunks ? kChunkEnd : std::string_view{});
     head.clear();
     if (!written) {
@@ -316,10 +397,7 @@ awaitable<void> Proxying::relay_body(std::string head, BodyEnd end) {
   const bool closes_chunks = end == BodyEnd::chunks && request_.message.method() != "HEAD";
   if (closes_chunks) head += kLastChunk;
   request_.in_flight.reset();
-  if (!head.empty()) {
-    request_.client.set_deadline(limits_.body_timeout);
-    if (!co_await request_.client.write(head)) request_.keep_alive = false;
-  }
+  if (!head.empty() && !co_await write_to_client(head)) request_.keep_alive = false;
   request_.client.clear_deadline();
   request_.metrics(route_index_).count(RequestResult::passed);
   if (observation_) observation_->answer_done();
@@ -349,9 +427,9 @@ awaitable<void> Proxying::fail(Code code, std::string detail) {
 
 }  // namespace
 
-awaitable<void> proxy(ClientRequest& request, std::size_t route, Observation* observation) {
+awaitable<bool> proxy(ClientRequest& request, std::size_t route, Observation* observation) {
   Proxying proxying(request, route, observation);
-  co_await proxying.run();
+  co_return co_await proxying.run();
 }
 
 }  // namespace semel

@@ -9,8 +9,9 @@ namespace semel {
 class Observation;
 
 // Plain proxying: streams the request to the route's upstream and the answer back, in bounded
-// memory, keeping nothing. `observation` is told what passes; null: nobody looks.
-boost::asio::awaitable<void> proxy(ClientRequest& request, std::size_t route,
+// memory, keeping nothing. `observation` is told what passes; null: nobody looks. False: the
+// upstream was not asked, the client has been told why.
+boost::asio::awaitable<bool> proxy(ClientRequest& request, std::size_t route,
                                    Observation* observation = nullptr);
 
 }  // namespace semel

@@ -19,6 +19,9 @@ bool named(const std::vector<Header>& headers, std::string_view name) {
   return false;
 }
 
+// What is left of a refused request's body is read and thrown away if it is no more than this.
+constexpr std::uint64_t kDrainBytesMax = 64 * 1024;
+
 constexpr std::string_view kRetryAfterSeconds = "1";
 
 bool is_worth_retrying(Code code) {
@@ -94,8 +97,17 @@ awaitable<void> send_whole(ClientRequest& request, std::string head, const Answe
   if (!written) request.keep_alive = false;
 }
 
+bool reads_rest(const ClientRequest& request) {
+  const auto length = request.message.body_length();
+  return length && *length <= kDrainBytesMax && !request.message.field("Expect");
+}
+
 awaitable<void> send_problem(ClientRequest& request, const Problem& problem,
                              const RouteConfig* route, const std::vector<Header>& extra) {
+  // The client is to know that it cannot send another request after the rest of this one.
+  if (request.keep_alive && !request.message.is_done() && !reads_rest(request)) {
+    request.keep_alive = false;
+  }
   Answer answer = to_answer(problem, route ? route->errors : ErrorShape::problem);
   answer.headers.insert(answer.headers.end(), extra.begin(), extra.end());
   if (problem.code == Code::key_missing || problem.code == Code::key_invalid) {
@@ -111,8 +123,8 @@ awaitable<void> send_problem(ClientRequest& request, const Problem& problem,
 }
 
 bool has_place(ClientRequest& request) {
-  request.in_flight.emplace(request.gateway().in_flight);
-  return request.in_flight->before() < request.limits().in_flight;
+  request.in_flight.emplace(request.gateway().in_flight, request.peer);
+  return request.in_flight->has_share_of(request.limits().in_flight);
 }
 
 awaitable<void> refuse_place(ClientRequest& request, std::size_t route) {

@@ -25,9 +25,10 @@ struct ClientRequest {
   bool keep_alive = true;  // after the answer
   // Its place among limits.in_flight. Given up before the answer's last bytes are written: a client
   // that has its answer may send the next request at once.
-  std::optional<Counted> in_flight = {};
+  std::optional<InFlight> in_flight = {};
   // The same among its tenant's of this route, where there is such a limit.
   std::optional<TenantLimits::Place> tenant_place = {};
+  Holder* peer = nullptr;  // who has the connection; null: a trusted proxy, which has no share
   void give_up_place() {
     in_flight.reset();
     tenant_place.reset();
@@ -69,10 +70,14 @@ boost::asio::awaitable<void> send_problem(ClientRequest& request, const Problem&
                                           const RouteConfig* route,
                                           const std::vector<Header>& extra = {});
 
-// Takes a place among limits.in_flight. False: there is none.
+// Takes a place among limits.in_flight. False: there is none, or none for this peer.
 bool has_place(ClientRequest& request);
 // The same. False: the request has been answered.
 boost::asio::awaitable<bool> take_place(ClientRequest& request, std::size_t route);
+
+// Whether what is left of a body that nobody wants is read, so that the connection can be used
+// again.
+bool reads_rest(const ClientRequest& request);
 
 // Ends the connection in the middle of an answer, so that the client sees that it is not whole.
 void cut_off(ClientRequest& request);

@@ -24,6 +24,7 @@ unsigned worker_count(const Config& config) {
 }
 
 bool counts_live(const Config& config) {
+  if (config.limits.live_keys > 0) return true;
   return std::ranges::any_of(config.routes,
                              [](const RouteConfig& route) { return route.limits.live_keys > 0; });
 }
@@ -53,7 +54,7 @@ Server::Server(Config config, Trust trust, std::unique_ptr<Metrics> metrics,
   gateway_->background.set_limit(settings_->config.limits.in_flight);
   for (unsigned i = 0; i < worker_count(settings_->config); ++i) {
     workers_.push_back(std::make_unique<Worker>(*gateway_, settings_));
-    gateway_->background.attach(*workers_.back());
+    gateway_->workers.push_back(workers_.back().get());
   }
 }
 

@@ -13,8 +13,8 @@ using asio::awaitable;
 namespace {
 
 constexpr auto kKeepAliveIdle = std::chrono::seconds(75);
-// What is left of a refused request's body is read and thrown away if it is no more than this.
-constexpr std::uint64_t kDrainBytesMax = 64 * 1024;
+// Connections beyond the limit that are told so; still more are closed without a word.
+constexpr std::size_t kRefusedMax = 64;
 constexpr std::string_view kReserved = "/.semel/";
 
 // A request whose head could not be read has no route and no version: it gets a plain refusal.
@@ -106,7 +106,7 @@ awaitable<void> handle(ClientRequest& request) {
     co_await observe(request, *route);
   } else if (keyed) {
     co_await exchange(request, *route);
-  } else if (co_await take_place(request, *route)) {
+  } else {
     co_await proxy(request, *route);
   }
 }
@@ -115,8 +115,7 @@ awaitable<void> handle(ClientRequest& request) {
 awaitable<bool> finish_request(ClientRequest& request) {
   if (!request.keep_alive) co_return false;
   if (request.message.is_done()) co_return true;
-  const auto length = request.message.body_length();
-  if (!length || *length > kDrainBytesMax || request.message.field("Expect")) co_return false;
+  if (!reads_rest(request)) co_return false;
   request.client.set_deadline(request.limits().body_timeout);
   while (!request.message.is_done()) {
     if (!co_await request.client.read_piece(request.message)) co_return false;
@@ -125,7 +124,8 @@ awaitable<bool> finish_request(ClientRequest& request) {
 }
 
 // False: the connection is to be closed.
-awaitable<bool> serve_request(Worker& worker, net::Connection& client, const Forwarded& from) {
+awaitable<bool> serve_request(Worker& worker, net::Connection& client, const Forwarded& from,
+                              Holder* peer) {
   const SettingsPtr settings = worker.settings();
   const LimitsConfig& limits = settings->config.limits;
   client.set_deadline(limits.header_timeout);
@@ -134,6 +134,7 @@ awaitable<bool> serve_request(Worker& worker, net::Connection& client, const For
   const auto head = co_await client.read_head(message, limits.header_bytes, why);
   client.clear_deadline();
   ClientRequest request{worker, settings, client, message, {}, from};
+  request.peer = peer;
   if (!head) {
     co_await refuse_head(request, head.error(), why);
     co_return false;
@@ -144,24 +145,62 @@ awaitable<bool> serve_request(Worker& worker, net::Connection& client, const For
   co_return co_await finish_request(request);
 }
 
+// Tells a client that there is no room for its connection, which does not count.
+awaitable<void> refuse_connection(Worker& worker, net::Connection& client, const Forwarded& from) {
+  const Counted refusing(worker.gateway().refusing);
+  // Nobody is told the reason inside a session that it would cost a handshake to make.
+  if (worker.settings()->trust.server || refusing.before() >= kRefusedMax) co_return;
+  net::Request none;
+  ClientRequest request{worker, worker.settings(), client, none, {}, from, false};
+  Problem problem{.code = Code::overloaded, .detail = "Too many connections are open."};
+  co_await send_problem(request, problem, nullptr);
+  co_await client.close_gently();
+}
+
+// A client's place among limits.connections.
+struct ConnectionPlace {
+  ConnectionPlace(Gateway& gateway, Holder* holder) : all(gateway.connections) {
+    if (holder) own.emplace(holder->connections);
+  }
+  Counted all;
+  std::optional<Counted> own;
+};
+
+// Whether the connection may stay. Where all places are taken, an idle connection has to go for it:
+// one of the peer's own if that has its share already, the longest idle otherwise.
+bool has_room(Worker& worker, const ConnectionPlace& place, const Holder* peer) {
+  const std::size_t limit = worker.settings()->config.limits.connections;
+  const std::size_t own = place.own ? place.own->before() : 0;
+  const std::size_t all = place.all.before();
+  if (has_share(own, all, limit)) return true;
+  if (peer && own >= kept_for_others(limit) && kept_for_others(limit) > 0) {
+    return worker.end_idle_of(*peer);
+  }
+  return worker.end_longest_idle();
+}
+
 }  // namespace
 
 awaitable<void> serve_client(Worker& worker, asio::ip::tcp::socket socket) {
   Gateway& gateway = worker.gateway();
-  Counted connected(gateway.connections);
   boost::system::error_code error;
   socket.set_option(asio::ip::tcp::no_delay(true), error);
-  const auto peer = socket.remote_endpoint(error);
+  const auto remote = socket.remote_endpoint(error);
   if (error) co_return;
   SettingsPtr settings = worker.settings();
   const auto tls = settings->trust.server;
-  Forwarded from{peer.address().to_string(), settings->trusted.contains(peer.address()),
+  Forwarded from{remote.address().to_string(), settings->trusted.contains(remote.address()),
                  tls != nullptr};
+  const HolderPtr peer =
+      from.from_trusted_proxy ? nullptr : gateway.holders.of_peer(remote.address());
+  std::optional<ConnectionPlace> place(std::in_place, gateway, peer.get());
   net::Connection client(std::move(socket), worker.deadlines());
-  const bool has_place = connected.before() < settings->config.limits.connections;
+  if (!has_room(worker, *place, peer.get())) {
+    place.reset();
+    co_await refuse_connection(worker, client, from);
+    co_return;
+  }
   if (tls) {
-    // Nobody is told the reason inside a session that it would cost a handshake to make.
-    if (!has_place) co_return;
     client.set_deadline(settings->config.limits.header_timeout);
     const auto secured = co_await client.start_tls(tls->new_session());
     if (!secured) {
@@ -170,23 +209,19 @@ awaitable<void> serve_client(Worker& worker, asio::ip::tcp::socket socket) {
       co_return;
     }
   }
-  if (!has_place) {
-    net::Request none;
-    ClientRequest request{worker, settings, client, none, {}, from, false};
-    Problem problem{.code = Code::overloaded, .detail = "Too many connections are open."};
-    co_await send_problem(request, problem, nullptr);
-    co_await client.close_gently();
-    co_return;
-  }
   Duration patience = settings->config.limits.header_timeout;
   for (;;) {
     client.set_deadline(patience);
-    if (!co_await client.wait_readable()) break;
+    {
+      const Worker::Idle idle(worker, client, peer.get());
+      if (!co_await client.wait_readable()) break;
+    }
     if (settings != worker.settings()) {  // who is trusted may have changed
       settings = worker.settings();
-      from.from_trusted_proxy = settings->trusted.contains(peer.address());
+      from.from_trusted_proxy = settings->trusted.contains(remote.address());
     }
-    if (!co_await serve_request(worker, client, from)) {
+    if (!co_await serve_request(worker, client, from, peer.get())) {
+      const Worker::Idle idle(worker, client, peer.get());
       co_await client.close_gently();
       break;
     }

@@ -50,11 +50,54 @@ TenantLimits::Tenant& TenantLimits::tenant_of(Shard& shard, const std::string& w
   return tenant;
 }
 
+Duration TenantLimits::Bucket::take(double rate, double burst, Time now) {
+  if (!is_filled) {
+    tokens = burst;
+  } else if (now > filled_at) {
+    tokens = std::min(burst, tokens + rate * seconds(now - filled_at));
+  }
+  is_filled = true;
+  filled_at = now;
+  if (tokens < 1) {
+    return Duration(static_cast<std::int64_t>(std::ceil((1 - tokens) / rate * 1000)));
+  }
+  tokens -= 1;
+  return Duration{0};
+}
+
 TenantLimits::Verdict TenantLimits::begin(const std::string& who, const RouteLimits& limits,
-                                          bool is_new, Time now) {
-  Shard& shard = shard_of(who);
-  const std::lock_guard lock(shard.mutex);
-  Tenant& tenant = tenant_of(shard, who);
+                                          const LimitsConfig& of_all, bool is_new, Time now) {
+  if (is_new) {
+    const Verdict of_everybody = begin_of_all(of_all, now);
+    if (of_everybody.exceeded != Limit::none) return of_everybody;
+  }
+  Verdict verdict;
+  {
+    Shard& shard = shard_of(who);
+    const std::lock_guard lock(shard.mutex);
+    verdict = begin_of(tenant_of(shard, who), limits, is_new, now);
+  }
+  if (verdict.exceeded != Limit::none && is_new && of_all.new_keys_per_second > 0) {
+    const std::lock_guard lock(all_mutex_);
+    all_.put_back();  // or one tenant's refused requests would use up what others may have
+  }
+  return verdict;
+}
+
+TenantLimits::Verdict TenantLimits::begin_of_all(const LimitsConfig& limits, Time now) {
+  if (limits.live_keys > 0 && all_live_ >= static_cast<std::int64_t>(limits.live_keys)) {
+    return {Limit::all_live_keys, kLiveKeysRetryAfter};
+  }
+  if (limits.new_keys_per_second == 0) return {};
+  const double rate = static_cast<double>(limits.new_keys_per_second);
+  const std::lock_guard lock(all_mutex_);
+  const Duration wait = all_.take(rate, rate, now);
+  if (wait > Duration{0}) return {Limit::all_new_keys, wait};
+  return {};
+}
+
+TenantLimits::Verdict TenantLimits::begin_of(Tenant& tenant, const RouteLimits& limits, bool is_new,
+                                             Time now) {
   if (limits.in_flight > 0 && tenant.executing >= limits.in_flight) {
     return {Limit::in_flight, kInFlightRetryAfter};
   }
@@ -63,21 +106,10 @@ TenantLimits::Verdict TenantLimits::begin(const std::string& who, const RouteLim
     return {Limit::live_keys, kLiveKeysRetryAfter};
   }
   if (is_new && limits.new_keys_per_second > 0) {
-    const double rate = static_cast<double>(limits.new_keys_per_second);
-    const double burst =
-        static_cast<double>(limits.burst > 0 ? limits.burst : limits.new_keys_per_second);
-    if (!tenant.has_bucket) {
-      tenant.tokens = burst;
-    } else if (now > tenant.filled_at) {
-      tenant.tokens = std::min(burst, tenant.tokens + rate * seconds(now - tenant.filled_at));
-    }
-    tenant.has_bucket = true;
-    tenant.filled_at = now;
-    if (tenant.tokens < 1) {
-      const double wait = std::ceil((1 - tenant.tokens) / rate * 1000);
-      return {Limit::new_keys, Duration(static_cast<std::int64_t>(wait))};
-    }
-    tenant.tokens -= 1;
+    const std::size_t burst = limits.burst > 0 ? limits.burst : limits.new_keys_per_second;
+    const Duration wait = tenant.bucket.take(static_cast<double>(limits.new_keys_per_second),
+                                             static_cast<double>(burst), now);
+    if (wait > Duration{0}) return {Limit::new_keys, wait};
   }
   if (limits.in_flight > 0) ++tenant.executing;
   return {};
@@ -92,6 +124,7 @@ void TenantLimits::leave(const std::string& who) {
 
 void TenantLimits::count_live(bool on) {
   if (counts_live_.exchange(on) || !on) return;
+  all_live_ = 0;
   for (Shard& shard : shards_) {
     const std::lock_guard lock(shard.mutex);
     for (auto& [who, tenant] : shard.tenants) tenant.live = 0;
@@ -104,6 +137,8 @@ void TenantLimits::live_changed(const Record& record, int by) {
   const std::lock_guard lock(shard.mutex);
   Tenant& tenant = tenant_of(shard, key);
   tenant.live = std::max<std::int64_t>(0, tenant.live + by);
+  std::int64_t live = all_live_;
+  while (!all_live_.compare_exchange_weak(live, std::max<std::int64_t>(0, live + by))) continue;
 }
 
 }  // namespace semel

@@ -15,14 +15,15 @@
 
 namespace semel {
 
-// What each tenant may have of each operation: new keys a second, live keys, executions at once.
+// What each tenant may have of each operation: new keys a second, live keys, executions at once;
+// and how many keys all of them together may use.
 // Kept in this process only. Bounded: of too many tenants, those not heard of for longest are
 // forgotten, which gives them a full bucket and no keys; one that executes is never forgotten.
 //
 // Thread-safe: workers share it, a lock a shard, held for a few instructions.
 class TenantLimits {
  public:
-  enum class Limit { none, new_keys, live_keys, in_flight };
+  enum class Limit { none, new_keys, live_keys, in_flight, all_new_keys, all_live_keys };
   struct Verdict {
     Limit exceeded = Limit::none;
     Duration retry_after{0};
@@ -49,7 +50,9 @@ class TenantLimits {
 
   // An execution is about to begin; `is_new`: of a new key. Without a verdict against it, it counts
   // from now on, and a Place must be made for it if there is a limit on executions.
-  Verdict begin(const std::string& who, const RouteLimits& limits, bool is_new, Time now);
+  // `of_all` are the limits over all tenants.
+  Verdict begin(const std::string& who, const RouteLimits& limits, const LimitsConfig& of_all,
+                bool is_new, Time now);
 
   // Whether live keys are counted: only then does every change of a record come by here.
   // Switched on again it begins anew: what went meanwhile was not seen.
@@ -59,10 +62,18 @@ class TenantLimits {
   bool counts_live() const { return counts_live_; }
 
  private:
-  struct Tenant {
+  // New keys that may be used now.
+  struct Bucket {
+    // Takes one; nothing: it was there. Else how long to wait for the next.
+    Duration take(double rate, double burst, Time now);
+    void put_back() { tokens += 1; }
+
     double tokens = 0;
     Time filled_at{};
-    bool has_bucket = false;
+    bool is_filled = false;
+  };
+  struct Tenant {
+    Bucket bucket;
     std::size_t executing = 0;
     std::int64_t live = 0;
     std::list<std::string>::iterator place;  // among the shard's, the latest first
@@ -80,9 +91,14 @@ class TenantLimits {
     return shards_[std::hash<std::string>{}(who) % kShards];
   }
   static Tenant& tenant_of(Shard& shard, const std::string& who);
+  static Verdict begin_of(Tenant& tenant, const RouteLimits& limits, bool is_new, Time now);
+  Verdict begin_of_all(const LimitsConfig& limits, Time now);
   void leave(const std::string& who);
 
   std::array<Shard, kShards> shards_;
+  std::mutex all_mutex_;
+  Bucket all_;
+  std::atomic<std::int64_t> all_live_ = 0;
   std::atomic<bool> counts_live_ = false;
 };
 

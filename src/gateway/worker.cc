@@ -1,5 +1,6 @@
 #include "gateway/worker.h"
 
+#include <algorithm>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 #include <boost/asio/redirect_error.hpp>
@@ -16,6 +17,8 @@ using asio::ip::tcp;
 namespace {
 constexpr auto kPruneEvery = std::chrono::seconds(1);
 constexpr auto kAcceptPause = std::chrono::milliseconds(20);
+// How many idle connections are looked at for one of a certain peer.
+constexpr std::size_t kIdleLookedAtMax = 256;
 
 Duration longest_idle(const Config& config) {
   Duration longest{0};
@@ -96,21 +99,26 @@ void Worker::close_gently(tcp::acceptor& acceptor) {
   acceptor.close(error);
 }
 
+bool Worker::turn_away(tcp::acceptor& acceptor) {
+  boost::system::error_code error;
+  acceptor.non_blocking(true, error);
+  return !error &&
+         gateway_.spare_descriptor.turn_away(acceptor.native_handle(), !settings_->trust.server);
+}
+
 awaitable<void> Worker::accept(tcp::acceptor& acceptor) {
-  bool failing = false;
   while (acceptor.is_open()) {
     boost::system::error_code error;
     tcp::socket socket(context_);
     co_await acceptor.async_accept(socket, asio::redirect_error(asio::use_awaitable, error));
     if (!error) {
-      failing = false;
       asio::co_spawn(context_, serve_client(*this, std::move(socket)), asio::detached);
     } else if (acceptor.is_open()) {
-      // Out of file descriptors, most likely: accepting again at once would spin.
-      if (!std::exchange(failing, true)) {
-        log_event(LogLevel::warn, "accept failed", {{"why", error.message()}});
-      }
-      co_await gateway_.clock.sleep(kAcceptPause);
+      log_repeating(LogLevel::warn, "accept failed", "", {{"why", error.message()}});
+      const bool no_descriptor = error == asio::error::no_descriptors ||
+                                 error == boost::system::errc::too_many_files_open_in_system;
+      // Accepting again at once would spin.
+      if (!no_descriptor || !turn_away(acceptor)) co_await gateway_.clock.sleep(kAcceptPause);
     }
   }
 }
@@ -143,6 +151,58 @@ net::UpstreamPool& Worker::own_pool(const Url& url) {
                                 .first->second;
   if (url.tls) pool.use_tls(settings_->trust.own);
   return pool;
+}
+
+Worker::Idle::Idle(Worker& worker, net::Connection& client, const Holder* peer)
+    : worker_(worker), client_(client), peer_(peer), since_(worker.deadlines_.now()) {
+  worker_.idle_.push_back(*this);
+  if (&worker_.idle_.front() == this) worker_.note_longest_idle();
+}
+
+Worker::Idle::~Idle() {
+  if (!is_linked()) return;
+  const bool was_first = &worker_.idle_.front() == this;
+  worker_.idle_.erase(worker_.idle_.iterator_to(*this));
+  if (was_first) worker_.note_longest_idle();
+}
+
+void Worker::note_longest_idle() {
+  longest_idle_.store(idle_.empty() ? kNobody : idle_.front().since_.time_since_epoch().count(),
+                      std::memory_order_relaxed);
+}
+
+void Worker::end(Idle& idle) {
+  idle.client_.give_up();
+  idle_.erase(idle_.iterator_to(idle));
+  note_longest_idle();
+}
+
+bool Worker::end_longest_idle() {
+  const auto since = [](const Worker* worker) {
+    return worker->longest_idle_.load(std::memory_order_relaxed);
+  };
+  Worker* found = *std::ranges::min_element(gateway_.workers, {}, since);
+  if (since(found) == kNobody) return false;
+  if (found == this) {
+    end(idle_.front());
+    return true;
+  }
+  asio::post(found->context_, [found] {
+    if (!found->idle_.empty()) found->end(found->idle_.front());
+  });
+  return true;
+}
+
+bool Worker::end_idle_of(const Holder& peer) {
+  std::size_t looked_at = 0;
+  for (Idle& idle : idle_) {
+    if (idle.peer_ == &peer) {
+      end(idle);
+      return true;
+    }
+    if (++looked_at == kIdleLookedAtMax) break;
+  }
+  return false;
 }
 
 const std::string& Worker::date() {

@@ -2,6 +2,8 @@
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
+#include <boost/intrusive/list.hpp>
+#include <limits>
 #include <map>
 #include <string>
 #include <vector>
@@ -44,17 +46,47 @@ class Worker {
   // The pool for requests of our own to where `url` points.
   net::UpstreamPool& own_pool(const Url& url);
   IntrospectionCache& introspections() { return introspections_; }
+  // A client's connection while nothing is asked on it, or nothing more will be. The longest idle
+  // one is closed when others want its place.
+  class Idle : public boost::intrusive::list_base_hook<> {
+   public:
+    Idle(Worker& worker, net::Connection& client, const Holder* peer);
+    ~Idle();
+    Idle(const Idle&) = delete;
+    Idle& operator=(const Idle&) = delete;
+
+   private:
+    friend class Worker;
+    Worker& worker_;
+    net::Connection& client_;
+    const Holder* const peer_;
+    const std::chrono::steady_clock::time_point since_;
+  };
+  // Closes the longest idle connection of all workers. False: none is idle.
+  bool end_longest_idle();
+  // The same of one peer, among this worker's that are idle for longest.
+  bool end_idle_of(const Holder& peer);
   // The value of a Date header, made anew every second.
   const std::string& date();
 
  private:
   boost::asio::awaitable<void> accept(boost::asio::ip::tcp::acceptor& acceptor);
+  // There is no descriptor for the next connection. True: it was told so.
+  bool turn_away(boost::asio::ip::tcp::acceptor& acceptor);
   void close_gently(boost::asio::ip::tcp::acceptor& acceptor);
   boost::asio::awaitable<void> prune();
   net::UpstreamPool& pool_of(const Settings& settings, std::size_t route, std::size_t upstream);
   void make_pools();
+  void end(Idle& idle);
+  void note_longest_idle();
 
   Gateway& gateway_;
+  // Before context_: connections that are idle when it goes leave the list then.
+  boost::intrusive::list<Idle, boost::intrusive::constant_time_size<false>> idle_;
+  // Since when the first of idle_ is, for other workers; kNobody: there is none.
+  using Ticks = std::chrono::steady_clock::rep;
+  static constexpr Ticks kNobody = std::numeric_limits<Ticks>::max();
+  std::atomic<Ticks> longest_idle_ = kNobody;
   SettingsPtr settings_;
   boost::asio::io_context context_{1};
   net::Deadlines deadlines_;

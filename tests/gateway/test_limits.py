@@ -3,11 +3,14 @@ who is over a bound is told so."""
 
 import os
 import resource
+import socket
+import time
 
 import pytest
 
-from http_client import ConnectionEnded, request_bytes
-from semel_harness import TIME_SCALE, assert_problem, eventually, new_key, scaled
+from http_client import Connection, ConnectionEnded, request_bytes
+from semel_harness import (TIME_SCALE, Background, Gateway, assert_problem, eventually, new_key,
+                           scaled)
 
 BODY = {"amount": 100}
 LIMIT = 64 * 1024
@@ -50,26 +53,57 @@ def test_a_header_that_drips_is_408_too(slow, upstream):
     assert upstream.arrived() == 0
 
 
+def drip(connection, drop=b"x"):
+    """Sends drop by drop, each well in time, until the gateway has enough. What it says then."""
+    connection.socket.settimeout(0.1 * TIME_SCALE)
+    for _ in range(50):
+        try:
+            connection.send(drop)
+            return connection.socket.recv(4096)
+        except TimeoutError:
+            continue
+        except (ConnectionResetError, BrokenPipeError):
+            return b""
+    raise AssertionError("still waiting for the body")
+
+
 def test_a_body_that_drips_is_408_too(slow, upstream, key):
     """Each byte comes in time, but the whole would take for ever."""
     with slow.connect() as connection:
         connection.send(b"POST /keyed HTTP/1.1\r\nHost: h\r\nContent-Length: 1000\r\n"
                         b"Idempotency-Key: " + key.encode() + b"\r\n\r\n")
-        connection.socket.settimeout(0.1 * TIME_SCALE)
-        status = b""
-        for _ in range(50):
-            try:
-                connection.send(b"x")
-                status = connection.socket.recv(4096)
-                break
-            except TimeoutError:
-                continue
-            except (ConnectionResetError, BrokenPipeError):
-                break
-        else:
-            raise AssertionError("still waiting for the body")
+        status = drip(connection)
         assert status.startswith(b"HTTP/1.1 408") or status == b""
     assert upstream.arrived() == 0
+
+
+@pytest.mark.parametrize("framing, drop", [("Content-Length: 1000", b"x"),
+                                           ("Content-Length: 1000000", b"x"),
+                                           ("Transfer-Encoding: chunked", b"1\r\nx\r\n")])
+def test_a_plain_body_that_drips_is_408_too(slow, upstream, framing, drop):
+    with slow.connect() as connection:
+        connection.send(f"POST /plain HTTP/1.1\r\nHost: h\r\n{framing}\r\n\r\n".encode())
+        status = drip(connection, drop)
+        assert status.startswith(b"HTTP/1.1 408") or status == b""
+    assert upstream.effects() == 0
+
+
+def test_short_plain_bodies_that_do_not_come_take_no_place(start_gateway, upstream):
+    gateway = start_gateway({"path": "/*"}, limits={"in_flight": 4})
+    crowd = [gateway.connect() for _ in range(12)]
+    try:
+        for connection in crowd:
+            connection.send(b"POST /slow HTTP/1.1\r\nHost: h\r\nContent-Length: 60000\r\n\r\nx")
+        eventually(lambda: gateway.metrics()["semel_connections"] >= len(crowd))
+        for key in (None, new_key()):
+            assert gateway.post("/other", json=BODY, key=key).status == 200
+        crowd[0].send(b"x" * 59_999)
+        assert crowd[0].read_response().status == 200
+        assert upstream.last(path="/slow")["bytes"] == 60_000
+        assert upstream.arrived(path="/slow") == 1
+    finally:
+        for connection in crowd:
+            connection.close()
 
 
 def test_a_connection_without_a_request_is_closed(slow, upstream):
@@ -93,12 +127,9 @@ def test_a_keyed_body_that_does_not_come_is_408_and_claims_nothing(slow, upstrea
 
 def test_a_plain_body_that_does_not_come_ends_the_request(slow, upstream):
     with slow.connect() as connection:
-        connection.send(b"POST /plain HTTP/1.1\r\nHost: h\r\nContent-Length: 1000\r\n\r\nhello")
+        connection.send(b"POST /plain HTTP/1.1\r\nHost: h\r\nContent-Length: 100000\r\n\r\nhello")
         upstream.wait_arrived(1)
-        try:
-            assert connection.read_response().status in (408, 504)
-        except ConnectionEnded:
-            pass
+        assert connection.read_response().status == 408
         assert connection.ended()
     assert upstream.effects() == 0
 
@@ -184,47 +215,215 @@ def test_what_ends_badly_gives_its_place_back(start_gateway, upstream):
 
 
 def test_out_of_file_descriptors_is_not_the_end(start_gateway, upstream, key):
+    """Who cannot be served is told so at once, and does not wait in the listener's queue."""
     gateway = start_gateway({"path": "/*"})
     before = resource.prlimit(gateway.process.pid, resource.RLIMIT_NOFILE)
     in_use = len(os.listdir(f"/proc/{gateway.process.pid}/fd"))
     resource.prlimit(gateway.process.pid, resource.RLIMIT_NOFILE, (in_use + 1, before[1]))
-    crowd = [gateway.connect()]
-    assert crowd[0].request("GET", "/.semel/policy").status == 200  # it has the last descriptor
-    crowd += [gateway.connect() for _ in range(7)]
-    crowd[0].send(request_bytes("POST", "/", json=BODY, key=key))
-    answer = crowd[0].read_response()  # it is connected, the executor cannot be
+    first = gateway.connect()
+    assert first.request("GET", "/.semel/policy").status == 200  # it has the last descriptor
+    for _ in range(7):
+        with gateway.connect() as one_more:
+            assert one_more.read_response().status == 503
+            assert one_more.ended()
+    first.send(request_bytes("POST", "/", json=BODY, key=key))
+    answer = first.read_response()  # it is connected, the executor cannot be
     assert_problem(answer, 502, "upstream-unreachable")
     resource.prlimit(gateway.process.pid, resource.RLIMIT_NOFILE, before)
-    for connection in crowd[1:]:
-        assert connection.request("GET", "/").status == 200
-    for connection in crowd:
-        connection.close()
+    assert first.request("GET", "/").status == 200
+    first.close()
     assert gateway.post("/", json=BODY, key=key).status == 200
     assert [r["attempt"] for r in upstream.requests(key)] == ["2"]
 
 
-def test_more_connections_than_allowed_are_not_served(start_gateway, upstream):
-    limit = 8
-    gateway = start_gateway({"path": "/*"}, limits={"connections": limit})
-    held = [gateway.connect() for _ in range(limit)]
-    for connection in held:
-        assert connection.request("POST", "/").status == 200
-    with gateway.connect(timeout=0.5 * TIME_SCALE) as one_more:
-        try:
-            one_more.send(request_bytes("POST", "/one-more"))
-            assert one_more.read_response().status == 503
-        except (ConnectionEnded, ConnectionResetError, BrokenPipeError, TimeoutError):
-            pass  # closed, or left waiting: as good
+class FewFiles(Gateway):
+    """May open only so many files."""
+
+    files = 0
+
+    def command_line(self, config_path):
+        return ["prlimit", f"--nofile={self.files}:{self.files}", *super().command_line(config_path)]
+
+
+def few_files(upstream, files, **limits):
+    gateway = FewFiles([{"path": "/*", "upstream": upstream.url}], limits=limits)
+    gateway.files = files
+    return gateway
+
+
+def test_limits_are_lowered_to_the_files_that_may_be_opened(upstream, key):
+    gateway = few_files(upstream, 1000, connections=2000, in_flight=100)
+    gateway.start()
+    crowd = []
+    try:
+        lowered = [line for line in gateway.stderr().splitlines() if "limits lowered" in line]
+        assert len(lowered) == 1 and "files=1000" in lowered[0] and "needed=3032" in lowered[0]
+        # 168 of 2200 are left for clients: 152 of 2000 connections, 7 of 100 in flight.
+        assert "connections=152" in lowered[0] and "in_flight=7" in lowered[0]
+        for _ in range(200):
+            try:
+                crowd.append(gateway.connect())
+                crowd[-1].send(b"GET / HTTP/1.1\r\n")
+            except (ConnectionResetError, BrokenPipeError):
+                pass
+        assert "accept failed" not in gateway.stderr()
+        assert gateway.admin("/healthz").status == 200
+        assert gateway.reload(drain_timeout="6s")  # which lowers them again
+        assert gateway.stderr().count("limits lowered") == 2
+        for connection in crowd:
+            connection.close()
+        crowd.clear()
+
+        def served():
+            try:
+                return gateway.post("/", json=BODY, key=key).status == 200
+            except (ConnectionEnded, ConnectionResetError, BrokenPipeError):
+                return False
+        eventually(served)
+    finally:
+        for connection in crowd:
+            connection.close()
+        gateway.discard()
+
+
+def test_too_few_files_are_refused_at_start(upstream):
+    gateway = few_files(upstream, 840, connections=2000, in_flight=100)
+    with pytest.raises(AssertionError, match="exit code 1 before ready"):
+        gateway.start()
+    try:
+        assert "may open 840 files" in gateway.stderr() and "need 3032" in gateway.stderr()
+    finally:
+        gateway.discard()
+
+
+def held(gateway, count, source=None):
+    """Connections on which a request has begun and does not end."""
+    crowd = []
+    for _ in range(count):
+        crowd.append(gateway.connect(source=source))
+        crowd[-1].send(b"POST /held HTTP/1.1\r\n")
+    return crowd
+
+
+def refused(gateway, source=None):
+    try:
+        with gateway.connect(source=source) as connection:
+            connection.send(request_bytes("POST", "/one-more"))
+            answer = connection.read_response()
+            return answer.status == 503 and "connections" in answer.json()["detail"]
+    except (ConnectionEnded, ConnectionResetError, BrokenPipeError):
+        return True
+
+
+def test_more_connections_than_allowed_are_closed_at_once(start_gateway, upstream):
+    limit = 6
+    gateway = start_gateway({"path": "/*"}, limits={"connections": limit, "header_timeout": "60s"})
+    crowd = held(gateway, limit)
+    eventually(lambda: gateway.metrics()["semel_connections"] == limit)
+    begun = time.monotonic()
+    assert refused(gateway)
+    assert time.monotonic() - begun < 5 * TIME_SCALE
     assert upstream.arrived(path="/one-more") == 0
-    for connection in held:
+    for connection in crowd:
+        connection.close()
+    eventually(lambda: gateway.metrics()["semel_connections"] == 0)
+    assert gateway.post("/again").status == 200
+
+
+def test_the_longest_idle_connection_goes_when_another_wants_its_place(start_gateway, upstream):
+    limit = 6
+    gateway = start_gateway({"path": "/*"}, limits={"connections": limit, "header_timeout": "60s"})
+    crowd = held(gateway, limit - 2)
+    idle = [gateway.connect() for _ in range(2)]
+    for connection in idle:
+        assert connection.request("POST", "/").status == 200
+        time.sleep(0.1 * TIME_SCALE)  # idle for longer than the next one, by more than a tick
+    with gateway.connect() as newcomer:
+        assert newcomer.request("POST", "/new").status == 200
+        assert idle[0].ended()
+        assert idle[1].request("POST", "/").status == 200
+    for connection in (*idle, *crowd):
         connection.close()
 
-    def served():
-        try:
-            return gateway.post("/again").status == 200
-        except (ConnectionEnded, ConnectionResetError, BrokenPipeError):
-            return False
-    eventually(served)
+
+def test_one_peer_cannot_take_all_connections(start_gateway, upstream):
+    gateway = start_gateway({"path": "/*"}, limits={"connections": 16, "header_timeout": "60s"})
+    crowd = held(gateway, 12)
+    eventually(lambda: gateway.metrics()["semel_connections"] == 12)
+    assert refused(gateway)  # the last quarter is the others'
+    for source in ("127.0.0.2", "127.0.0.3"):
+        with gateway.connect(source=source) as other:
+            assert other.request("POST", "/other").status == 200
+    # It gets another one for an idle one of its own, and nobody else's goes.
+    for connection in crowd:
+        connection.close()
+    eventually(lambda: gateway.metrics()["semel_connections"] == 0)
+    with gateway.connect(source="127.0.0.2") as other:
+        assert other.request("POST", "/other").status == 200
+        mine = [gateway.connect() for _ in range(16)]
+        for connection in mine:
+            try:
+                connection.request("POST", "/mine")
+            except (ConnectionEnded, ConnectionResetError, BrokenPipeError):
+                pass  # it was the longest idle one by then
+        assert mine[-1].request("POST", "/mine").status == 200
+        assert other.request("POST", "/other").status == 200
+    for connection in mine:
+        connection.close()
+
+
+def test_a_trusted_proxy_has_no_share(start_gateway, upstream):
+    gateway = start_gateway({"path": "/*"}, limits={"connections": 16, "header_timeout": "60s"},
+                            trusted_proxies=["127.0.0.1"])
+    crowd = held(gateway, 15)
+    eventually(lambda: gateway.metrics()["semel_connections"] == 15)
+    assert gateway.post("/last").status == 200
+    for connection in crowd:
+        connection.close()
+
+
+def test_one_peer_cannot_take_all_places_in_flight(start_gateway, upstream):
+    gateway = start_gateway({"path": "/*"}, limits={"in_flight": 8})
+    crowd = [gateway.connect() for _ in range(6)]
+    for connection in crowd:
+        connection.send(request_bytes("POST", "/slow", test="gate=busy"))
+    upstream.wait_effects(6)
+    for key in (None, new_key()):
+        assert_problem(gateway.post("/more", json=BODY, key=key), 503, "overloaded")
+        assert gateway.post("/more", json=BODY, key=key, source="127.0.0.2").status == 200
+    upstream.open_gate("busy")
+    assert [connection.read_response().status for connection in crowd] == [200] * 6
+    for connection in crowd:
+        connection.close()
+
+
+def test_those_who_ask_nothing_do_not_keep_a_probe_out(start_gateway, upstream):
+    gateway = start_gateway({"path": "/*"}, limits={"connections": 6})
+    crowd = [Connection(gateway.admin_address) for _ in range(256)]
+    crowd += held(gateway, 6)
+    try:
+        crowd[0].send(b"GET /healthz HTTP/1.1\r\n")  # and never the rest
+        for _ in range(3):
+            assert gateway.admin("/healthz").status == 200
+    finally:
+        for connection in crowd:
+            connection.close()
+
+
+@pytest.mark.parametrize("target, key", [("/keyed", "too-large"), ("/keyed", "a,b")])
+def test_a_refusal_reaches_a_client_that_is_still_sending(slow, upstream, target, key):
+    """It sends all it has before it reads: neither a reset nor a broken pipe comes in its way."""
+    size = 48 << 20
+    with slow.connect() as connection:
+        connection.socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 16)
+        connection.send(request_bytes("POST", target, key=key, headers={"Content-Length": size}))
+        sending = Background(connection.send, b"x" * size)
+        sending.result()
+        answer = connection.read_response()
+        assert answer.status == (413 if key == "too-large" else 400)
+        assert answer.header("Connection") == "close"
+        assert connection.ended() and connection.said_goodbye
+    assert upstream.arrived() == 0
 
 
 def test_every_refused_connection_is_given_back(start_gateway, upstream):

@@ -375,3 +375,55 @@ def test_a_store_that_fails_accepts_nothing(start_gateway, upstream, key):
     problem = assert_problem(answer, 503, "store-unavailable")
     assert problem["new_key_safe"] is False
     assert upstream.arrived(key) == 0
+
+
+# --- one tenant's work and the others' -------------------------------------------------------
+
+TENANTS = {"tenant": {"from": "header", "name": "X-Tenant"}, "trusted_proxies": ["127.0.0.1"]}
+
+
+def of(tenant):
+    return [("X-Tenant", tenant)]
+
+
+def test_one_tenants_queue_leaves_room_for_anothers(start_gateway, upstream):
+    """Of 32 places one tenant may have 24, and of the 8 that run at once 6."""
+    gateway = start_gateway({"path": "/*", "in_progress": "accept"}, limits={"in_flight": 32},
+                            **TENANTS)
+    for _ in range(24):
+        queue(gateway, new_key(), path="/x", test="gate=busy", headers=of("greedy"))
+    upstream.wait_effects(6)
+    answer = gateway.post("/x", json=BODY, key=new_key(), headers=ASYNC + of("greedy"))
+    assert_problem(answer, 503, "overloaded")
+    location = queue(gateway, new_key(), path="/other", headers=of("modest"))
+    assert status(gateway, location, headers=of("modest"))["state"] == "completed"
+    assert upstream.arrived(path="/x") == 6
+    upstream.open_gate("busy")
+    upstream.wait_effects(25)
+
+
+def test_tenants_take_turns(start_gateway, upstream):
+    gateway = start_gateway({"path": "/*", "in_progress": "accept"}, **ONE_AT_A_TIME, **TENANTS)
+    queue(gateway, new_key(), path="/first", test="gate=busy", headers=of("greedy"))
+    upstream.wait_effects(1)
+    for n in range(2):
+        queue(gateway, new_key(), path=f"/greedy{n}", headers=of("greedy"))
+    queue(gateway, new_key(), path="/modest", headers=of("modest"))
+    upstream.open_gate("busy")
+    upstream.wait_effects(4)
+    assert [r["path"] for r in upstream.requests()] == ["/first", "/greedy0", "/modest", "/greedy1"]
+
+
+def test_one_peer_under_many_names_leaves_room_in_the_queue(start_gateway, upstream):
+    gateway = start_gateway({"path": "/*", "in_progress": "accept"}, limits={"in_flight": 8},
+                            tenant=TENANT)
+    for n in range(6):
+        queue(gateway, new_key(), path="/x", test="gate=busy",
+              headers=[("Authorization", f"Bearer invented-{n}")])
+    mine = ASYNC + [("Authorization", "Bearer mine")]
+    answer = gateway.post("/x", json=BODY, key=new_key(), headers=mine)
+    assert_problem(answer, 503, "overloaded")
+    assert gateway.post("/x", json=BODY, key=new_key(), headers=mine,
+                        source="127.0.0.2").status == 202
+    upstream.open_gate("busy")
+    upstream.wait_effects(7)

@@ -7,7 +7,8 @@ import threading
 import pytest
 
 from http_client import TIMEOUT, request_bytes
-from semel_harness import (TIME_SCALE, assert_problem, assert_replay, eventually, let_pass, scaled)
+from semel_harness import (TIME_SCALE, assert_problem, assert_replay, eventually, let_pass, new_key,
+                           scaled)
 
 BODY = {"amount": 100}
 MIB = 1 << 20
@@ -85,6 +86,25 @@ def test_the_connection_of_a_late_answer_is_given_up_in_the_end(start_gateway, r
                              "late_answer": "300ms"})
     assert_problem(gateway.post("/", json=BODY, key=key), 504, "upstream-timeout")
     assert closed.wait(TIMEOUT)
+
+
+def test_only_so_many_late_answers_are_listened_for(start_gateway, upstream):
+    """Each has a connection: an executor that answers nobody in time must not use them all up."""
+    gateway = start_gateway({"path": "/*", "upstream_timeout": scaled(300), "late_answer": "60s"},
+                            limits={"in_flight": 32})
+    keys = [new_key() for _ in range(20)]
+    connections = [gateway.connect() for _ in keys]
+    for connection, key in zip(connections, keys):
+        connection.send(request_bytes("POST", "/", json=BODY, key=key, test="gate=late"))
+    for connection in connections:
+        assert_problem(connection.read_response(), 504, "upstream-timeout")
+        connection.close()
+    upstream.open_gate("late")
+
+    def recorded():
+        return sum(gateway.post("/", json=BODY, key=key).replayed for key in keys)
+    eventually(lambda: recorded() == 16)
+    assert upstream.effects() == 20
 
 
 def test_idle_connections_to_the_executor_are_closed_after_a_while(start_gateway, upstream):

@@ -139,3 +139,39 @@ def test_a_flood_of_tenants_does_not_grow_memory(start_gateway, upstream):
 def test_the_limits_are_published(slow_keys, upstream):
     [charges, _] = slow_keys.get("/.semel/policy").json()["routes"]
     assert charges["limits"]["new_keys_per_second"] == 1 and charges["limits"]["burst"] == 3
+
+
+def test_limits_over_all_tenants(start_gateway, upstream):
+    """However many tenants share in it, and whatever each of them may have."""
+    gateway = start_gateway({"name": "charges", "path": "/charges",
+                             "limits": {"new_keys_per_second": 1}},
+                            {"name": "others", "path": "/others"},
+                            limits={"new_keys_per_second": 3, "live_keys": 5}, store="embedded",
+                            **TENANTS)
+    keys = [new_key() for _ in range(20)]
+    answers = [gateway.post("/others", json=BODY, key=key, **by(key)) for key in keys]
+    refused = [answer for answer in answers if answer.status != 200]
+    assert len(answers) - len(refused) >= 3 and refused
+    assert_problem(refused[0], 503, "overloaded")
+    assert refused[0].json()["new_key_safe"] is True
+    # A retry of what was done is no new key.
+    assert gateway.post("/others", json=BODY, key=keys[0], **by(keys[0])).replayed
+
+    def used_up_for_good():
+        answer = gateway.post("/others", json=BODY, key=new_key(), **by(new_key()))
+        assert answer.status in (200, 503)
+        return gateway.metrics()["semel_limited_total{limit=all_live_keys,route=others}"] > 0
+    eventually(used_up_for_good)
+    assert gateway.metrics()["semel_limited_total{limit=all_new_keys,route=others}"] > 0
+    assert upstream.effects() == 5
+
+
+def test_one_tenants_refused_keys_do_not_use_up_what_all_have(start_gateway, upstream):
+    gateway = start_gateway({"name": "charges", "path": "/charges",
+                             "limits": {"new_keys_per_second": 1, "burst": 1}},
+                            limits={"new_keys_per_second": 10}, **TENANTS)
+    with gateway.connect() as connection:
+        statuses = [connection.request("POST", "/charges", json=BODY, key=new_key(),
+                                       **by("greedy")).status for _ in range(50)]
+    assert set(statuses) == {200, 429}
+    assert gateway.post("/charges", json=BODY, key=new_key(), **by("modest")).status == 200

@@ -9,7 +9,8 @@ import time
 import pytest
 
 from http_client import request_bytes
-from semel_harness import Background, Gateway, assert_problem, eventually, let_pass
+from semel_harness import (TIME_SCALE, Background, Gateway, assert_problem, eventually,
+                           let_pass)
 from upstream_control import field
 from webhook_senders import (OTHER_SECRET, SENDERS, Custom, GitHub, Shopify, Slack, Standard,
                              StandardAsymmetric, Stripe, mac, new_event, route)
@@ -452,6 +453,16 @@ def test_refusals_are_logged_without_the_secret_and_counted(start_gateway, upstr
     assert gateway.result_count("hooks-standard", "refused") == 1
     eventually(lambda: "signature invalid" in gateway.stderr())
     assert sender.secret not in gateway.stderr() and sender.raw.decode() not in gateway.stderr()
+
+
+def test_forged_events_do_not_fill_the_log(start_gateway, upstream):
+    sender = Standard()
+    gateway = start_gateway(route(sender))
+    for _ in range(20):
+        refuses(gateway, upstream, sender, new_event(), headers={})
+    gateway.stop()
+    # One line in ten seconds.
+    assert 1 <= gateway.stderr().count("signature invalid") <= 4 * TIME_SCALE
 
 
 def test_the_order_of_two_requests_on_a_connection_is_kept(gateway, upstream, senders):

@@ -408,6 +408,12 @@ TEST(Config, LiveKeysAreNotCountedOnASharedStore) {
   EXPECT_THAT(errors_of("store: {kind: postgres, url: 'postgresql://db/semel'}\n" + route),
               ElementsAre(HasSubstr("live_keys: needs store: {kind: embedded}")));
   EXPECT_THAT(errors_of(route), ElementsAre());
+  const std::string of_all =
+      "tenant: {from: none}\nlimits: {live_keys: 5, new_keys_per_second: 2}\n"
+      "routes: [{path: /a, upstream: 'http://127.0.0.1:1'}]\n";
+  EXPECT_THAT(errors_of("store: {kind: postgres, url: 'postgresql://db/semel'}\n" + of_all),
+              ElementsAre(HasSubstr("limits.live_keys: needs store: {kind: embedded}")));
+  EXPECT_THAT(errors_of(of_all), ElementsAre());
 }
 
 TEST(Config, RefusesWhatALaterVersionBrings) {

@@ -1,0 +1,45 @@
+#include "gateway/spare_descriptor.h"
+
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <string_view>
+
+namespace semel {
+namespace {
+
+constexpr std::string_view kNoRoom =
+    "HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\nRetry-After: 1\r\n"
+    "Connection: close\r\n\r\n";
+
+int open_spare() {
+  return ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+}
+
+}  // namespace
+
+SpareDescriptor::SpareDescriptor() : spare_(open_spare()) {}
+
+SpareDescriptor::~SpareDescriptor() {
+  if (spare_ >= 0) ::close(spare_);
+}
+
+bool SpareDescriptor::turn_away(int listener, bool is_plain) {
+  const std::lock_guard lock(mutex_);
+  if (spare_ >= 0) ::close(spare_);
+  const int client = ::accept4(listener, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
+  if (client >= 0) {
+    if (is_plain) {
+      // All it holds of a request is thrown away: closing would take the answer back otherwise.
+      char rest[4096];
+      while (::recv(client, rest, sizeof rest, MSG_DONTWAIT) == sizeof rest) continue;
+      static_cast<void>(::send(client, kNoRoom.data(), kNoRoom.size(), MSG_NOSIGNAL));
+    }
+    ::close(client);
+  }
+  spare_ = open_spare();
+  return client >= 0;
+}
+
+}  // namespace semel
