@@ -7,7 +7,7 @@ import collections
 import os
 import random
 
-from semel_harness import eventually
+from consume_harness import until_settled
 
 MESSAGES = int(os.environ.get("SEMEL_MESSAGES", "2000"))
 SEED = int(os.environ.get("SEMEL_SEED", random.randrange(1 << 32)))
@@ -36,7 +36,7 @@ def test_each_effect_at_most_once_and_every_message_done_or_listed_as_unknown(
         else:
             broker.server.kill9()
             broker.server.start()
-    eventually(lambda: consumer.is_idle(queue), timeout=300, every=0.2)
+    until_settled(queue, consumer, timeout=300)
 
     effects = collections.Counter(request["key"] for request in upstream.requests())
     assert max(effects.values()) == 1

@@ -9,6 +9,7 @@ import json
 import os
 import random
 
+from consume_harness import until_settled
 from orders_fixtures import service, shop  # noqa: F401
 from semel_harness import eventually
 
@@ -47,7 +48,7 @@ def test_every_message_makes_exactly_one_order(shop, service, broker, consumers)
             one = dice.choice(both)
             one.kill9()
             one.start()
-    eventually(lambda: all(one.is_idle(queue, "orders") for one in both), timeout=900, every=0.2)
+    until_settled(queue, *both, operation="orders", timeout=900)
     made = dict(shop.execute("SELECT item, count(*) FROM public.orders GROUP BY item"))
     assert made == {key: 1 for key in keys}
     assert shop.one("SELECT count(*) FROM semel.guards") == 0

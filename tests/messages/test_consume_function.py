@@ -7,7 +7,7 @@ import random
 import subprocess
 
 import pytest
-from consume_harness import Consumer
+from consume_harness import Consumer, until_settled
 from mock_kafka import MockKafka
 from postgres_nodes import apply_schema
 from postgres_server import PostgresServer
@@ -238,7 +238,7 @@ def test_killed_in_the_middle_nothing_runs_twice_and_nothing_is_lost(broker, con
         eventually(lambda: len(consumer.calls()) >= crash * CRASH_MESSAGES // (CRASHES + 2))
         consumer.kill9()
         consumer.start()
-    eventually(lambda: consumer.is_idle(queue), timeout=60)
+    until_settled(queue, consumer, timeout=60)
     calls = consumer.calls()
     assert {key: made for key, made in calls.items() if made != [1]} == {}
     completed, unknown = consumer.records("completed"), consumer.records("unknown")

@@ -10,7 +10,8 @@ import psycopg2
 import pytest
 
 from http_client import TIME_SCALE, request_bytes
-from postgres_server import free_port, unprivileged
+from ports import free_port
+from postgres_server import unprivileged
 from semel_harness import (Background, Gateway, assert_problem, assert_replay, eventually, new_key, settle)
 
 BODY = {"amount": 100}

@@ -5,7 +5,7 @@ import uuid
 
 from nats_server import Stream
 from rabbitmq_server import Queue
-from semel_harness import Gateway
+from semel_harness import Gateway, eventually
 
 
 class Consumer(Gateway):
@@ -37,6 +37,22 @@ class Consumer(Gateway):
             if not page.get("next"):
                 return keys
             after = f"&cursor={page['next']}"
+
+
+def until_settled(queue, *consumers, operation=None, timeout):
+    """All that was published is settled. That nothing is seen to wait or to be held is not enough: the
+    broker may have sent what a busy process has not read yet. So they are stopped, which returns it, and
+    started again."""
+    while True:
+        eventually(lambda: all(one.is_idle(queue, operation) for one in consumers), timeout=timeout,
+                   every=0.2)
+        for one in consumers:
+            one.stop()
+        left = queue.left()
+        for one in consumers:
+            one.start()
+        if left == 0:
+            return
 
 
 class RabbitmqBroker:

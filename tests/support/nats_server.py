@@ -12,7 +12,7 @@ import subprocess
 import tempfile
 import time
 
-from postgres_server import free_port
+from ports import free_port
 
 START_SECONDS = 30
 
@@ -220,6 +220,10 @@ class Stream:
             except AssertionError:  # no consumer yet
                 left = client.ask(f"STREAM.INFO.{self.name}")["state"]["messages"]
             return left, client.ask(f"STREAM.INFO.{self.dead}")["state"]["messages"]
+
+    def left(self):
+        """All that is not settled."""
+        return self.counts()[0]
 
     def redelivered(self):
         with self.server.connect() as client:

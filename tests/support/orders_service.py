@@ -6,6 +6,8 @@ import signal
 import subprocess
 import sys
 
+from ports import free_port
+
 EXAMPLE = pathlib.Path(__file__).resolve().parents[2] / "examples/python-orders"
 
 
@@ -14,7 +16,7 @@ class OrdersService:
 
     def __init__(self, url):
         self.url = url
-        self.port = 0
+        self.port = free_port()
         self.process = None
 
     @property

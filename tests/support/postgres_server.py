@@ -6,14 +6,17 @@ import pathlib
 import pwd
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 import time
 
 import psycopg2
 
-BINARIES = pathlib.Path("/usr/lib/postgresql/15/bin")
+from ports import free_port
+
+# Of the newest of the versions that are installed: Debian 12 has 15, Debian 13 has 17.
+BINARIES = max(pathlib.Path("/usr/lib/postgresql").glob("*/bin/postgres"),
+               key=lambda path: float(path.parts[-3])).parent
 START_SECONDS = 60
 
 # Durable where it matters to a test (kill -9 of the server is one), without more than that.
@@ -34,12 +37,6 @@ def unprivileged():
         return {}
     user = pwd.getpwnam("postgres")
     return {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []}
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 def is_running(pid):
