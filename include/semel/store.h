@@ -73,6 +73,17 @@ struct StoreStats {
   std::uint64_t unknown_records = 0;
   std::optional<Time> oldest_unknown;  // when it became unknown
   std::uint64_t removed_records = 0;   // expired ones that the store has removed by itself
+  // How far this machine's clock is ahead of the store's servers', where it differs most; negative:
+  // behind. Only of a store that compares them.
+  Duration clock_ahead{0};
+};
+
+// What a store has found out that bears on claims. trouble() says it in a sentence.
+struct StoreDoubts {
+  // This machine's clock is not to be believed: nothing is over by it, no lease and no ttl.
+  bool clock = false;
+  // Nothing new may begin: a claim could be forgotten, or be over before its time.
+  bool claims = false;
 };
 
 // A compare-and-swap map from record id to record. It knows nothing of states, leases or tokens
@@ -141,7 +152,9 @@ class Store {
   virtual StoreFeatures features() const = 0;
   // Cheap enough for every scrape of the metrics.
   virtual StoreStats stats() const = 0;
-  // Why the store takes no writes at the moment; nullopt: it is healthy.
+  // Cheap enough for every claim.
+  virtual StoreDoubts doubts() const { return {}; }
+  // Why the store takes no writes at the moment, or what it doubts; nullopt: it is healthy.
   virtual std::optional<std::string> trouble() const = 0;
 };
 

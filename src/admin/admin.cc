@@ -189,6 +189,10 @@ std::string Admin::metrics() const {
   }
   snapshot.waiting = static_cast<double>(running.waiters + gateway_.wait_elsewhere.load());
   snapshot.removed_records = static_cast<double>(stats.removed_records);
+  snapshot.store_clock_ahead_seconds = std::chrono::duration<double>(stats.clock_ahead).count();
+  const StoreDoubts doubts = gateway_.store.doubts();
+  snapshot.store_doubts_clock = doubts.clock;
+  snapshot.store_doubts_claims = doubts.claims;
   snapshot.connections = static_cast<double>(gateway_.connections.load());
   return gateway_.metrics.render(snapshot);
 }

@@ -107,13 +107,19 @@ void Engine::Impl::look_at_holder(Event& event, const Record* known) const {
   std::visit(look, event);
 }
 
+StoreUnavailable Engine::Impl::doubtful() const {
+  return {store.trouble().value_or("the store's doubts are being settled")};
+}
+
 awaitable<Engine::Impl::Applied> Engine::Impl::apply(RecordId id, RecordPtr known, Event& event) {
   Backoff backoff(options);
   const SteadyTime give_up = after(clock.steady(), options.patience);
   for (;;) {
     look_at_holder(event, known.get());
     const Time now = clock.now();
-    Decision decision = transition(known.get(), event, now);
+    auto decided = decide(known.get(), event, now);
+    if (!decided) co_return Unavailable{doubtful()};
+    Decision& decision = *decided;
     const bool keeps = std::holds_alternative<Keep>(decision.change);
     // An event that is in the record already was written by a try whose reply was lost: what is
     // seen may be on its way to being durable, and only a write proves it.
@@ -255,7 +261,9 @@ awaitable<std::optional<Admission>> Engine::Impl::admit_known(event::Claim& clai
     }
     const Time now = clock.now();
     const SteadyTime steady = clock.steady();
-    Decision decision = transition(known.get(), claim, now);
+    auto decided = decide(known.get(), claim, now);
+    if (!decided) co_return doubtful();
+    Decision& decision = *decided;
     auto* put = std::get_if<Put>(&decision.change);
     if (!put) co_return to_admission(decision.verdict, std::move(known), claim.policy);
 
@@ -265,7 +273,10 @@ awaitable<std::optional<Admission>> Engine::Impl::admit_known(event::Claim& clai
     // What is new begins under the present name, so that all who begin it meet there.
     const bool is_new = (executes && next->attempt == 1) || (queues && next->attempt == 0);
     if (is_former && is_new) co_return std::nullopt;
-    if (ask.may_execute && (executes || queues) && !has_room) {
+    const bool begins = executes || queues;
+    const bool is_doubtful = begins && store.doubts().claims;
+    if (is_doubtful && known) co_return doubtful();
+    if (begins && ((ask.may_execute && !has_room) || is_doubtful)) {
       // That there is no record was only assumed so far, and a duplicate needs no room.
       if (!known) {
         auto found = co_await store.read(id);
@@ -275,6 +286,7 @@ awaitable<std::optional<Admission>> Engine::Impl::admit_known(event::Claim& clai
           continue;
         }
       }
+      if (is_doubtful) co_return doubtful();
       if (!ask.may_execute(is_new)) co_return admission::NoRoom{};
       has_room = true;
     }

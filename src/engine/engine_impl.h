@@ -31,6 +31,19 @@ class Engine::Impl {
   };
   using Applied = std::variant<Changed, Unavailable, swap::TooLarge>;
 
+  // What the event does to the record now. While the store doubts the clock, nothing is over by it:
+  // the record counts as what it was when it was last written. nullopt: only the clock can tell.
+  template <typename Happened>
+  std::optional<Decision> decide(const Record* known, const Happened& event, Time now) const {
+    Decision decision = transition(known, event, now);
+    if (!known || known->updated_at >= now || !store.doubts().clock) return decision;
+    Decision earlier = transition(known, event, known->updated_at);
+    if (earlier.verdict.index() == decision.verdict.index()) return decision;
+    if (!std::holds_alternative<Keep>(earlier.change)) return std::nullopt;
+    return earlier;
+  }
+  StoreUnavailable doubtful() const;
+
   // Applies the event by compare-and-swap, over and over until it took or cannot. `known` is where
   // it begins; a conflict brings the truth. A write of unknown fate is confirmed by a write.
   boost::asio::awaitable<Applied> apply(RecordId id, RecordPtr known, Event& event);

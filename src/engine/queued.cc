@@ -19,6 +19,10 @@ void Engine::Impl::hand_out(const Record& queued) {
 awaitable<Started> Engine::Impl::start(RecordPtr queued, Policy policy) {
   const RecordId id = queued->id;
   const Token queued_token = queued->token;
+  if (store.doubts().claims) {
+    running.leave(id, queued_token);
+    co_return doubtful();
+  }
   const Token token = tokens.next();
   Entered entered(running, id, token);
   Event event = event::Start{queued_token, token, options.owner, policy};

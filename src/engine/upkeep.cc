@@ -103,6 +103,7 @@ awaitable<void> Engine::Impl::sweep_record(Record record, std::size_t& changed_r
 }
 
 awaitable<std::size_t> Engine::sweep_once() {
+  if (impl_->store.doubts().clock) co_return 0;
   auto due = co_await impl_->store.sweep(impl_->clock.now(), impl_->options.sweep_batch);
   if (!due) {
     impl_->observer.store_failed("sweep", due.error().why);

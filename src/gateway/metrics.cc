@@ -86,6 +86,12 @@ Metrics::Metrics() {
   waiting_ =
       gauge(registry_, "semel_waiting", "Duplicates held until the execution they wait for ends");
   connections_ = gauge(registry_, "semel_connections", "Open client connections");
+  store_clock_ahead_ = gauge(registry_, "semel_store_clock_ahead_seconds",
+                             "How far this clock is ahead of the store's servers'");
+  store_doubts_clock_ =
+      gauge(registry_, "semel_store_doubts_clock", "1 while nothing expires: the clocks disagree");
+  store_doubts_claims_ =
+      gauge(registry_, "semel_store_doubts_claims", "1 while nothing new is begun");
   gauge(registry_, "semel_up", "1 while the process runs")->Set(1);
   prometheus::BuildGauge()
       .Name("semel_build_info")
@@ -178,6 +184,9 @@ std::string Metrics::render(const Snapshot& snapshot) {
   oldest_unknown_->Set(snapshot.oldest_unknown_seconds);
   waiting_->Set(snapshot.waiting);
   connections_->Set(snapshot.connections);
+  store_clock_ahead_->Set(snapshot.store_clock_ahead_seconds);
+  store_doubts_clock_->Set(snapshot.store_doubts_clock ? 1 : 0);
+  store_doubts_claims_->Set(snapshot.store_doubts_claims ? 1 : 0);
   return prometheus::TextSerializer().Serialize(registry_.Collect());
 }
 

@@ -97,6 +97,9 @@ class Metrics {
     double waiting = 0;
     double connections = 0;
     double removed_records = 0;  // by the store itself, since the start
+    double store_clock_ahead_seconds = 0;
+    bool store_doubts_clock = false;
+    bool store_doubts_claims = false;
   };
   // For what has counters of its own beside the gateway's.
   prometheus::Registry& registry() { return registry_; }
@@ -128,6 +131,9 @@ class Metrics {
   prometheus::Gauge* oldest_unknown_;
   prometheus::Gauge* waiting_;
   prometheus::Gauge* connections_;
+  prometheus::Gauge* store_clock_ahead_;
+  prometheus::Gauge* store_doubts_clock_;
+  prometheus::Gauge* store_doubts_claims_;
 };
 
 }  // namespace semel

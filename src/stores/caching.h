@@ -63,6 +63,7 @@ class CachingStore final : public Store {
   std::optional<Time> now() const override { return inner_->now(); }
   StoreFeatures features() const override { return inner_->features(); }
   StoreStats stats() const override { return inner_->stats(); }
+  StoreDoubts doubts() const override { return inner_->doubts(); }
   std::optional<std::string> trouble() const override { return inner_->trouble(); }
 
  private:

@@ -26,6 +26,9 @@ namespace {
 
 // Chunks that no record came to refer to go by themselves. Each new one keeps the others.
 constexpr Duration kUnclaimedChunksFor = std::chrono::hours(24);
+// A doubt that comes and goes is said so often at the most, one that goes on so often.
+constexpr Duration kSayChangesEvery = std::chrono::seconds(10);
+constexpr Duration kSayAgainAfter = std::chrono::minutes(5);
 // For what is under way when the store is closed: longer than connecting may take.
 constexpr auto kCloseTimeout = std::chrono::seconds(3);
 
@@ -45,6 +48,11 @@ Version new_version() {
   Version version = 0;
   while (version == 0) version = random_number();
   return version;
+}
+
+redis::Instant instant_now() {
+  const SystemClock clock;
+  return {.wall = clock.now(), .steady = clock.steady()};
 }
 
 std::string milliseconds(Time at) {
@@ -84,7 +92,11 @@ RedisStore::Impl::Impl(RedisConfig config, RedisUrl url, std::shared_ptr<const n
               .tls = std::move(tls),
               .replicas = config_.replicas,
               .is_cluster = !config_.cluster.empty(),
-              .warn = [this](const std::string& what) { warn_once(what); }},
+              .warn =
+                  [this](const std::string& what) {
+                    if (warn_) warn_(what);
+                  },
+              .looked = [this] { note_trouble(); }},
       nodes_(common_, config_),
       waiting_(common_, nodes_),
       listener_(common_, nodes_, waiting_),
@@ -151,14 +163,79 @@ void RedisStore::Impl::close() {
   deadlines_.stop();
 }
 
-void RedisStore::Impl::warn_once(const std::string& what) {
-  if (warn_ && warned_.insert(what).second) warn_(what);
-}
-
 void RedisStore::Impl::note_trouble() {
   auto trouble = nodes_.trouble();
-  const std::lock_guard lock(mutex_);
-  trouble_ = std::move(trouble);
+  const redis::Instant now = instant_now();
+  std::optional<redis::ServerClock> worst;
+  std::string worst_at;
+  std::string evicting;
+  for (const redis::Link* master : nodes_.masters()) {
+    const redis::Health& health = master->health();
+    if (health.clock && (!worst || abs(health.clock->ahead(now)) > abs(worst->ahead(now)))) {
+      worst = health.clock;
+      worst_at = master->address().text();
+    }
+    if (!health.evicts.empty()) {
+      evicting = "the maxmemory-policy of Redis at " + master->address().text() + " is " +
+                 health.evicts +
+                 ", which removes records at will: nothing new is begun until it is noeviction";
+    }
+  }
+  {
+    const std::lock_guard lock(mutex_);
+    trouble_ = std::move(trouble);
+    worst_clock_ = worst;
+    worst_clock_at_ = std::move(worst_at);
+    evicting_ = std::move(evicting);
+  }
+  say_doubts();
+}
+
+void RedisStore::Impl::say_doubts() {
+  StoreDoubts doubts;
+  std::string sentence;
+  {
+    const std::lock_guard lock(mutex_);
+    doubts = doubts_now();
+    sentence = doubts_sentence();
+  }
+  const SteadyTime now = SystemClock().steady();
+  const bool has_changed = doubts.clock != said_.clock || doubts.claims != said_.claims;
+  const bool is_any = doubts.clock || doubts.claims;
+  const auto due = after(said_at_, has_changed ? kSayChangesEvery : kSayAgainAfter);
+  if (!(has_changed || is_any) || (said_at_ != SteadyTime{} && now < due)) return;
+  said_ = doubts;
+  said_at_ = now;
+  if (!warn_) return;
+  warn_(is_any ? sentence
+               : "the clocks of Redis and of this machine agree, and it evicts nothing: all goes "
+                 "on as usual again");
+}
+
+Duration RedisStore::Impl::clock_ahead() const {
+  return worst_clock_ ? worst_clock_->ahead(instant_now()) : Duration{};
+}
+
+// Behind: what is claimed now would be over too early by everybody else's clock, and what is
+// completed now would be swept too early. Ahead: it only lasts longer, and no harm is done.
+StoreDoubts RedisStore::Impl::doubts_now() const {
+  const Duration ahead = clock_ahead();
+  const bool is_behind = ahead < -redis::kClocksAgreeWithin;
+  return {.clock = is_behind || ahead > redis::kClocksAgreeWithin,
+          .claims = is_behind || !evicting_.empty()};
+}
+
+std::string RedisStore::Impl::doubts_sentence() const {
+  std::string sentence = evicting_;
+  const Duration ahead = clock_ahead();
+  if (abs(ahead) > redis::kClocksAgreeWithin) {
+    if (!sentence.empty()) sentence += "; ";
+    sentence += "the clock of this machine is " + redis::in_words(ahead) +
+                (ahead > Duration{} ? " ahead of" : " behind") + " that of Redis at " +
+                worst_clock_at_ + ": until they agree, nothing expires and no lease is over";
+    if (ahead < Duration{}) sentence += ", and nothing new is begun";
+  }
+  return sentence;
 }
 
 // --- on the store's thread -----------------------------------------------------------------------
@@ -175,8 +252,7 @@ awaitable<StoreResult<std::optional<Record>>> RedisStore::Impl::read(RecordId id
 }
 
 awaitable<SwapResult> RedisStore::Impl::swap(RecordId id, Version expected, std::string value,
-                                             std::string due, std::string unknown_since,
-                                             std::string time_to_live) {
+                                             std::string due, std::string unknown_since) {
   const redis::Bucket bucket = redis::bucket_of(id);
   Command command{
       .bucket = bucket,
@@ -184,8 +260,7 @@ awaitable<SwapResult> RedisStore::Impl::swap(RecordId id, Version expected, std:
       .arguments = {"6", redis::record_key(id), redis::due_key(bucket), redis::ids_key(bucket),
                     redis::unknown_key(bucket), redis::waiting_key(id), redis::channel(bucket),
                     redis::raw_version(expected), std::move(value), redis::raw(id), std::move(due),
-                    std::move(unknown_since), std::move(time_to_live),
-                    common_.is_cluster ? "SPUBLISH" : "PUBLISH"}};
+                    std::move(unknown_since), common_.is_cluster ? "SPUBLISH" : "PUBLISH"}};
   const CallResult result = co_await nodes_.call(std::move(command));
   if (!result) {
     if (result.error().maybe_written) co_return swap::Unknown{result.error().why};
@@ -261,21 +336,18 @@ awaitable<SwapResult> RedisStore::swap(RecordId id, Version expected,
   std::string value;
   std::string due;
   std::string unknown_since;
-  std::string time_to_live;
   const Version version = next ? new_version() : 0;
   if (next) {
     value = redis::to_value(*next, version);
     if (value.size() > kRecordBytesMax) co_return swap::TooLarge{kRecordBytesMax};
     due = milliseconds(due_at(*next));
     if (next->state == State::unknown) unknown_since = milliseconds(next->updated_at);
-    if (const auto lives = redis::time_to_live(*next))
-      time_to_live = std::to_string(lives->count());
   }
   const auto asked = std::chrono::steady_clock::now();
-  auto work = asio::co_spawn(impl_->io(),
-                             impl_->swap(id, expected, std::move(value), std::move(due),
-                                         std::move(unknown_since), std::move(time_to_live)),
-                             asio::use_awaitable);
+  auto work = asio::co_spawn(
+      impl_->io(),
+      impl_->swap(id, expected, std::move(value), std::move(due), std::move(unknown_since)),
+      asio::use_awaitable);
   SwapResult result = co_await std::move(work);
   if (answered_) answered_(std::chrono::steady_clock::now() - asked);
   if (auto* applied = std::get_if<swap::Applied>(&result)) applied->version = version;
@@ -322,6 +394,10 @@ StoreFeatures RedisStore::features() const {
 
 StoreStats RedisStore::stats() const {
   return impl_->stats();
+}
+
+StoreDoubts RedisStore::doubts() const {
+  return impl_->doubts();
 }
 
 std::optional<std::string> RedisStore::trouble() const {

@@ -53,6 +53,8 @@ class RedisStore final : public Store {
   StoreFeatures features() const override;
   // Of the unknown records: as of a few seconds ago, and of what this process did since.
   StoreStats stats() const override;
+  // The servers' clocks and ours, and whether they evict, as of a few seconds ago.
+  StoreDoubts doubts() const override;
   std::optional<std::string> trouble() const override;
 
  private:

@@ -4,7 +4,6 @@
 #include <atomic>
 #include <boost/asio/io_context.hpp>
 #include <mutex>
-#include <set>
 #include <thread>
 
 #include "stores/redis.h"
@@ -28,8 +27,7 @@ class RedisStore::Impl {
   // These run on the store's thread.
   boost::asio::awaitable<StoreResult<std::optional<Record>>> read(RecordId id);
   boost::asio::awaitable<SwapResult> swap(RecordId id, Version expected, std::string value,
-                                          std::string due, std::string unknown_since,
-                                          std::string time_to_live);
+                                          std::string due, std::string unknown_since);
   boost::asio::awaitable<StoreResult<std::vector<Record>>> sweep(Time now, std::size_t limit);
   boost::asio::awaitable<StoreResult<ScanPage>> scan(std::optional<RecordId> after,
                                                      std::size_t limit);
@@ -43,6 +41,7 @@ class RedisStore::Impl {
 
   // Any thread.
   StoreStats stats() const;
+  StoreDoubts doubts() const;
   std::optional<std::string> trouble() const;
   boost::asio::io_context& io() { return io_; }
 
@@ -56,10 +55,16 @@ class RedisStore::Impl {
     RecordId id;
   };
 
+  // With the mutex held.
+  Duration clock_ahead() const;
+  StoreDoubts doubts_now() const;
+  std::string doubts_sentence() const;
+
   void run();
   void close();
-  void warn_once(const std::string& what);
   void note_trouble();
+  // Tells the operator of a doubt that began, that ended, or that has gone on for a while.
+  void say_doubts();
 
   boost::asio::awaitable<std::vector<redis::CallResult>> call_all(
       std::vector<redis::Command> commands);
@@ -73,7 +78,8 @@ class RedisStore::Impl {
 
   const RedisConfig config_;
   const std::function<void(const std::string&)> warn_;
-  std::set<std::string> warned_;
+  StoreDoubts said_;  // what the operator was told last, and when
+  SteadyTime said_at_{};
   boost::asio::io_context io_{1};
   net::Deadlines deadlines_;
   redis::Common common_;
@@ -86,6 +92,10 @@ class RedisStore::Impl {
   mutable std::mutex mutex_;
   std::array<Unknowns, redis::kBuckets> unknowns_;
   std::optional<std::string> trouble_;
+  // Of the server whose clock is furthest from ours.
+  std::optional<redis::ServerClock> worst_clock_;
+  std::string worst_clock_at_;
+  std::string evicting_;  // a sentence; "": no server evicts
   std::atomic<std::uint64_t> removed_records_ = 0;
   std::thread thread_;
 };

@@ -15,9 +15,6 @@ constexpr std::size_t kVersionBytes = 8;
 // Format, version, state, token, whether the body is spilled: what the scripts look at.
 constexpr std::size_t kHeaderBytes = 1 + kVersionBytes + 1 + sizeof(Token::bytes) + 1;
 
-// For how much longer Redis keeps what the sweeper should have removed.
-constexpr Duration kGrace = std::chrono::minutes(10);
-
 constexpr char kDigits[] = "0123456789abcdef";
 
 std::string prefix(Bucket bucket) {
@@ -196,25 +193,6 @@ StoreResult<CachedCopy> from_cached(const RecordId& id, std::string_view value) 
   record->version = number_of(value.substr(kVersionBytes, kVersionBytes));
   const auto asked_at = static_cast<Duration::rep>(number_of(value.substr(0, kVersionBytes)));
   return CachedCopy{*std::move(record), Time(Duration(asked_at))};
-}
-
-std::optional<Duration> time_to_live(const Record& record) {
-  Time end = kNever;
-  switch (record.state) {
-    case State::completed:
-    case State::released:
-      end = std::max(record.expires_at, record.tombstone_until);
-      break;
-    case State::tombstone:
-      end = record.tombstone_until;
-      break;
-    case State::queued:
-    case State::in_progress:
-    case State::unknown:
-      break;
-  }
-  if (end == kNever) return std::nullopt;
-  return std::max(end - record.updated_at, Duration{}) + kGrace;
 }
 
 }  // namespace semel::redis

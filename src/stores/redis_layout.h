@@ -63,9 +63,4 @@ std::string to_cached(const Record& record, Time asked_at);
 std::string to_outdated(Time at, bool is_running);
 StoreResult<CachedCopy> from_cached(const RecordId& id, std::string_view value);
 
-// How long Redis itself keeps the record after it is written; nullopt: it never removes it. Only
-// what is completed, released or a tombstone ever goes by itself, and well after the sweeper should
-// have taken it. A length of time, not a date: the servers' clocks have no say in it.
-std::optional<Duration> time_to_live(const Record& record);
-
 }  // namespace semel::redis

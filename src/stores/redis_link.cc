@@ -32,6 +32,7 @@ constexpr Duration kReplicaTimeout = std::chrono::seconds(1);
 constexpr Duration kPauseMin = std::chrono::milliseconds(50);
 constexpr Duration kPauseMax = std::chrono::seconds(2);
 constexpr std::size_t kGroupBytesMax = 8 << 20;
+constexpr Duration kLookEvery = std::chrono::seconds(2);
 
 std::string quoted(std::string_view reply) {
   return "it says '" + std::string(reply.substr(0, 200)) + "'";
@@ -44,17 +45,10 @@ awaitable<std::expected<RespReply, std::string>> ask(RespConnection& of, std::st
   co_return *std::move(result);
 }
 
-// A field of what INFO replies.
-std::string_view info_field(std::string_view info, std::string_view name) {
-  for (std::size_t at = 0; at < info.size();) {
-    const std::size_t end = std::min(info.find("\r\n", at), info.size());
-    const std::string_view line = info.substr(at, end - at);
-    if (line.starts_with(name) && line.size() > name.size() && line[name.size()] == ':') {
-      return line.substr(name.size() + 1);
-    }
-    at = end + 2;
-  }
-  return {};
+// What CONFIG GET replies for one setting; empty: it may not be asked.
+std::string_view setting_of(const RespReply& reply) {
+  if (reply.is_error() || reply.size() < 2) return {};
+  return reply.at(1).text();
 }
 
 std::string ended_phrase(const RespConnection& connection) {
@@ -122,7 +116,10 @@ awaitable<std::expected<std::shared_ptr<RespConnection>, std::string>> connect_t
 }
 
 Link::Link(const Common& common, Find find)
-    : common_(common), find_(std::move(find)), pause_(common.executor) {}
+    : common_(common),
+      find_(std::move(find)),
+      pause_(common.executor),
+      look_again_(common.executor) {}
 
 awaitable<std::expected<void, std::string>> Link::connect() {
   auto self = shared_from_this();
@@ -149,14 +146,8 @@ awaitable<std::expected<void, std::string>> Link::connect() {
 }
 
 awaitable<std::expected<void, std::string>> Link::prepare(RespConnection& to) {
-  if (!common_.is_cluster) {
-    auto role = co_await ask(to, resp_command({"ROLE"}));
-    if (!role) co_return std::unexpected(std::move(role.error()));
-    // Without the right to ask (ACL), a write to a replica is refused by the replica itself.
-    if (role->size() > 0 && role->at(0).text() != "master") {
-      co_return std::unexpected("it is a replica, and takes no writes");
-    }
-  }
+  auto master = co_await require_master(to);
+  if (!master) co_return master;
   for (const Script* script :
        {&swap_script(), &clean_script(), &await_script(), &count_script(), &fill_script()}) {
     auto loaded = co_await ask(to, resp_command({"SCRIPT", "LOAD", script->source}));
@@ -173,45 +164,113 @@ awaitable<std::expected<void, std::string>> Link::prepare(RespConnection& to) {
   co_return co_await inspect(to);
 }
 
-// Whether the server would forget what it was given.
-awaitable<std::expected<void, std::string>> Link::inspect(RespConnection& to) {
-  const std::string at = "Redis at " + address_.text() + " ";
-  auto info = co_await ask(to, resp_command({"INFO"}));
-  if (!info) co_return std::unexpected(std::move(info.error()));
-  if (info->is_error()) {
-    common_.warn(at +
-                 "does not let INFO be asked: whether it evicts records, and whether it keeps "
-                 "them on disk, is not known");
-    co_return std::expected<void, std::string>{};
-  }
-  const std::string policy(info_field(info->text(), "maxmemory_policy"));
-  if (!policy.empty() && policy != "noeviction") {
-    co_return std::unexpected("its maxmemory-policy is " + policy +
-                              ", which removes records at will; set it to noeviction");
-  }
-  if (info_field(info->text(), "aof_enabled") == "0") {
-    common_.warn(
-        at +
-        "keeps no append-only file (appendonly no): a restart of it forgets keys, and what "
-        "they protect can be executed again");
-    co_return std::expected<void, std::string>{};
-  }
-  auto fsync = co_await ask(to, resp_command({"CONFIG", "GET", "appendfsync"}));
-  if (!fsync) co_return std::unexpected(std::move(fsync.error()));
-  if (fsync->is_error() || fsync->size() < 2) {
-    common_.warn(at +
-                 "does not let CONFIG be asked: how often its append-only file is synced is "
-                 "not known");
-  } else if (fsync->at(1).text() == "no") {
-    common_.warn(at +
-                 "syncs its append-only file when the system likes (appendfsync no): a power "
-                 "cut forgets keys");
-  } else if (fsync->at(1).text() == "everysec") {
-    common_.warn(at +
-                 "syncs its append-only file once a second (appendfsync everysec): a power cut "
-                 "forgets the keys of the last second");
+awaitable<std::expected<void, std::string>> Link::require_master(RespConnection& to) {
+  if (common_.is_cluster) co_return std::expected<void, std::string>{};
+  auto role = co_await ask(to, resp_command({"ROLE"}));
+  if (!role) co_return std::unexpected(std::move(role.error()));
+  // Without the right to ask (ACL), a write to a replica is refused by the replica itself.
+  if (role->size() > 0 && role->at(0).text() != "master") {
+    co_return std::unexpected("it is a replica, and takes no writes");
   }
   co_return std::expected<void, std::string>{};
+}
+
+// Whether the server would forget what it was given, and whether its clock is ours. A sentence is
+// said once for as long as it holds.
+awaitable<std::expected<void, std::string>> Link::inspect(RespConnection& to) {
+  std::vector<std::string> warnings;
+  auto asked = co_await compare_clocks(to, warnings);
+  if (asked) asked = co_await look_at_settings(to, warnings);
+  if (!asked) co_return asked;
+  std::set<std::string> holds;
+  for (const std::string& warning : warnings) {
+    std::string sentence = "Redis at " + address_.text() + " " + warning;
+    if (!warned_.contains(sentence)) common_.warn(sentence);
+    holds.insert(std::move(sentence));
+  }
+  warned_ = std::move(holds);
+  if (common_.looked) common_.looked();
+  co_return std::expected<void, std::string>{};
+}
+
+awaitable<std::expected<void, std::string>> Link::compare_clocks(
+    RespConnection& to, std::vector<std::string>& warnings) {
+  const SystemClock clock;
+  const Instant asked{.wall = clock.now(), .steady = clock.steady()};
+  auto reply = co_await ask(to, resp_command({"TIME"}));
+  if (!reply) co_return std::unexpected(std::move(reply.error()));
+  const SteadyTime answered = clock.steady();
+  if (const auto theirs = time_of(*reply)) {
+    health_.clock = ServerClock(asked, answered, *theirs);
+  } else if (reply->text().starts_with("NOPERM")) {
+    health_.clock.reset();
+    warnings.emplace_back(
+        "does not let TIME be asked: whether its clock and this machine's agree is not known");
+  }
+  co_return std::expected<void, std::string>{};
+}
+
+awaitable<std::expected<void, std::string>> Link::look_at_settings(
+    RespConnection& to, std::vector<std::string>& warnings) {
+  auto memory = co_await ask(to, resp_command({"INFO", "memory"}));
+  if (!memory) co_return std::unexpected(std::move(memory.error()));
+  auto persistence = co_await ask(to, resp_command({"INFO", "persistence"}));
+  if (!persistence) co_return std::unexpected(std::move(persistence.error()));
+  std::string policy(info_field(memory->text(), "maxmemory_policy"));
+  std::string_view keeps_file = info_field(persistence->text(), "aof_enabled");
+  // What one of the two does not tell, the other may.
+  if (policy.empty()) {
+    auto reply = co_await ask(to, resp_command({"CONFIG", "GET", "maxmemory-policy"}));
+    if (!reply) co_return std::unexpected(std::move(reply.error()));
+    policy = setting_of(*reply);
+  }
+  if (keeps_file.empty()) {
+    auto reply = co_await ask(to, resp_command({"CONFIG", "GET", "appendonly"}));
+    if (!reply) co_return std::unexpected(std::move(reply.error()));
+    if (const auto said = setting_of(*reply); !said.empty()) keeps_file = said == "no" ? "0" : "1";
+  }
+  if (policy.empty() || keeps_file.empty()) {
+    warnings.emplace_back(
+        "lets neither INFO nor CONFIG be asked: whether it evicts records, and whether it keeps "
+        "them on disk, is not known");
+  }
+  health_.evicts = policy == "noeviction" ? "" : policy;
+  if (keeps_file == "0") {
+    warnings.emplace_back(
+        "keeps no append-only file (appendonly no): a restart of it forgets keys, and what they "
+        "protect can be executed again");
+  }
+  if (keeps_file != "1") co_return std::expected<void, std::string>{};
+  auto fsync = co_await ask(to, resp_command({"CONFIG", "GET", "appendfsync"}));
+  if (!fsync) co_return std::unexpected(std::move(fsync.error()));
+  const std::string_view synced = setting_of(*fsync);
+  if (synced.empty()) {
+    warnings.emplace_back(
+        "does not let CONFIG be asked: how often its append-only file is synced is not known");
+  } else if (synced == "no") {
+    warnings.emplace_back(
+        "syncs its append-only file when the system likes (appendfsync no): a power cut forgets "
+        "keys, and so can a kill of the server");
+  } else if (synced == "everysec") {
+    warnings.emplace_back(
+        "syncs its append-only file once a second (appendfsync everysec): a power cut forgets the "
+        "keys of the last two seconds, and on a slow disk so does a kill of the server");
+  }
+  co_return std::expected<void, std::string>{};
+}
+
+awaitable<void> Link::watch() {
+  auto self = shared_from_this();
+  while (!closed_) {
+    look_again_.expires_after(kLookEvery);
+    error_code ignored;
+    co_await look_again_.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
+    if (closed_ || !is_up()) continue;
+    const auto connection = connection_;
+    auto fit = co_await require_master(*connection);
+    if (fit) fit = co_await inspect(*connection);
+    if (!fit) connection->close();
+  }
 }
 
 awaitable<void> Link::keep() {
@@ -239,6 +298,7 @@ awaitable<void> Link::keep() {
 void Link::close() {
   closed_ = true;
   pause_.cancel();
+  look_again_.cancel();
   if (connection_) connection_->close();
 }
 

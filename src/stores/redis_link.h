@@ -15,6 +15,7 @@
 #include "net/resp_connection.h"
 #include "net/tls.h"
 #include "stores/redis_config.h"
+#include "stores/redis_health.h"
 #include "stores/redis_layout.h"
 
 namespace semel::redis {
@@ -29,6 +30,7 @@ struct Common {
   bool is_cluster = false;
   bool is_cache = false;                         // the servers may forget
   std::function<void(const std::string&)> warn;  // a sentence for the operator; never empty
+  std::function<void()> looked = {};             // a server was asked how it is
   // Every connection that was made, so that whatever waits for one can be made to end.
   using Made = std::vector<std::weak_ptr<net::RespConnection>>;
   std::shared_ptr<Made> made = std::make_shared<Made>();
@@ -60,8 +62,17 @@ boost::asio::awaitable<std::expected<std::shared_ptr<net::RespConnection>, std::
     const Common& common, RedisAddress address,
     std::function<void(const net::RespReply&)> on_push = {});
 
-// A connection to one Redis server that takes commands, made anew whenever it ends. A server that
-// is not fit (a replica, one that evicts) is not used. On the store's thread only.
+// What a server said of itself when it was asked last.
+struct Health {
+  std::string evicts;  // the policy by which it removes records at will; "": it does not
+  std::optional<ServerClock> clock;  // nullopt: it does not tell
+};
+
+// A connection to one Redis server that takes commands, made anew whenever it ends. A replica is
+// not used. On the store's thread only.
+//
+// At every connect and every few seconds the server is asked what it would forget, and what time it
+// has: settings are changed while it runs, and clocks are set.
 //
 // With replicas, commands go in groups: what waits is sent with a WAIT behind it, and nothing else
 // until that is answered. A small write before the WAIT makes it cover what was read as well, since
@@ -75,8 +86,9 @@ class Link : public std::enable_shared_from_this<Link> {
 
   // One try. The error is a phrase.
   boost::asio::awaitable<std::expected<void, std::string>> connect();
-  // Keeps it connected until close().
+  // Keeps it connected until close(), and looks after the server.
   boost::asio::awaitable<void> keep();
+  boost::asio::awaitable<void> watch();
   void close();
   // Ends the connection, for another to be made: the server says it is none for us.
   void reconnect();
@@ -87,6 +99,7 @@ class Link : public std::enable_shared_from_this<Link> {
   bool is_up() const { return connection_ && connection_->is_open(); }
   const std::string& why_down() const { return why_down_; }
   bool was_tried() const { return was_tried_; }
+  const Health& health() const { return health_; }
   // Of the connection; where the server was found last.
   const RedisAddress& address() const { return address_; }
   // Called when it is connected, and when it no longer is.
@@ -103,7 +116,12 @@ class Link : public std::enable_shared_from_this<Link> {
   struct Group;
 
   boost::asio::awaitable<std::expected<void, std::string>> prepare(net::RespConnection& to);
+  boost::asio::awaitable<std::expected<void, std::string>> require_master(net::RespConnection& to);
   boost::asio::awaitable<std::expected<void, std::string>> inspect(net::RespConnection& to);
+  boost::asio::awaitable<std::expected<void, std::string>> compare_clocks(
+      net::RespConnection& to, std::vector<std::string>& warnings);
+  boost::asio::awaitable<std::expected<void, std::string>> look_at_settings(
+      net::RespConnection& to, std::vector<std::string>& warnings);
   void send_group();
   void finish_group(Group& group);
 
@@ -112,7 +130,10 @@ class Link : public std::enable_shared_from_this<Link> {
   std::shared_ptr<net::RespConnection> connection_;
   RedisAddress address_;
   std::string why_down_ = "not connected yet";
+  Health health_;
+  std::set<std::string> warned_;  // of what holds
   boost::asio::steady_timer pause_;
+  boost::asio::steady_timer look_again_;
   std::function<void()> changed_;
   std::vector<Grouped> waiting_;
   bool group_is_out_ = false;

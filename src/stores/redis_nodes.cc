@@ -35,6 +35,14 @@ bool says_nothing_written(std::string_view error) {
                              [&](std::string_view start) { return error.starts_with(start); });
 }
 
+// Later it is a doubt: what is there can still be replayed.
+std::expected<void, std::string> fit_to_begin(const Link& link) {
+  if (link.health().evicts.empty()) return {};
+  return std::unexpected("Redis at " + link.address().text() + ": its maxmemory-policy is " +
+                         link.health().evicts +
+                         ", which removes records at will; set it to noeviction");
+}
+
 }  // namespace
 
 std::string Command::wire(bool whole) const {
@@ -58,6 +66,7 @@ awaitable<std::expected<void, std::string>> Nodes::start() {
     if (!loaded) co_return loaded;
     for (const auto& [address, link] : links_) {
       auto connected = co_await link->connect();
+      if (connected) connected = fit_to_begin(*link);
       if (!connected) co_return connected;
     }
     co_return std::expected<void, std::string>{};
@@ -67,19 +76,24 @@ awaitable<std::expected<void, std::string>> Nodes::start() {
     if (changed_) changed_();
   });
   owners_.fill(link);
-  co_return co_await link->connect();
+  auto connected = co_await link->connect();
+  if (connected) connected = fit_to_begin(*link);
+  co_return connected;
+}
+
+void Nodes::keep_link(const std::shared_ptr<Link>& link) {
+  asio::co_spawn(common_.executor, link->keep(), asio::detached);
+  if (!common_.is_cache) asio::co_spawn(common_.executor, link->watch(), asio::detached);
 }
 
 void Nodes::keep() {
   is_kept_ = true;
   if (common_.is_cluster) {
-    for (const auto& [address, link] : links_) {
-      asio::co_spawn(common_.executor, link->keep(), asio::detached);
-    }
+    for (const auto& [address, link] : links_) keep_link(link);
     asio::co_spawn(common_.executor, follow_slots(), asio::detached);
     return;
   }
-  asio::co_spawn(common_.executor, owners_[0]->keep(), asio::detached);
+  keep_link(owners_[0]);
   if (!config_.sentinels.empty()) {
     asio::co_spawn(common_.executor, follow_sentinels(), asio::detached);
   }
@@ -106,6 +120,16 @@ std::optional<std::string> Nodes::trouble() const {
     if (!link->is_up()) return link->why_down();
   }
   return std::nullopt;
+}
+
+std::vector<const Link*> Nodes::masters() const {
+  std::vector<const Link*> found;
+  for (const auto& link : owners_) {
+    if (link && link->is_up() && std::ranges::find(found, link.get()) == found.end()) {
+      found.push_back(link.get());
+    }
+  }
+  return found;
 }
 
 // A script that the server has lost (a restart, SCRIPT FLUSH) is sent whole, which teaches it.
@@ -234,7 +258,7 @@ std::shared_ptr<Link> Nodes::link_to(const RedisAddress& address) {
     if (changed_) changed_();
   });
   links_.emplace(address, link);
-  if (is_kept_ && !closed_) asio::co_spawn(common_.executor, link->keep(), asio::detached);
+  if (is_kept_ && !closed_) keep_link(link);
   return link;
 }
 

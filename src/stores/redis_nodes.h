@@ -51,11 +51,14 @@ class Nodes {
   std::optional<RedisAddress> server_of(Bucket bucket) const;
   // Why something cannot be reached at the moment; nullopt: all is well.
   std::optional<std::string> trouble() const;
+  // The ones that have buckets and can be reached.
+  std::vector<const Link*> masters() const;
   // Told whenever either may have changed. To be set before start().
   void on_change(std::function<void()> changed) { changed_ = std::move(changed); }
 
  private:
   std::shared_ptr<Link> link_to(const RedisAddress& address);
+  void keep_link(const std::shared_ptr<Link>& link);
   boost::asio::awaitable<Outcome> send(const Command& command, std::shared_ptr<Link> link,
                                        bool asking);
 

@@ -224,6 +224,7 @@ StoreStats RedisStore::Impl::stats() const {
   StoreStats stats;
   stats.removed_records = removed_records_;
   const std::lock_guard lock(mutex_);
+  stats.clock_ahead = clock_ahead();
   for (const Unknowns& one : unknowns_) {
     stats.unknown_records += one.count;
     if (one.oldest && (!stats.oldest_unknown || *one.oldest < *stats.oldest_unknown)) {
@@ -233,9 +234,17 @@ StoreStats RedisStore::Impl::stats() const {
   return stats;
 }
 
+StoreDoubts RedisStore::Impl::doubts() const {
+  const std::lock_guard lock(mutex_);
+  return doubts_now();
+}
+
 std::optional<std::string> RedisStore::Impl::trouble() const {
   const std::lock_guard lock(mutex_);
-  return trouble_;
+  if (trouble_) return trouble_;
+  std::string doubts = doubts_sentence();
+  if (doubts.empty()) return std::nullopt;
+  return doubts;
 }
 
 }  // namespace semel

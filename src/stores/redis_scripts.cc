@@ -9,6 +9,9 @@
 namespace semel::redis {
 namespace {
 
+// A record has no time to live in Redis: a server expires by its own clock, and one that is
+// promoted with a fast clock would remove at once what its master kept. The sweeper removes it.
+//
 // The header of a value: format 1, version 2-9, state 10, token 11-26, spilled 27 (from 1, as Lua
 // counts). States 1 and 2 are queued and in progress.
 constexpr std::string_view kSwap = R"lua(
@@ -21,10 +24,8 @@ local value, id = ARGV[2], ARGV[3]
 if value == '' then
   if header == '' then return {1} end
   redis.call('UNLINK', KEYS[1])
-elseif ARGV[6] == '' then
-  redis.call('SET', KEYS[1], value)
 else
-  redis.call('SET', KEYS[1], value, 'PX', ARGV[6])
+  redis.call('SET', KEYS[1], value)
 end
 
 local function hex(bytes)
@@ -35,10 +36,7 @@ local was_spilled, is_spilled = string.sub(header, 27, 27) == '\1', string.sub(v
 if was_spilled and not (is_spilled and old_token == new_token) then
   redis.call('UNLINK', KEYS[1] .. ':chunks:' .. hex(old_token))
 end
-if is_spilled then
-  local chunks = KEYS[1] .. ':chunks:' .. hex(new_token)
-  if ARGV[6] == '' then redis.call('PERSIST', chunks) else redis.call('PEXPIRE', chunks, ARGV[6]) end
-end
+if is_spilled then redis.call('PERSIST', KEYS[1] .. ':chunks:' .. hex(new_token)) end
 
 if value == '' then
   redis.call('ZREM', KEYS[3], id)
@@ -56,7 +54,7 @@ if header ~= '' then
   local was, is = string.sub(header, 10, 10), string.sub(value, 10, 10)
   if runs(was) and not (runs(is) and old_token == new_token) and
       redis.call('UNLINK', KEYS[5]) == 1 then
-    redis.pcall(ARGV[7], KEYS[6], id .. old_token)
+    redis.pcall(ARGV[6], KEYS[6], id .. old_token)
   end
 end
 

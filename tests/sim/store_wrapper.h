@@ -29,6 +29,7 @@ class StoreWrapper : public Store {
   }
   StoreFeatures features() const override { return inner_.features(); }
   StoreStats stats() const override { return inner_.stats(); }
+  StoreDoubts doubts() const override { return inner_.doubts(); }
   std::optional<std::string> trouble() const override { return inner_.trouble(); }
 
  protected:

@@ -6,6 +6,7 @@
 
 #include "stores/redis_cluster.h"
 #include "stores/redis_harness.h"
+#include "stores/redis_health.h"
 #include "stores/redis_layout.h"
 
 namespace semel {
@@ -38,23 +39,33 @@ TEST(RedisLayout, ABucketIsInTheSlotThatTheServerSays) {
   }
 }
 
-TEST(RedisLayout, OnlyWhatIsDoneHasATimeToLive) {
-  Record record = completion_of(id_of(1), kThen + 1h);
-  record.updated_at = kThen;
-  record.tombstone_until = kThen + 3h;
-  for (const State state : {State::queued, State::in_progress, State::unknown}) {
-    record.state = state;
-    EXPECT_EQ(redis::time_to_live(record), std::nullopt) << to_string(state);
+constexpr redis::Instant instant(Duration wall, Duration steady) {
+  return {.wall = kThen + wall, .steady = SteadyTime(steady)};
+}
+
+TEST(RedisHealth, WhatTheRoundTripLeavesOpenCountsAsEqual) {
+  const redis::Instant asked = instant(0s, 100s);
+  const SteadyTime answered(103s);
+  for (const Duration theirs : {0ms, 1500ms, 3000ms}) {
+    EXPECT_EQ(redis::ServerClock(asked, answered, kThen + theirs).ahead(asked), 0ms);
   }
-  for (const State state : {State::completed, State::released, State::tombstone}) {
-    record.state = state;
-    EXPECT_EQ(redis::time_to_live(record), 3h + 10min) << to_string(state);
-  }
-  record.tombstone_until = kNever;
-  EXPECT_EQ(redis::time_to_live(record), std::nullopt) << "a tombstone for good";
-  record.state = State::completed;
-  record.expires_at = record.tombstone_until = kThen - 24h;
-  EXPECT_EQ(redis::time_to_live(record), 10min) << "never at once: the sweeper comes first";
+  EXPECT_EQ(redis::ServerClock(asked, answered, kThen - 10s).ahead(asked), 10s);
+  EXPECT_EQ(redis::ServerClock(asked, answered, kThen + 10s).ahead(asked), -7s);
+}
+
+TEST(RedisHealth, AStepOfOurOwnClockShowsWithoutAsking) {
+  const redis::ServerClock clock(instant(0s, 100s), SteadyTime(100s), kThen);
+  EXPECT_EQ(clock.ahead(instant(60s, 160s)), 0ms) << "a minute has passed";
+  EXPECT_EQ(clock.ahead(instant(72h, 101s)), 72h - 1s) << "somebody set it";
+  EXPECT_EQ(clock.ahead(instant(-1h, 101s)), -1h - 1s);
+}
+
+TEST(RedisHealth, LengthsInWords) {
+  EXPECT_EQ(redis::in_words(72h - 1ms), "3 days");
+  EXPECT_EQ(redis::in_words(-24h), "24 hours");
+  EXPECT_EQ(redis::in_words(140s), "2 minutes");
+  EXPECT_EQ(redis::in_words(2100ms), "2 seconds");
+  EXPECT_EQ(redis::in_words(1400ms), "1400 ms");
 }
 
 TEST(RedisLayout, WhatCannotBeReadIsNeverAbsent) {

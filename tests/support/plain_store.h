@@ -29,6 +29,7 @@ class PlainStore final : public Store {
   void set_exclusive(bool exclusive) { exclusive_ = exclusive; }
   // From now on it has a clock of its own, and this is its time.
   void set_now(Time now) { now_ = now; }
+  void set_doubts(StoreDoubts doubts) { doubts_ = doubts; }
   void set_body_bytes_max(std::size_t bytes) { body_bytes_max_ = bytes; }
 
   ModelStore& model() { return model_; }
@@ -89,6 +90,7 @@ class PlainStore final : public Store {
     return {.exclusive = exclusive_, .durable = true, .record_bytes_max = body_bytes_max_};
   }
   StoreStats stats() const override { return {}; }
+  StoreDoubts doubts() const override { return doubts_; }
   std::optional<std::string> trouble() const override { return {}; }
 
  private:
@@ -101,6 +103,7 @@ class PlainStore final : public Store {
   std::function<void()> crossing_;
   bool down_ = false;
   std::optional<Time> now_;
+  StoreDoubts doubts_;
   bool exclusive_ = false;
   std::size_t body_bytes_max_ = 1 << 20;
   int swaps_ = 0;

@@ -2,6 +2,7 @@
 
 import pytest
 
+from odd_machine import OddMachine
 from redis_server import Cluster, RedisServer, Replicated
 
 
@@ -42,3 +43,17 @@ def cluster():
     servers = Cluster()
     yield servers
     servers.discard()
+
+
+@pytest.fixture
+def new_machine():
+    """Machines for processes of the test, whose clocks and disks it sets."""
+    made = []
+
+    def make(**how):
+        made.append(OddMachine(**how))
+        return made[-1]
+
+    yield make
+    for machine in made:
+        machine.discard()

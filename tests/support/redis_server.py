@@ -15,6 +15,8 @@ import subprocess
 import tempfile
 import time
 
+from ports import free_port
+
 START_SECONDS = 60
 
 # Durable, so that kill -9 of a server is a test of the gateway and not of chance.
@@ -35,22 +37,6 @@ def unprivileged():
         return {}
     user = pwd.getpwnam("redis")
     return {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []}
-
-
-def free_port():
-    """A Cluster's members use a second port, 10000 above."""
-    while True:
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            port = probe.getsockname()[1]
-        if port > 55000:
-            continue
-        with socket.socket() as bus:
-            try:
-                bus.bind(("127.0.0.1", port + 10000))
-                return port
-            except OSError:
-                continue
 
 
 class RedisError(Exception):
@@ -110,9 +96,11 @@ class RedisServer:
 
     sentinel = False
 
-    def __init__(self, password=None, user=None, **settings):
+    def __init__(self, password=None, user=None, machine=None, **settings):
+        """`machine`: an OddMachine that it runs on."""
+        self.machine = machine
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="semel-redis-"))
-        self.port = free_port()
+        self.port = free_port(and_above=10000)  # a Cluster's members use a second one
         self.settings = {**SETTINGS, **{k.replace("_", "-"): v for k, v in settings.items()}}
         self.password, self.user = password, user
         self.process = None
@@ -139,6 +127,7 @@ class RedisServer:
             self.process = subprocess.Popen(
                 ["redis-server", str(config), *(["--sentinel"] if self.sentinel else [])],
                 cwd=self.folder, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                env={**os.environ, **(self.machine.environment if self.machine else {})},
                 **unprivileged())
         deadline = time.monotonic() + START_SECONDS
         while True:
@@ -227,10 +216,11 @@ def until(check, seconds=START_SECONDS, every=0.02):
 class Replicated:
     """A master, replicas that follow it, and a Sentinel that watches over them."""
 
-    def __init__(self, replicas=1, sentinels=1):
+    def __init__(self, replicas=1, sentinels=1, replicas_machine=None):
         self.servers = [RedisServer().start()]
         for _ in range(replicas):
-            self.servers.append(RedisServer(replicaof=f"127.0.0.1 {self.servers[0].port}").start())
+            self.servers.append(RedisServer(replicaof=f"127.0.0.1 {self.servers[0].port}",
+                                            machine=replicas_machine).start())
         until(lambda: self.servers[0].info("connected_slaves") == str(replicas))
         for replica in self.servers[1:]:
             until(lambda: replica.info("master_link_status") == "up")

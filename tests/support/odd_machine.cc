@@ -1,0 +1,82 @@
+// Loaded before everything else (LD_PRELOAD), puts a process on a machine of its own: its wall
+// clock is apart from the real one, and its disk can be made to hang. What holds is in the file
+// SEMEL_ODD_MACHINE, which a test may change at any time:
+//
+//   i64 nanoseconds that the wall clock is ahead    i64 1: nothing is synced to disk
+//
+// The monotonic clock stays as it is, as it does when somebody sets a clock. Nothing here
+// allocates: jemalloc asks for the time before it can.
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <cstdlib>
+#include <ctime>
+
+namespace {
+
+constexpr std::int64_t kSecond = 1'000'000'000;
+
+struct Machine {
+  std::int64_t clock_ahead;
+  std::int64_t disk_hangs;
+};
+const volatile Machine* machine = nullptr;
+
+__attribute__((constructor)) void open_machine() {
+  const char* path = std::getenv("SEMEL_ODD_MACHINE");
+  const int file = path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+  if (file < 0) return;
+  void* mapped = mmap(nullptr, sizeof(Machine), PROT_READ, MAP_SHARED, file, 0);
+  if (mapped != MAP_FAILED) machine = static_cast<const volatile Machine*>(mapped);
+  close(file);
+}
+
+void wait_for_disk() {
+  const timespec pause{.tv_sec = 0, .tv_nsec = 1'000'000};
+  while (machine && machine->disk_hangs) nanosleep(&pause, nullptr);
+}
+
+}  // namespace
+
+extern "C" {
+
+int clock_gettime(clockid_t clock, timespec* now) noexcept {
+  const long failed = syscall(SYS_clock_gettime, clock, now);
+  if (failed) return static_cast<int>(failed);
+  const bool is_wall = clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE;
+  if (!is_wall || !machine) return 0;
+  const std::int64_t total = now->tv_sec * kSecond + now->tv_nsec + machine->clock_ahead;
+  now->tv_sec = total / kSecond;
+  now->tv_nsec = total % kSecond;
+  return 0;
+}
+
+int gettimeofday(timeval* __restrict now, void* __restrict) noexcept {
+  timespec exact{};
+  if (clock_gettime(CLOCK_REALTIME, &exact)) return -1;
+  now->tv_sec = exact.tv_sec;
+  now->tv_usec = exact.tv_nsec / 1000;
+  return 0;
+}
+
+time_t time(time_t* into) noexcept {
+  timespec exact{};
+  if (clock_gettime(CLOCK_REALTIME, &exact)) return -1;
+  if (into) *into = exact.tv_sec;
+  return exact.tv_sec;
+}
+
+int fsync(int file) {
+  wait_for_disk();
+  return static_cast<int>(syscall(SYS_fsync, file));
+}
+
+int fdatasync(int file) {
+  wait_for_disk();
+  return static_cast<int>(syscall(SYS_fdatasync, file));
+}
+}
