@@ -21,6 +21,10 @@ constexpr const char* kConsumerTag = "semel";
 constexpr auto kLookAtHeartbeatsEvery = std::chrono::milliseconds(2000);
 constexpr timeval kNow{0, 0};
 constexpr auto kConfirmsAtStop = std::chrono::seconds(5);
+// A quorum queue counts how often a message came back, and gives it up at its delivery limit: from
+// RabbitMQ 4 on after 20 times, where nothing else is said. From here on the operator hears of it.
+constexpr const char* kDeliveryCountHeader = "x-delivery-count";
+constexpr unsigned long kDeliveriesWorthAWord = 10;
 // Says that the headers of the message are not with the letter.
 const std::string kOmittedHeader = "Semel-Dead-Letter-Omitted";
 // Tells which publishing a returned dead letter was.
@@ -29,6 +33,21 @@ constexpr const char* kPublishedHeader = "Semel-Published";
 void set_headers(amqp_basic_properties_t& properties, std::vector<amqp_table_entry_t>& entries) {
   properties.headers.num_entries = static_cast<int>(entries.size());
   properties.headers.entries = entries.data();
+}
+
+void warn_of_delivery_limit(const Message& message, const std::string& queue) {
+  for (const Header& header : message.headers) {
+    if (header.name != kDeliveryCountHeader) continue;
+    if (std::strtoul(header.value.c_str(), nullptr, 10) < kDeliveriesWorthAWord) return;
+    log_repeating(LogLevel::warn, "a message comes back again and again", queue,
+                  {{"queue", queue},
+                   {"returned", header.value},
+                   {"why",
+                    "the queue gives a message up at its delivery limit, 20 by default "
+                    "from RabbitMQ 4 on: raise the limit, or give the queue a dead-letter "
+                    "exchange"}});
+    return;
+  }
 }
 
 // Asked before anything is sent: the connection is of no use after half a message.
@@ -294,6 +313,7 @@ RabbitmqSource::Worked RabbitmqSource::take_delivery(amqp_envelope_t received) {
   }
   Message message = to_message(*envelope);
   message.delivery = {connection_number_, number};
+  warn_of_delivery_limit(message, config_.queue);
   amqp_bytes_free(std::exchange(envelope->message.body, amqp_empty_bytes));
   unsettled_[number] = std::move(envelope);
   callbacks_.delivered(std::move(message));

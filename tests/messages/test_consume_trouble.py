@@ -144,3 +144,69 @@ def test_what_is_rejected_goes_to_the_queues_own_dead_letters(broker, consumers,
     assert properties.headers["x-death"][0]["queue"] == name
     assert properties.headers["x-death"][0]["reason"] == "rejected"
     assert [request["key"] for request in upstream.requests()] == [key]
+
+
+def quorum_queue(broker, *, aside=True, **arguments):
+    """Where the broker counts how often a message came back."""
+    name = f"q{new_key()[:8]}"
+    arguments = {"x-queue-type": "quorum", **{n.replace("_", "-"): v for n, v in arguments.items()}}
+    if aside:
+        arguments |= {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": f"{name}.dead"}
+    return Queue(broker.server, name, **arguments)
+
+
+@pytest.mark.parametrize("broker", ["rabbitmq"], indirect=True)
+def test_attempts_use_up_no_deliveries_of_a_quorum_queue(broker, consumers, upstream):
+    """What waits for its next attempt is held, not returned."""
+    queue = quorum_queue(broker, x_delivery_limit=2)
+    key = new_key()
+    queue.publish([(key, b"{}", {"X-Test": "status=503; first=6"})])
+    consumer = consumers(broker.entry(queue, upstream, max_attempts=100))
+    upstream.wait("effects", 7, timeout=60)
+    eventually(lambda: consumer.record(key)["state"] == "completed" and consumer.is_idle(queue))
+    assert queue.counts() == (0, 0)
+
+
+@pytest.mark.parametrize("broker", ["rabbitmq"], indirect=True)
+@pytest.mark.parametrize("aside", [True, False], ids=["dead-letter-exchange", "none"])
+def test_a_quorum_queue_gives_up_what_came_back_too_often(broker, consumers, upstream, aside):
+    """Each restart while it is held returns it once. With the limit of 2 the third time is too much."""
+    queue = quorum_queue(broker, aside=aside, x_delivery_limit=2)
+    key = new_key()
+    queue.publish([(key, b"{}", {"X-Test": "status=503"})])
+    consumer = consumers(broker.entry(queue, upstream, max_attempts=100,
+                                      backoff={"min": "15m", "max": "15m"}))
+    for restart in range(1, 4):
+        upstream.wait("effects", restart, timeout=60)
+        eventually(lambda: consumer.record(key)["state"] == "released")
+        consumer.stop()
+        if restart < 3:
+            consumer.start()
+    assert queue.left() == 0
+    if aside:
+        eventually(lambda: queue.counts()[1] == 1)
+        [(properties, _)] = queue.take_dead()
+        assert properties.message_id == key
+        assert properties.headers["x-death"][0]["reason"] == "delivery_limit"
+    else:
+        assert queue.counts() == (0, 0), "it is lost, as docs/consume.md says"
+    consumer.start()
+    assert consumer.record(key)["state"] == "released"
+
+
+@pytest.mark.parametrize("broker", ["rabbitmq"], indirect=True)
+def test_a_message_that_comes_back_again_and_again_is_warned_of(broker, consumers, upstream):
+    """RabbitMQ 4 gives up after 20 times where nothing is said; RabbitMQ 3 never did."""
+    queue = quorum_queue(broker)
+    key = new_key()
+    queue.publish([(key, b"{}")])
+    queue.return_first(times=10)
+    consumer = consumers(broker.entry(queue, upstream))
+    eventually(lambda: "comes back again and again" in consumer.stderr())
+    assert "returned=10" in consumer.stderr()
+    eventually(lambda: consumer.is_idle(queue))
+    consumer.stop()
+    queue.publish([(new_key(), b"{}")])
+    queue.return_first(times=21)
+    kept = (0, 1) if broker.server.version() >= 4 else (1, 0)
+    eventually(lambda: queue.counts() == kept)

@@ -100,6 +100,11 @@ class RabbitmqServer:
                                             stdin=subprocess.DEVNULL, stdout=log, stderr=log,
                                             start_new_session=True, **unprivileged())
 
+    def version(self):
+        """Its major version: 3 in Debian 12, 4 in Debian 13."""
+        with self.connect() as connection:
+            return int(connection._impl.server_properties["version"].split(".")[0])
+
     def connect(self):
         return pika.BlockingConnection(pika.URLParameters(self.url + "?heartbeat=0"))
 
@@ -162,6 +167,20 @@ class Queue:
                     headers=more[0] if more else None)
                 channel.basic_publish("", self.name, body, properties)
             channel.tx_commit()
+
+    def return_first(self, times=1):
+        """Takes the first message and returns it, as a consumer does that ends."""
+        with self.server.connect() as connection:
+            channel = connection.channel()
+            for _ in range(times):
+                until_there = time.monotonic() + START_SECONDS
+                while True:
+                    method, _, _ = channel.basic_get(self.name)
+                    if method is not None:
+                        break
+                    assert time.monotonic() < until_there, "it is not there"
+                    time.sleep(0.01)
+                channel.basic_nack(method.delivery_tag, requeue=True)
 
     def counts(self):
         """Messages that wait in the queue, and in that of the dead letters."""
