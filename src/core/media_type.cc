@@ -73,6 +73,16 @@ std::optional<std::string> media_type_parameter(std::string_view content_type,
   return std::nullopt;
 }
 
+bool is_encoded(std::string_view content_encoding) {
+  while (!content_encoding.empty()) {
+    const std::size_t end = std::min(content_encoding.find(','), content_encoding.size());
+    const std::string coding = lower_case(trim(content_encoding.substr(0, end)));
+    if (!coding.empty() && coding != "identity") return true;
+    content_encoding.remove_prefix(std::min(end + 1, content_encoding.size()));
+  }
+  return false;
+}
+
 std::string canonical_parameters(std::string_view value) {
   std::string out;
   append_sized(lower_case(take_piece(value)), out);

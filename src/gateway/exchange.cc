@@ -287,16 +287,17 @@ awaitable<Fingerprint> Exchange::fingerprint_under(Recipe recipe) const {
 }
 
 awaitable<FoundKey> Exchange::find_key_in_body() const {
-  if (!body_->is_spooled()) co_return key_from_body(route_.key, body_->text());
+  const std::string encoding = joined_field("Content-Encoding").value_or("");
+  if (!body_->is_spooled()) co_return key_from_body(route_.key, encoding, body_->text());
   if (body_->size() > kJsonTextBytesMax) {
     co_return found_key::Bad{
         "The body is too large for a key to be found in it; send the key in "
         "the header " +
         route_.key.header + "."};
   }
-  auto find = [this]() -> std::expected<FoundKey, std::string> {
+  auto find = [this, &encoding]() -> std::expected<FoundKey, std::string> {
     try {
-      return key_from_body(route_.key, body_->read_now(0, kJsonTextBytesMax));
+      return key_from_body(route_.key, encoding, body_->read_now(0, kJsonTextBytesMax));
     } catch (const std::runtime_error& error) {
       return std::unexpected(error.what());
     }

@@ -143,7 +143,7 @@ void Observation::find_key_in_body() {
     key_ = RecordId{fingerprint_.digest}.hex();
     return;
   }
-  FoundKey found = key_from_body(route_.key, body_);
+  FoundKey found = key_from_body(route_.key, joined_field("Content-Encoding").value_or(""), body_);
   if (auto* key = std::get_if<found_key::Key>(&found)) {
     key_ = std::move(key->key);
   } else if (auto* bad = std::get_if<found_key::Bad>(&found)) {
@@ -161,20 +161,19 @@ std::string_view Observation::content_type() const {
   return {};
 }
 
+std::optional<std::string> Observation::joined_field(std::string_view name) const {
+  std::optional<std::string> value;
+  for (const Header& header : headers_) {
+    if (!net::iequals(header.name, name)) continue;
+    value = value ? *value + ", " + header.value : header.value;
+  }
+  return value;
+}
+
 RequestView Observation::view() const {
-  return {method_,
-          target_.path,
-          target_.query,
-          content_type(),
-          body_,
-          [this](std::string_view name) -> std::optional<std::string> {
-            std::optional<std::string> value;
-            for (const Header& header : headers_) {
-              if (!net::iequals(header.name, name)) continue;
-              value = value ? *value + ", " + header.value : header.value;
-            }
-            return value;
-          }};
+  return {method_,       target_.path,
+          target_.query, content_type(),
+          body_,         [this](std::string_view name) { return joined_field(name); }};
 }
 
 awaitable<Fingerprint> Observation::fingerprint_under(Recipe recipe) const {

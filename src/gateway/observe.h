@@ -47,6 +47,7 @@ class Observation : public std::enable_shared_from_this<Observation> {
   void compare();
   void find_key_in_body();
   std::string_view content_type() const;
+  std::optional<std::string> joined_field(std::string_view name) const;
   RequestView view() const;
   boost::asio::awaitable<Fingerprint> fingerprint_under(Recipe recipe) const;
   Ask ask() const;

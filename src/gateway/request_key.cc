@@ -1,12 +1,10 @@
 #include "gateway/request_key.h"
 
-#include <simdjson.h>
+#include "core/json_find.h"
+#include "core/media_type.h"
 
 namespace semel {
 namespace {
-
-// Longer texts get a parser of their own, so that one large body does not stay in every thread.
-constexpr std::size_t kReusedTextBytesMax = std::size_t{64} << 10;
 
 bool is_key_header(const KeyConfig& config, std::string_view name) {
   if (net::iequals(name, config.header)) return true;
@@ -44,17 +42,24 @@ FoundKey key_from_headers(const KeyConfig& config, const net::Request& request) 
   return found_key::Key{std::move(*found)};
 }
 
-FoundKey key_from_body(const KeyConfig& config, std::string_view body) {
-  thread_local simdjson::dom::parser kept_parser;
-  simdjson::dom::parser own_parser;
-  simdjson::dom::parser& parser = body.size() > kReusedTextBytesMax ? own_parser : kept_parser;
-  simdjson::dom::element root;
-  if (parser.parse(body.data(), body.size()).get(root)) return found_key::None{};
-  simdjson::dom::element at;
-  if (root.at_pointer(config.pointer).get(at)) return found_key::None{};
-  std::string_view text;
-  if (at.get(text)) return found_key::Bad{"The key in the body is not a string."};
-  auto key = check_key(text, config.rules);
+FoundKey key_from_body(const KeyConfig& config, std::string_view content_encoding,
+                       std::string_view body) {
+  if (body.empty()) return found_key::None{};
+  if (is_encoded(content_encoding)) {
+    return found_key::Bad{"The body cannot be read for " + config.pointer +
+                          ": it has a Content-Encoding."};
+  }
+  const auto pointer = JsonPointer::parse(config.pointer);
+  if (!pointer) return found_key::Bad{pointer.error()};  // the configuration has none like that
+  const JsonFound found = find_in_json(body, *pointer);
+  if (std::holds_alternative<json_found::Absent>(found)) return found_key::None{};
+  if (const auto* unreadable = std::get_if<json_found::Unreadable>(&found)) {
+    return found_key::Bad{"The body cannot be read for " + config.pointer + ": " +
+                          std::string(unreadable->why)};
+  }
+  const auto* text = std::get_if<json_found::Text>(&found);
+  if (!text) return found_key::Bad{"The key in the body is not a string."};
+  auto key = check_key(text->text, config.rules);
   if (!key) return found_key::Bad{std::move(key.error())};
   return found_key::Key{std::move(*key)};
 }

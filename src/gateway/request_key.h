@@ -26,7 +26,10 @@ using FoundKey = std::variant<found_key::None, found_key::Key, found_key::Bad>;
 FoundKey key_from_headers(const KeyConfig& config, const net::Request& request);
 bool has_key_header(const KeyConfig& config, const net::Request& request);
 
-// The string at a JSON Pointer in the body.
-FoundKey key_from_body(const KeyConfig& config, std::string_view body);
+// The string at a JSON Pointer in the body, whatever its media type says. None: the body is empty,
+// or JSON with nothing there. Bad: something else is there, or nobody can tell (json_find.h, or a
+// Content-Encoding): to call that "no key" would be to execute every retry.
+FoundKey key_from_body(const KeyConfig& config, std::string_view content_encoding,
+                       std::string_view body);
 
 }  // namespace semel

@@ -1,9 +1,8 @@
 #include "gateway/resource.h"
 
-#include <simdjson.h>
-
 #include <algorithm>
 
+#include "core/json_find.h"
 #include "net/message.h"
 
 namespace semel {
@@ -15,15 +14,13 @@ constexpr std::size_t kParsedBytesMax = 1024 * 1024;
 
 std::string in_body(const std::string& pointer, std::string_view body) {
   if (body.size() > kParsedBytesMax) return {};
-  thread_local simdjson::dom::parser parser;
-  simdjson::dom::element root;
-  simdjson::dom::element at;
-  if (parser.parse(body.data(), body.size()).get(root)) return {};
-  if (root.at_pointer(pointer).get(at)) return {};
-  if (std::string_view text; !at.get(text)) return std::string(text);
-  if (std::int64_t number = 0; !at.get(number)) return std::to_string(number);
-  if (std::uint64_t number = 0; !at.get(number)) return std::to_string(number);
-  return {};
+  const auto parsed = JsonPointer::parse(pointer);
+  if (!parsed) return {};
+  JsonFound found = find_in_json(body, *parsed);
+  if (auto* text = std::get_if<json_found::Text>(&found)) return std::move(text->text);
+  const auto* number = std::get_if<json_found::Number>(&found);
+  const bool is_whole = number && number->digits.find_first_of(".eE") == std::string_view::npos;
+  return is_whole ? std::string(number->digits) : std::string();
 }
 
 std::string in_headers(std::string_view name, const std::vector<Header>& headers) {

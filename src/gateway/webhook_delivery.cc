@@ -70,10 +70,14 @@ Verified id_in_body(const Delivery& delivery) {
   const RequestBody& body = delivery.body;
   const WebhookScheme& scheme = delivery.route.webhook->scheme;
   FoundKey found = found_key::None{};
+  std::string encoding;
+  for (const std::string& value : delivery.headers("Content-Encoding")) encoding += value + ",";
   if (!body.is_spooled()) {
-    found = key_from_body(delivery.route.key, body.text());
+    found = key_from_body(delivery.route.key, encoding, body.text());
   } else if (body.size() <= kJsonTextBytesMax) {
-    found = key_from_body(delivery.route.key, body.read_now(0, kJsonTextBytesMax));
+    found = key_from_body(delivery.route.key, encoding, body.read_now(0, kJsonTextBytesMax));
+  } else {
+    found = found_key::Bad{"The body is too large for the event's id to be found in it."};
   }
   if (auto* key = std::get_if<found_key::Key>(&found)) return std::move(key->key);
   if (!scheme.needs_id) return key_of_body(delivery);

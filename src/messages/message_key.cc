@@ -41,7 +41,7 @@ Found from_body(const std::string& body, const MessageKeyConfig& config) {
   KeyConfig key;
   key.pointer = config.pointer;
   key.rules = config.rules;
-  FoundKey found = key_from_body(key, body);
+  FoundKey found = key_from_body(key, {}, body);
   if (auto* bad = std::get_if<found_key::Bad>(&found)) return invalid(std::move(bad->why));
   if (auto* good = std::get_if<found_key::Key>(&found)) return std::move(good->key);
   return missing("string at " + config.pointer + " of its JSON body");

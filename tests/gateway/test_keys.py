@@ -1,5 +1,7 @@
 """SPEC 5: what is a key, where it is read from, and what is refused."""
 
+import gzip
+
 import pytest
 
 from http_client import chunks, request_bytes
@@ -212,11 +214,44 @@ def test_a_pointer_that_finds_no_key(gateway, upstream, value, code):
 
 
 def test_an_optional_pointer_that_finds_nothing_is_plain_proxying(gateway, upstream):
-    for body in (b"{}", b"not json", b""):
+    for body in (b"{}", b'{"idempotency-key": "k"}', b'[1e400, "\\ud800"]', b""):
         answers = [gateway.post("/pointer-optional", body) for _ in range(2)]
         assert [a.status for a in answers] == [200, 200]
         assert not any(a.replayed for a in answers)
-    assert upstream.effects() == 6
+    assert upstream.effects() == 8
+
+
+@pytest.mark.parametrize("beside", [
+    b"123456789012345678901234567890", b"-1e400", b"1" * 5000, b'"\\ud800"', b'"\\udc00\\ud800"',
+    b"[" * 2000 + b"]" * 2000, b'{"a":1,"a":2}',
+], ids=lambda b: str(b)[:20])
+@pytest.mark.parametrize("before", [b"", b"\xef\xbb\xbf"], ids=["plain", "bom"])
+def test_a_key_is_found_beside_what_a_strict_parser_refuses(gateway, upstream, key, before, beside):
+    body = before + b'{"x":' + beside + b',"idempotency_key":"' + key.encode() + b'"}'
+    first = gateway.post("/pointer-optional", body)
+    assert first.status == 200 and first.header("Idempotency-Key") == f'"{key}"'
+    assert_replay(gateway.post("/pointer-optional", body), first)
+    assert upstream.effects() == 1
+
+
+@pytest.mark.parametrize("headers, body", [
+    ({}, b"not json"), ({}, b'{"idempotency_key":"k1"'), ({}, b'{"idempotency_key":"k1"}{}'),
+    ({}, b'{"idempotency_key":"k1","idempotency_key":"k2"}'),
+    ({}, b'{"idempotency_key":"k1","idempotency_k\\u0065y":"k1"}'),
+    ({}, b'{"idempotency_key":"k1","x":NaN}'), ({}, b'{"x":"\xff","idempotency_key":"k1"}'),
+    ({}, '{"idempotency_key":"k1"}'.encode("utf-16")), ({}, b" "),
+    ({}, gzip.compress(b'{"idempotency_key":"k1"}')),
+    ({"Content-Encoding": "gzip"}, gzip.compress(b'{"idempotency_key":"k1"}')),
+    ({"Content-Encoding": ["identity", "x-own"]}, b'{"idempotency_key":"k1"}'),
+    ({"Content-Type": "application/x-www-form-urlencoded"}, b"idempotency_key=k1"),
+], ids=lambda v: str(v)[:40])
+def test_a_body_that_cannot_be_read_for_its_key_is_refused(gateway, upstream, headers, body):
+    for _ in range(2):
+        answer = gateway.post("/pointer-optional", body, headers=headers)
+        assert "/idempotency_key" in assert_problem(answer, 400, "key-invalid")["detail"]
+    assert upstream.arrived() == 0
+    # A key in the header needs no reading of the body.
+    assert gateway.post("/pointer-optional", body, headers=headers, key=new_key()).status == 200
 
 
 def test_the_fingerprint_as_the_key(gateway, upstream, key):

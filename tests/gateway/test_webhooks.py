@@ -273,6 +273,9 @@ def test_a_custom_id_is_found_in_the_body_and_must_be_there(start_gateway, upstr
     assert_problem(send({"meta": {"id": ""}}), 400, "key-invalid")
     assert_problem(send({"meta": {"id": "x" * 256}}), 400, "key-invalid")
     assert upstream.effects() == 1
+    for _ in range(2):
+        assert send({"total": 10 ** 30, "note": "\ud800", "meta": {"id": "e2"}}).status == 200
+    assert upstream.effects() == 2 and upstream.last()["key"] == "e2"
 
 
 # --- what makes two deliveries one event -----------------------------------------------------

@@ -92,9 +92,12 @@ def test_the_same_json_differently_written_is_the_same_message(broker, consumers
 def test_a_key_from_the_body(broker, consumers, upstream):
     queue = broker.queue()
     consumer = consumers(broker.entry(queue, upstream, key={"from": "pointer", "pointer": "/event/id"}))
-    queue.publish([(None, b'{"event": {"id": "e-1"}}')] * 2 + [(None, b"no json")])
+    queue.publish([(None, b'{"event": {"id": "e-1"}}')] * 2 + [(None, b"no json")]
+                  + [(None, b'\xef\xbb\xbf{"total": 1e400, "n": 99999999999999999999999, "s": "\\ud800",'
+                            b' "event": {"id": "e-2"}}')] * 2)
     until_empty(consumer, queue, dead=1)
-    assert upstream.effects(key="e-1") == 1 == upstream.effects()
+    assert upstream.effects(key="e-1") == 1 == upstream.effects(key="e-2")
+    assert upstream.effects() == 2
 
 
 def test_retry_outcomes_come_again_with_backoff_and_then_go_to_the_dead_letters(

@@ -14,11 +14,14 @@ TEST(Resource, IsFoundInTheBody) {
   EXPECT_EQ(by_pointer("/data/0/id", R"({"data":[{"id":42}]})"), "42");
   EXPECT_EQ(by_pointer("/id", R"({"id":18446744073709551615})"), "18446744073709551615");
   EXPECT_EQ(by_pointer("/id", R"({"id":-7})"), "-7");
+  EXPECT_EQ(by_pointer("/id", R"({"id":184467440737095516150,"rate":1e400,"note":"\ud800"})"),
+            "184467440737095516150");
 }
 
 TEST(Resource, IsEmptyWhereThereIsNone) {
-  for (const char* body : {"", "not json", "{}", "[]", R"({"id":null})", R"({"id":{}})",
-                           R"({"id":1.5})", R"({"id":"a\nb"})", R"({"id":"ü"})"}) {
+  for (const char* body :
+       {"", "not json", "{}", "[]", R"({"id":null})", R"({"id":{}})", R"({"id":1.5})",
+        R"({"id":"a\nb"})", R"({"id":"ü"})", R"({"id":"a","id":"b"})"}) {
     EXPECT_EQ(by_pointer("/id", body), "") << body;
   }
   EXPECT_EQ(by_pointer("/id", R"({"id":")" + std::string(256, 'x') + "\"}"), "");

@@ -74,8 +74,12 @@ TEST(MessageKey, APointerIntoTheBody) {
   EXPECT_EQ(find_message_key(config, message), "e-1");
   message.body = R"({"event": {"id": 7}})";
   EXPECT_EQ(find_message_key(config, message).error().reason, "id-invalid");
-  message.body = "not json";
+  message.body = R"({"event": {}})";
   EXPECT_EQ(find_message_key(config, message).error().reason, "id-missing");
+  message.body = "not json";
+  EXPECT_EQ(find_message_key(config, message).error().reason, "id-invalid");
+  message.body = R"({"total": 123456789012345678901234567890, "event": {"id": "e-2"}})";
+  EXPECT_EQ(find_message_key(config, message), "e-2");
 }
 
 TEST(DeadLetterHeaders, SayWhyAndOfWhat) {
