@@ -52,8 +52,12 @@ void DueFloor::lower_to(Time due) {
 }
 
 EmbeddedDb::EmbeddedDb(std::unique_ptr<rocksdb::DB> db,
-                       std::vector<rocksdb::ColumnFamilyHandle*> families, bool sync)
-    : db_(std::move(db)), families_(std::move(families)), sync_(sync) {}
+                       std::vector<rocksdb::ColumnFamilyHandle*> families,
+                       std::shared_ptr<LogSwitches> log_switches, bool sync)
+    : db_(std::move(db)),
+      families_(std::move(families)),
+      log_switches_(std::move(log_switches)),
+      sync_(sync) {}
 
 EmbeddedDb::~EmbeddedDb() {
   for (auto* family : families_) db_->DestroyColumnFamilyHandle(family);
@@ -68,6 +72,11 @@ std::expected<std::optional<Stored>, rocksdb::Status> EmbeddedDb::get(
   const rocksdb::Status status = db_->Get(options, records(), bytes_of(id), &value);
   if (status.IsNotFound()) return std::nullopt;
   if (!status.ok()) return std::unexpected(status);
+  // Of a table that is not open RocksDB says "may be there" this way: OK, and an empty value. Only
+  // a read that may open it can tell damage from that.
+  if (reach == Reach::memory && value.empty()) {
+    return std::unexpected(rocksdb::Status::Incomplete("a table is not open"));
+  }
   auto stored = parse_stored(value.ToStringView());
   if (!stored) return std::unexpected(rocksdb::Status::Corruption("the value has no head"));
   return stored;
@@ -93,7 +102,11 @@ void EmbeddedDb::delete_chunks(rocksdb::WriteBatch& batch, const RecordId& id,
 rocksdb::Status EmbeddedDb::write(rocksdb::WriteBatch& batch) {
   rocksdb::WriteOptions options;
   options.sync = sync_;
-  return db_->Write(options, &batch);
+  const rocksdb::Status status = db_->Write(options, &batch);
+  if (!status.ok() || sync_ || !log_switches_->any()) return status;
+  // Also where writes are not synced, a log is that others follow: the manifest then knows how long
+  // it is, and no power cut leaves what came after without what came before.
+  return db_->SyncWAL();
 }
 
 StoreResult<std::vector<Record>> EmbeddedDb::sweep(Time now, std::size_t limit) {

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <rocksdb/db.h>
+#include <rocksdb/listener.h>
 
+#include <atomic>
 #include <cstddef>
 #include <expected>
 #include <memory>
@@ -30,6 +32,17 @@ class DueFloor {
   std::mutex mutex_;
   Time floor_ = Time::min();
   Time lowest_since_begin_ = kNever;
+};
+
+// Hears that RocksDB begins a new log: it does with every memtable.
+class LogSwitches final : public rocksdb::EventListener {
+ public:
+  void OnMemTableSealed(const rocksdb::MemTableInfo&) override { switched_ = true; }
+  // Since it was asked last.
+  bool any() { return switched_.exchange(false); }
+
+ private:
+  std::atomic<bool> switched_ = false;
 };
 
 // The open database of an embedded store: its column families, the reads and the write. Any thread
@@ -75,13 +88,14 @@ class EmbeddedDb {
 
  private:
   EmbeddedDb(std::unique_ptr<rocksdb::DB> db, std::vector<rocksdb::ColumnFamilyHandle*> families,
-             bool sync);
+             std::shared_ptr<LogSwitches> log_switches, bool sync);
   std::expected<void, std::string> check_format();
   std::expected<void, std::string> begin_format();
   std::expected<void, std::string> drop_orphans();
 
   std::unique_ptr<rocksdb::DB> db_;
   std::vector<rocksdb::ColumnFamilyHandle*> families_;
+  std::shared_ptr<LogSwitches> log_switches_;
   bool sync_;
   Version first_version_ = 1;
   std::mutex sweeping_;

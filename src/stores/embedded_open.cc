@@ -131,6 +131,9 @@ rocksdb::DBOptions db_options(const EmbeddedOptions& wanted, WALRecoveryMode mod
   options.create_missing_column_families = true;
   options.paranoid_checks = true;
   options.wal_recovery_mode = mode;
+  // Recovery takes the end of every log for a torn one, also of a log that others follow. So the
+  // manifest says how long each of those was; the newest one is judge_wal()'s.
+  options.track_and_verify_wals_in_manifest = true;
   // What was recovered is written to tables at once, so that a torn log is never read a second time
   // in front of newer ones: judge_wal() would have to call that damage.
   options.avoid_flush_during_recovery = false;
@@ -159,6 +162,7 @@ rocksdb::DBOptions db_options(const EmbeddedOptions& wanted, WALRecoveryMode mod
 }
 
 struct Opened {
+  std::shared_ptr<LogSwitches> log_switches = std::make_shared<LogSwitches>();
   std::unique_ptr<rocksdb::DB> db;
   std::vector<rocksdb::ColumnFamilyHandle*> families;
 };
@@ -166,8 +170,10 @@ struct Opened {
 std::expected<Opened, Status> open_with(const EmbeddedOptions& wanted, WALRecoveryMode mode) {
   Opened opened;
   rocksdb::DB* db = nullptr;
-  const Status status = rocksdb::DB::Open(db_options(wanted, mode), wanted.path.string(),
-                                          families(), &opened.families, &db);
+  rocksdb::DBOptions options = db_options(wanted, mode);
+  options.listeners.push_back(opened.log_switches);
+  const Status status =
+      rocksdb::DB::Open(options, wanted.path.string(), families(), &opened.families, &db);
   if (!status.ok()) return std::unexpected(status);
   opened.db.reset(db);
   return opened;
@@ -189,6 +195,12 @@ std::expected<Opened, Status> recover(const EmbeddedOptions& wanted) {
   return open_with(wanted, WALRecoveryMode::kPointInTimeRecovery);
 }
 
+// A record that cannot be decoded may have them: whoever repairs it needs them.
+bool has_no_chunks(std::string_view encoding, const Token& token) {
+  const auto record = decode(encoding);
+  return record && (record->answer.body_note != BodyNote::spilled || record->token != token);
+}
+
 std::string explain(const Status& status) {
   const std::string text = status.ToString();
   const auto says = [&](std::string_view part) { return text.contains(part); };
@@ -199,7 +211,9 @@ std::string explain(const Status& status) {
     return "is not a store of this version of semel: " + text;
   }
   if (status.IsCorruption()) {
-    return "is damaged, and opening it could lose what was acknowledged: " + text;
+    return "is damaged, and opening it could lose what was acknowledged: " + text +
+           ". Put back the whole directory from a copy; only if every key in it may be executed "
+           "again, move it away and begin with an empty one";
   }
   return text;
 }
@@ -213,8 +227,8 @@ std::expected<std::unique_ptr<EmbeddedDb>, std::string> EmbeddedDb::open(
   }
   auto opened = recover(options);
   if (!opened) return refuse(options.path, explain(opened.error()));
-  std::unique_ptr<EmbeddedDb> db(
-      new EmbeddedDb(std::move(opened->db), std::move(opened->families), options.sync));
+  std::unique_ptr<EmbeddedDb> db(new EmbeddedDb(std::move(opened->db), std::move(opened->families),
+                                                std::move(opened->log_switches), options.sync));
   if (auto checked = db->check_format(); !checked) {
     return refuse(options.path, checked.error());
   }
@@ -259,8 +273,9 @@ std::expected<void, std::string> EmbeddedDb::drop_orphans() {
     if (!of) return std::unexpected("a chunk has a key that is none");
     const auto record = get(of->id, Reach::disk);
     if (!record) return std::unexpected(unreadable(of->id, record.error().ToString()).why);
-    const bool kept = *record && spilled_under((*record)->encoding) == of->token;
-    if (!kept) delete_chunks(batch, of->id, of->token);
+    if (!*record || has_no_chunks((*record)->encoding, of->token)) {
+      delete_chunks(batch, of->id, of->token);
+    }
     entries->Seek(chunks_prefix(of->id, of->token) +
                   std::string(sizeof(std::uint32_t) + 1, '\xff'));
   }

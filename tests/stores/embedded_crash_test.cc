@@ -166,6 +166,65 @@ TEST_F(PowerCutTest, OnlyTheDamageMattersForTheVerdict) {
   EXPECT_EQ(judge(), WalDamage::inside);
 }
 
+// ---- A log that is no longer the newest one, shortened: recovery alone takes its end for a torn
+// write, and what was acknowledged there would run again.
+
+class OlderLogTest : public testing::TestWithParam<bool> {
+ protected:
+  // Two swaps in one log, a third in the next one, and no table has them yet.
+  void SetUp() override {
+    const auto store = open_or_throw(options_);
+    acknowledge(*store, 1);
+    older_ = log_of(options_.path);
+    before_second_ = fs::file_size(older_);
+    acknowledge(*store, 2);
+    for (std::uint32_t n = 0; log_of(options_.path) == older_; ++n) {
+      EXPECT_TRUE(run(store->put_chunk(id_of(9), Token{}, n, std::string(1 << 20, 'x'))));
+      ASSERT_LT(n, 64) << "no second log";
+    }
+    acknowledge(*store, 3);
+    fs::copy(options_.path, after_, fs::copy_options::recursive);
+    older_ = after_ / older_.filename();
+    options_.path = after_;
+  }
+  void acknowledge(Store& store, std::uint64_t n) {
+    const SwapResult result = run(store.swap(id_of(n), 0, completion_of(id_of(n), kNever)));
+    EXPECT_TRUE(std::holds_alternative<swap::Applied>(result));
+  }
+
+  ScratchDirectory directory_;
+  EmbeddedOptions options_{.path = directory_.path() / "live", .sync = GetParam()};
+  fs::path after_ = directory_.path() / "after";
+  fs::path older_;
+  std::size_t before_second_ = 0;
+};
+
+TEST_P(OlderLogTest, WholeItOpens) {
+  const auto store = open_or_throw(options_);
+  for (const std::uint64_t n : {1, 2, 3}) EXPECT_TRUE(run(store->read(id_of(n))).value()) << n;
+}
+
+TEST_P(OlderLogTest, ShortenedItIsRefused) {
+  fs::resize_file(older_, before_second_);
+  const auto store = EmbeddedStore::open(options_);
+  ASSERT_FALSE(store);
+  EXPECT_THAT(store.error(), HasSubstr("is damaged"));
+  EXPECT_THAT(store.error(), HasSubstr("Put back the whole directory"));
+}
+
+TEST_P(OlderLogTest, ShortenedByOneByteItIsRefused) {
+  fs::resize_file(older_, fs::file_size(older_) - 1);
+  EXPECT_FALSE(EmbeddedStore::open(options_));
+}
+
+TEST_P(OlderLogTest, MissingItIsRefused) {
+  fs::remove(older_);
+  EXPECT_FALSE(EmbeddedStore::open(options_));
+}
+
+INSTANTIATE_TEST_SUITE_P(Durability, OlderLogTest, testing::Bool(),
+                         [](const auto& test) { return test.param ? "power" : "crash"; });
+
 // ---- A kill: a child writes until it is killed and tells each acknowledged swap through a pipe.
 
 constexpr int kChildPipe = 3;
