@@ -73,6 +73,21 @@ bool same_but_version(const Record* found, const Record* written) {
   return same == *written;
 }
 
+// What stands for a record that was forgotten: as good as none, and due at once.
+std::shared_ptr<Record> forgotten(const Record& record, Time now) {
+  auto gone = std::make_shared<Record>(record);
+  gone->state = State::released;
+  gone->result = Result::none;
+  gone->answer = {};
+  gone->request.clear();
+  gone->status_begun = 0;
+  gone->hold_until = kNever;
+  gone->expires_at = gone->tombstone_until = now;
+  gone->reason = "forgotten";
+  gone->updated_at = now;
+  return gone;
+}
+
 // The store may have set it, and others may be reading the record by now.
 void set_version(Record& record, Version version) {
   if (record.version != version) record.version = version;
@@ -114,6 +129,8 @@ StoreUnavailable Engine::Impl::doubtful() const {
 awaitable<Engine::Impl::Applied> Engine::Impl::apply(RecordId id, RecordPtr known, Event& event) {
   Backoff backoff(options);
   const SteadyTime give_up = after(clock.steady(), options.patience);
+  const RecordPtr begun = known;
+  const bool finishes = std::holds_alternative<event::Finish>(event);
   for (;;) {
     look_at_holder(event, known.get());
     const Time now = clock.now();
@@ -123,13 +140,16 @@ awaitable<Engine::Impl::Applied> Engine::Impl::apply(RecordId id, RecordPtr know
     const bool keeps = std::holds_alternative<Keep>(decision.change);
     // An event that is in the record already was written by a try whose reply was lost: what is
     // seen may be on its way to being durable, and only a write proves it.
-    const bool proves = keeps && known && std::holds_alternative<verdict::Done>(decision.verdict);
+    const bool is_done = std::holds_alternative<verdict::Done>(decision.verdict);
+    const bool proves = keeps && is_done && (known || (finishes && begun));
     auto* put = std::get_if<Put>(&decision.change);
     if ((keeps && !proves) || (!keeps && !known && !put)) {
       co_return Changed{known, known, std::move(decision.verdict)};
     }
+    // A removal cannot be written twice. What proves it is that something stands in its place.
+    const bool removes = keeps ? !known : !put;
     std::shared_ptr<Record> next;
-    if (proves) next = std::make_shared<Record>(*known);
+    if (proves) next = known ? std::make_shared<Record>(*known) : forgotten(*begun, now);
     if (put) next = std::move(put->next);
 
     Version expected = known ? known->version : 0;
@@ -139,16 +159,17 @@ awaitable<Engine::Impl::Applied> Engine::Impl::apply(RecordId id, RecordPtr know
       auto* conflict = std::get_if<swap::Conflict>(&result);
       const bool landed =
           conflict && unsure && same_but_version(conflict->current.get(), next.get());
-      if (landed && next) {
-        next = std::move(conflict->current);
-        expected = next->version;
+      if (landed && (next || finishes)) {
+        expected = next ? conflict->current->version : 0;
+        next = next ? std::move(conflict->current) : forgotten(*known, now);
         continue;
       }
       auto* applied = std::get_if<swap::Applied>(&result);
       if (applied || landed) {
         if (next) set_version(*next, applied->version);
-        if (!keeps) observer.transitioned(known.get(), next.get(), now);
-        co_return Changed{std::move(known), std::move(next), std::move(decision.verdict)};
+        RecordPtr written = removes ? nullptr : std::move(next);
+        if (!keeps) observer.transitioned(known.get(), written.get(), now);
+        co_return Changed{std::move(known), std::move(written), std::move(decision.verdict)};
       }
       if (conflict) {
         known = std::move(conflict->current);
@@ -314,7 +335,14 @@ awaitable<std::optional<Admission>> Engine::Impl::admit_known(event::Claim& clai
       }
       if (auto* conflict = std::get_if<swap::Conflict>(&result)) {
         known = conflict->current;
-        if (!known || known->token != claim.token || !(executes || queues)) break;
+        const bool claims = executes || queues;
+        // A decision of ours that is no claim (the unknown outcome taken as final) had landed.
+        if (unsure && known && !claims && same_but_version(known.get(), next.get())) {
+          next = std::make_shared<Record>(*known);
+          expected = known->version;
+          continue;
+        }
+        if (!known || known->token != claim.token || !claims) break;
         // Our own claim had landed after all. Swapping it with itself proves that it is durable.
         if (known->state == (executes ? State::in_progress : State::queued)) {
           next = std::make_shared<Record>(*known);

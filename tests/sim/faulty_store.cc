@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace semel::sim {
 namespace {
 
@@ -25,10 +27,61 @@ std::string describe(const SwapResult& result) {
   return "failed";
 }
 
-// A write reaches the store. `reply` is null where its result gets lost.
-void land(Lab& lab, const std::string& from, const RecordId& id, Version expected,
-          const std::optional<Record>& next, const std::shared_ptr<SwapResult>& reply) {
+bool is_acted_upon(State state) {
+  return state == State::completed || state == State::queued || state == State::tombstone;
+}
+
+// Somebody is shown the record. `writer`: the token of what he was about to write.
+void show(Lab& lab, const Record* record, const std::optional<Token>& writer) {
+  if (!record || record->token == writer || !is_acted_upon(record->state)) return;
+  lab.fading.confirm(record->id);
+}
+
+void fade(Lab& lab, const RecordId& id, Version version) {
+  const auto write = lab.fading.fade(id, version);
+  if (!write || !lab.store.take_back(id, write->before)) return;
+  lab.history.taken_back(id);
+  lab.tally.count("write faded");
+  lab.trace.line(lab.time.now(), [&] {
+    return fmt::format("v{} FADES, back to {}", version,
+                       describe(write->before ? &*write->before : nullptr));
+  });
+}
+
+bool removed_since(const Lab& lab, const RecordId& id, Time since) {
+  return std::ranges::any_of(
+      lab.history.of(id), [&](const Written& write) { return !write.record && write.at >= since; });
+}
+
+// A write on its way.
+struct Sent {
+  std::string from;
+  RecordId id;
+  Version expected = 0;
+  std::optional<Record> next;
+  Time at{};
+  std::uint64_t server = 0;
+  std::optional<Duration> fades_after;  // it is not durable, and is gone after so long
+};
+
+// It reaches the store. `reply` is null where its result gets lost.
+void land(Lab& lab, const Sent& sent, const std::shared_ptr<SwapResult>& reply) {
+  const auto& [from, id, expected, next, at, server, fades_after] = sent;
+  if (server != lab.fading.server_of(id)) return;
+  std::optional<Record> before = lab.store.read(id);
+  const bool outlived = !before && next && removed_since(lab, id, at);
   SwapResult result = lab.store.swap(id, expected, next);
+  if (const auto* applied = std::get_if<swap::Applied>(&result)) {
+    const Version version = applied->version;
+    if (outlived) lab.outlived.insert(next->token);
+    lab.fading.confirm(id);
+    if (fades_after) {
+      lab.fading.wrote(id, {std::move(before), version});
+      lab.time.in(*fades_after, 0, [&lab, id, version] { fade(lab, id, version); });
+    }
+  } else if (const auto* conflict = std::get_if<swap::Conflict>(&result)) {
+    if (reply) show(lab, conflict->current.get(), next ? std::optional(next->token) : std::nullopt);
+  }
   lab.trace.line(lab.time.now(), [&] {
     return fmt::format("{} swap v{} -> {}: {}{}", from, expected, describe(next ? &*next : nullptr),
                        describe(result), reply ? "" : " (nobody hears)");
@@ -46,6 +99,7 @@ FaultyStore::Fault FaultyStore::draw_fault() {
   if ((roll -= rates.lost_reply) < 0) return Fault::lost_reply;
   if ((roll -= rates.lost_write) < 0) return Fault::lost_write;
   if ((roll -= rates.late_write) < 0) return Fault::late_write;
+  if ((roll -= rates.fading) < 0) return Fault::fading;
   return Fault::none;
 }
 
@@ -64,18 +118,24 @@ awaitable<SwapResult> FaultyStore::swap(RecordId id, Version expected,
     *reply = StoreUnavailable{"connection refused"};
     lab_.tally.count("swap unavailable");
   } else if (fault == Fault::held) {
-    *reply = swap::Busy{testing::shared(lab_.store.read(id))};
+    auto current = testing::shared(lab_.store.read(id));
+    show(lab_, current.get(), next ? std::optional(next->token) : std::nullopt);
+    *reply = swap::Busy{std::move(current)};
     lab_.tally.count("swap of a held record");
   } else if (fault != Fault::lost_write) {
     const Duration arrives = fault == Fault::late_write ? back + lab_.random.ms(1, 6000) : there;
     auto heard = fault == Fault::none ? reply : nullptr;
     // By value: the write outlives this node.
-    std::optional<Record> sent;
-    if (next) sent = *next;
+    Sent sent{.from = name_,
+              .id = id,
+              .expected = expected,
+              .next = next ? std::optional(*next) : std::nullopt,
+              .at = lab_.time.now(),
+              .server = lab_.fading.server_of(id),
+              .fades_after = std::nullopt};
+    if (fault == Fault::fading) sent.fades_after = lab_.random.ms(5, 3000);
     lab_.time.in(arrives, wire_,
-                 [&lab = lab_, from = name_, id, expected, sent = std::move(sent), heard] {
-                   land(lab, from, id, expected, sent, heard);
-                 });
+                 [&lab = lab_, sent = std::move(sent), heard] { land(lab, sent, heard); });
   }
   co_await lab_.time.pause(node_, there + back);
   const bool is_unknown = std::holds_alternative<swap::Unknown>(*reply);
@@ -93,6 +153,7 @@ awaitable<StoreResult<std::optional<Record>>> FaultyStore::read(RecordId id) {
   co_await lab_.time.pause(node_, draw_delay());
   if (fails) co_return std::unexpected(StoreUnavailable{"connection refused"});
   std::optional<Record> found = lab_.store.read(id);
+  show(lab_, found ? &*found : nullptr, std::nullopt);
   co_await lab_.time.pause(node_, draw_delay());
   co_return found;
 }

@@ -6,6 +6,10 @@ namespace semel::sim {
 
 // One node's way to the store: slow, and not to be trusted. A write that was sent is on its own; it
 // lands, or not, whatever becomes of the node that sent it.
+//
+// A write that fades (fading.h) is seen as long as it is there. What others act upon without
+// writing (an answer, work that was accepted) is made durable before anybody but its own writer is
+// shown it, as a store has to.
 class FaultyStore final : public Store {
  public:
   // `node`: where replies go. `wire`: where writes travel.
@@ -25,7 +29,7 @@ class FaultyStore final : public Store {
   std::optional<std::string> trouble() const override { return {}; }
 
  private:
-  enum class Fault { none, unavailable, lost_reply, lost_write, late_write, held };
+  enum class Fault { none, unavailable, lost_reply, lost_write, late_write, held, fading };
   Fault draw_fault();
   Duration draw_delay();
 

@@ -29,12 +29,19 @@ LifeEnd how_it_ended(const Record& before, const Record* next, Time latest_readi
 void History::wrote(const std::optional<Record>& before, const Record* next, Time now,
                     Time latest_reading) {
   Chronicle& chronicle = chronicles_[before ? before->id : next->id];
-  if (before && (!next || begins_a_life(*before, *next))) {
-    chronicle.ends[chronicle.life] = how_it_ended(*before, next, latest_reading);
-  }
+  const bool ends_life = before && (!next || begins_a_life(*before, *next));
+  if (ends_life) chronicle.ends[chronicle.life] = how_it_ended(*before, next, latest_reading);
   if (next && (!before || begins_a_life(*before, *next))) ++chronicle.life;
   chronicle.writes.push_back(
-      {now, chronicle.life, next ? std::optional(*next) : std::optional<Record>()});
+      {now, chronicle.life, ends_life, next ? std::optional(*next) : std::optional<Record>()});
+}
+
+void History::taken_back(const RecordId& id) {
+  Chronicle& chronicle = chronicles_[id];
+  const bool ended_life = chronicle.writes.back().ends_life;
+  chronicle.writes.pop_back();
+  chronicle.life = chronicle.writes.empty() ? 0 : chronicle.writes.back().life;
+  if (ended_life) chronicle.ends.erase(chronicle.life);
 }
 
 const std::vector<Written>& History::of(const RecordId& id) const {

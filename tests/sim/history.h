@@ -20,6 +20,7 @@ enum class LifeEnd {
 struct Written {
   Time at{};                     // true time
   int life = 0;                  // counts the lives of the key
+  bool ends_life = false;        // the one before it
   std::optional<Record> record;  // nullopt: removed
 };
 
@@ -29,6 +30,8 @@ class History {
   // `latest_reading`: the latest time that any clock has shown so far.
   void wrote(const std::optional<Record>& before, const Record* next, Time now,
              Time latest_reading);
+  // What was written last never was.
+  void taken_back(const RecordId& id);
 
   const std::vector<Written>& of(const RecordId& id) const;
   // nullptr: the store never had that version of that record.

@@ -2,9 +2,13 @@
 
 #include <boost/asio/io_context.hpp>
 #include <deque>
+#include <set>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "semel/scope.h"
+#include "sim/fading.h"
 #include "sim/history.h"
 #include "sim/leases.h"
 #include "sim/planted.h"
@@ -54,11 +58,16 @@ struct Lab {
 
   testing::ModelStore& store;
   History history;
+  Fading fading;
   Upstream upstream;
   Leases leases;
   std::deque<Answered> answers;
   std::deque<Accepted> accepted;
   int open_sessions = 0;
+  std::set<std::pair<std::string, std::uint64_t>> died;  // nodes, each with its run
+  // Claims that were under way while their key lived and was removed, and that landed then: their
+  // node was told long ago whose the key is, and no store tells one absence from another.
+  std::set<Token> outlived;
 
   Trace trace;
   Tally tally;

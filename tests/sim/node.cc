@@ -120,6 +120,8 @@ void Node::freeze(Duration duration) {
 
 void Node::die() {
   alive_ = false;
+  const Owner owner = options_of(lab_.scenario, place_).owner;
+  lab_.died.insert({owner.node, owner.run});
   lab_.leases.died(place_.lane);
   lab_.time.take(place_.lane);
   lab_.time.run_ready();  // unwinds what has just been dropped

@@ -32,6 +32,7 @@ class OnStore final : public testing::ModelStore {
   ScanPage scan(const std::optional<RecordId>& after, std::size_t limit) const override {
     return run(store_.scan(after, limit)).value();
   }
+  bool take_back(const RecordId&, const std::optional<Record>&) override { return false; }
   std::map<RecordId, Record> records() const override {
     std::map<RecordId, Record> all;
     std::optional<RecordId> after;

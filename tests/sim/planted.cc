@@ -107,6 +107,30 @@ class StartWithoutCas final : public StoreWrapper {
   std::set<Token> claims_;
 };
 
+class FoundIsDurable final : public StoreWrapper {
+ public:
+  using StoreWrapper::StoreWrapper;
+
+  awaitable<SwapResult> swap(RecordId id, Version expected, std::shared_ptr<Record> next) override {
+    std::optional<Record> sent;
+    if (next) sent = *next;
+    SwapResult result = co_await inner().swap(id, expected, std::move(next));
+    if (std::holds_alternative<swap::Unknown>(result)) unsure_[id] = sent;
+    const auto* conflict = std::get_if<swap::Conflict>(&result);
+    const auto unsure = unsure_.find(id);
+    if (!conflict || !conflict->current || unsure == unsure_.end() || !unsure->second) {
+      co_return result;
+    }
+    const Version version = conflict->current->version;
+    unsure->second->version = version;
+    if (*conflict->current == *unsure->second) co_return swap::Applied{version};
+    co_return result;
+  }
+
+ private:
+  std::map<RecordId, std::optional<Record>> unsure_;
+};
+
 class QueuedForgotten final : public StoreWrapper {
  public:
   using StoreWrapper::StoreWrapper;
@@ -144,6 +168,8 @@ std::unique_ptr<Store> make_planted(Plant plant, Store& inner) {
       return std::make_unique<NothingDue>(inner);
     case Plant::start_without_cas:
       return std::make_unique<StartWithoutCas>(inner);
+    case Plant::found_is_durable:
+      return std::make_unique<FoundIsDurable>(inner);
     case Plant::queued_forgotten:
       return std::make_unique<QueuedForgotten>(inner);
   }

@@ -18,6 +18,7 @@ enum class Plant {
   renewals_lost,         // a renewed lease is not written
   nothing_due,           // the sweeper is shown nothing
   start_without_cas,     // queued work is begun whoever has begun it since it was read
+  found_is_durable,      // a write of unknown fate that is found in the store counts as done
   queued_forgotten,      // queued work is not found again after a restart
 };
 
@@ -32,6 +33,7 @@ inline constexpr std::array kPlants = {
     PlantName{Plant::renewals_lost, "renewals_lost"},
     PlantName{Plant::nothing_due, "nothing_due"},
     PlantName{Plant::start_without_cas, "start_without_cas"},
+    PlantName{Plant::found_is_durable, "found_is_durable"},
     PlantName{Plant::queued_forgotten, "queued_forgotten"},
 };
 

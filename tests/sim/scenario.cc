@@ -31,6 +31,7 @@ FaultRates draw_rates(Random& random) {
           .lost_reply = random.below(120),
           .lost_write = random.below(60),
           .late_write = random.below(80),
+          .fading = random.below(120),
           .slow = random.below(20)};
 }
 
@@ -48,6 +49,8 @@ Scenario Scenario::draw(Random& random) {
   }
   scenario.calm = scenario.clocks_are_bounded() && random.chance(200);
   if (!scenario.calm) scenario.rates = draw_rates(random);
+  // No other server can take the place of a store inside the process.
+  if (scenario.exclusive) scenario.rates.fading = 0;
   const int keys = random.between(1, 6);
   for (int key = 0; key < keys; ++key) scenario.keys.push_back(draw_key(random));
   scenario.requests = random.between(20, 90);

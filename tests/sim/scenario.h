@@ -14,6 +14,7 @@ struct FaultRates {
   int lost_reply = 0;   // written, fate unknown
   int lost_write = 0;   // not written, fate unknown
   int late_write = 0;   // fate unknown, written some time later
+  int fading = 0;       // fate unknown, visible for a while, and then gone
   int slow = 0;         // answered after seconds
 };
 

@@ -55,6 +55,7 @@ TEST(Simulation, KeepsEveryPromiseUnderFaults) {
                            "queued work put off",
                            "queued work started",
                            "swap of unknown fate",
+                           "write faded",
                            "swap of a held record",
                            "swap unavailable"}) {
     EXPECT_TRUE(tally.counts().contains(what)) << what << " never happened";

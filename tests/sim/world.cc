@@ -16,8 +16,12 @@ constexpr VirtualTime::Lane kWorld = 0;
 // Longer than any execution, its late answer, and a lease under the worst clocks, together.
 constexpr Duration kSettle = std::chrono::seconds(45);
 
-constexpr FaultRates kOutage{
-    .unavailable = 700, .held = 0, .lost_reply = 100, .lost_write = 100, .late_write = 50};
+constexpr FaultRates kOutage{.unavailable = 700,
+                             .held = 0,
+                             .lost_reply = 100,
+                             .lost_write = 100,
+                             .late_write = 50,
+                             .fading = 0};
 
 class World {
  public:
@@ -52,6 +56,8 @@ class World {
     lab_.rates = {};
     for (Site& site : sites_) boot(site);
     lab_.time.run_for(kSettle);
+    Report report;
+    check_needlessly_unknown(lab_, report.violations);
 
     // Everybody dies once more. What was acknowledged is still there, whoever asks.
     for (Site& site : sites_) crash(site);
@@ -59,7 +65,6 @@ class World {
     ask_for_every_key();
     lab_.time.run_for(kSettle);
 
-    Report report;
     check_one_answer(lab_, report.violations);
     check_once(lab_, report.violations);
     check_leases(lab_, report.violations);

@@ -69,6 +69,17 @@ class ModelStore {
 
   virtual std::map<RecordId, Record> records() const { return records_; }
 
+  // What was written last is gone, as after a failover to a server that never had it: the record is
+  // what it was before, at the version it had then. False: this store cannot do that.
+  virtual bool take_back(const RecordId& id, const std::optional<Record>& before) {
+    if (before) {
+      records_.insert_or_assign(id, *before);
+    } else {
+      records_.erase(id);
+    }
+    return true;
+  }
+
  protected:
   OnWrite told_;
 

@@ -200,6 +200,18 @@ TEST_F(QueuedTest, AStartOfUnknownFateIsQueuedAgain) {
   EXPECT_EQ(claim.record->attempt, 2);
 }
 
+TEST_F(QueuedTest, AStartThatOutlastsItsLeaseOnTheWayIsQueuedAgain) {
+  Process& a = process("a");
+  policy.lease = seconds(1);
+  queue(a.engine, "k");
+  store.before_next_swap([&] { clock.set_offset(seconds(2)); });  // or two seconds in a pause
+  const Started started = begin(a.engine, "k");
+  EXPECT_TRUE(std::holds_alternative<StoreUnavailable>(started));
+  EXPECT_EQ(a.engine.running().executions, 0);
+  time.run_for(seconds(1));
+  EXPECT_EQ(state("k"), State::queued);
+}
+
 TEST_F(QueuedTest, AStartThatReachesNobodyLeavesItQueued) {
   Process& a = process("a");
   const Record queued = queue(a.engine, "k");

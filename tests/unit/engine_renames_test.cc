@@ -116,6 +116,18 @@ TEST_F(EngineRenamesTest, AClaimUnderTheOldNameThatIsBeingWrittenHereIsNotMissed
   EXPECT_TRUE(std::holds_alternative<admission::Busy>(new_one.value()));
 }
 
+TEST_F(EngineRenamesTest, AClaimUnderTheOldNameThatHasNotReachedTheStoreYetIsWaitedFor) {
+  store.next_swaps({PlainStore::Fault::lost_write});
+  Later<Admission> old_one = start(a.admit(ask("k")));
+  time.run_for(Duration(2));  // its first write is lost, and the next one not yet sent
+  ASSERT_FALSE(record("k"));
+  Later<Admission> new_one = start(a.admit(renamed("k")));
+  for (int ms = 0; ms < 100; ++ms) time.run_for(Duration(1));
+  EXPECT_TRUE(std::holds_alternative<admission::Execute>(old_one.value()));
+  EXPECT_TRUE(std::holds_alternative<admission::Busy>(new_one.value()));
+  EXPECT_FALSE(new_record("k"));
+}
+
 TEST_F(EngineRenamesTest, OfAHundredAtOnceOneExecutes) {
   run(a.finish(claim(a, "k"), retry_outcome()));
   Engine& b = add_engine("b");
