@@ -55,7 +55,7 @@ void book(Transaction& t, State& state) {
   t.query(
       "SELECT semel.enqueue(destination => 'mail', payload => $1, ordering_key => $2, "
       "record => $3)",
-      {semel::pg::bytea(mail), order, "\\x" + t.record().hex()});
+      {mail, order, "\\x" + t.record().hex()});
 }
 
 Answer finish(Transaction&, State& state) {

@@ -97,6 +97,21 @@ BEGIN
   RAISE EXCEPTION USING ERRCODE = '22023', MESSAGE = why;
 END $$;
 
+-- What an application hands over as the bytes of a body: bytes as they are, text and JSON in UTF-8. What
+-- has no type is text, as everywhere, so that JSON is kept as it was written; read as bytea, its
+-- backslashes would be escapes. Nothing is done with a value of another type: its casts may be the
+-- caller's, and would run with the owner's rights.
+CREATE OR REPLACE FUNCTION semel.bytes_of(value anyelement, name text) RETURNS bytea LANGUAGE plpgsql STABLE AS $$
+BEGIN
+  IF pg_typeof(value) = 'pg_catalog.bytea'::regtype THEN
+    RETURN value;
+  ELSIF pg_typeof(value) NOT IN ('pg_catalog.text'::regtype, 'pg_catalog.varchar'::regtype,
+                                 'pg_catalog.json'::regtype, 'pg_catalog.jsonb'::regtype) THEN
+    PERFORM semel.bad_argument(name || ' must be bytea, text, json or jsonb');
+  END IF;
+  RETURN convert_to(value::text, 'UTF8');
+END $$;
+
 CREATE OR REPLACE FUNCTION semel.ms(duration interval) RETURNS bigint LANGUAGE sql IMMUTABLE AS
 $$ SELECT (extract(epoch FROM duration) * 1000)::bigint $$;
 
@@ -515,17 +530,21 @@ LANGUAGE sql VOLATILE SECURITY DEFINER SET search_path = semel, pg_temp AS $$
 -- Complete and release -----------------------------------------------------------------------------
 
 -- The outcome, in the transaction of the effect. Whatever it raises must undo the effect too.
+-- `body` is bytea, text, json or jsonb: bytes_of(). Several functions, one for each of these, would
+-- leave a call without a body ambiguous. Before, it was bytea.
+DROP FUNCTION IF EXISTS semel.complete(bytea, bytea, integer, jsonb, bytea);
 CREATE OR REPLACE FUNCTION semel.complete(record bytea, token bytea, status integer, headers jsonb DEFAULT '[]',
-                               body bytea DEFAULT '')
+                               body anycompatible DEFAULT ''::bytea)
 RETURNS void LANGUAGE plpgsql SECURITY DEFINER SET search_path = semel, pg_temp AS $$
 DECLARE
+  bytes bytea := semel.bytes_of(body, 'body');
   lines bytea := semel.header_lines(headers);
   was semel.records := semel.granted_record(record, token);
   said boolean;
 BEGIN
   IF status IS NULL OR status NOT BETWEEN 200 AND 599 THEN
     PERFORM semel.bad_argument('status must be between 200 and 599');
-  ELSIF body IS NULL OR length(body) > 16777216 THEN
+  ELSIF bytes IS NULL OR length(bytes) > 16777216 THEN
     PERFORM semel.bad_argument('body must not be null, and have 16 MiB at most');
   END IF;
   was := semel.locked_record(record);
@@ -534,7 +553,7 @@ BEGIN
   ELSIF NOT semel.same_token(was.token, token) THEN
     PERFORM semel.raise_stale(record, 'has been claimed by another attempt, or an operator has decided about it');
   ELSIF was.state = 3 THEN
-    SELECT (a.status, a.headers, a.body) = (complete.status, semel.header_pairs(lines), complete.body)
+    SELECT (a.status, a.headers, a.body) = (complete.status, semel.header_pairs(lines), bytes)
     INTO said FROM semel.answer_of(was) AS a;
     IF NOT coalesce(said, false) THEN
       PERFORM semel.raise_stale(record, 'was completed with another answer');
@@ -547,7 +566,7 @@ BEGIN
   END IF;
   PERFORM semel.commit_synchronously();
   was.flags := was.flags & 2;
-  PERFORM semel.make_completed(was, semel.now_ms(), status, lines, body, 'completed by ' || session_user);
+  PERFORM semel.make_completed(was, semel.now_ms(), status, lines, bytes, 'completed by ' || session_user);
   PERFORM semel.tell(was);
 END $$;
 

@@ -80,7 +80,9 @@ END $$;
 -- Puts a message into the outbox: it is delivered if and only if the caller's transaction commits.
 -- The number is unique. With an ordering key it waits for other transactions that enqueued under the
 -- same destination and key, until they end. With a record the derived key comes from the record.
-CREATE OR REPLACE FUNCTION semel.enqueue(destination text, payload bytea, ordering_key text DEFAULT NULL,
+-- `payload` is bytea, text, json or jsonb: bytes_of(). Before, it was bytea.
+DROP FUNCTION IF EXISTS semel.enqueue(text, bytea, text, jsonb, bytea);
+CREATE OR REPLACE FUNCTION semel.enqueue(destination text, payload anycompatible, ordering_key text DEFAULT NULL,
                               headers jsonb DEFAULT '{}', record bytea DEFAULT NULL)
 RETURNS bigint LANGUAGE plpgsql SECURITY DEFINER SET search_path = semel, pg_temp
 SET enable_seqscan = off AS $$
@@ -97,7 +99,7 @@ BEGIN
   number := nextval('semel.outbox_ids');
   INSERT INTO semel.outbox (id, lane, payload, headers, record, enqueued_at)
   VALUES (number, semel.lane_for(number, enqueue.destination, enqueue.ordering_key),
-          enqueue.payload, enqueue.headers, enqueue.record, semel.now_ms());
+          semel.bytes_of(enqueue.payload, 'payload'), enqueue.headers, enqueue.record, semel.now_ms());
   IF NOT pg_try_advisory_xact_lock_shared(semel.outbox_idle_lock()) THEN
     PERFORM pg_notify(semel.outbox_channel(), '');
   END IF;

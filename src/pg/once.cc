@@ -89,7 +89,7 @@ Result once_by_itself(PGconn* connection, const Claim& claim, const Work& work) 
 void complete(PGconn* connection, const Handed& handed, const Answer& answer) {
   query(connection,
         "SELECT " + function_in(connection, handed.schema, "complete") +
-            "(record => $1, token => $2, status => $3, headers => $4, body => $5)",
+            "(record => $1, token => $2, status => $3, headers => $4, body => $5::bytea)",
         {id_value(handed.record), token_value(handed.token), std::to_string(answer.status),
          headers_value(answer), bytea(answer.body)});
 }

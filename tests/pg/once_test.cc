@@ -34,6 +34,23 @@ TEST_F(OnceTest, TheFirstExecutesAndTheSecondReplaysTheSameBytes) {
   EXPECT_EQ(effects(what.key), 1);
 }
 
+// A parameter of libpq has no type unless one is said.
+TEST_F(OnceTest, TextInAParameterWithoutATypeIsKeptAsItIs) {
+  const std::string text = R"({"a":"x\ny","b":"\u00e9"})";
+  const std::string id = one("SELECT semel.enqueue($1, $2, $3)", {"texts", text, "k"});
+  const auto payload = [&] {
+    return query(look.get(), "SELECT payload FROM semel.outbox WHERE id = $1", {id}).bytes(0, 0);
+  };
+  EXPECT_EQ(payload(), text);
+  const Claim what = claim();
+  const std::string made = "(SELECT c FROM semel.claim('shop', 'orders', $1) AS c)";
+  one("SELECT semel.complete((c).record, (c).token, $2, $3, $4) FROM " + made + " AS x(c)",
+      {what.key, "201", "[]", text});
+  EXPECT_EQ(query(look.get(), "SELECT body FROM semel.claim('shop', 'orders', $1)", {what.key})
+                .bytes(0, 0),
+            text);
+}
+
 TEST_F(OnceTest, WhileTheTransactionIsOpenOthersAreTold) {
   const Claim what = claim();
   begin_and_do(a.get(), what);

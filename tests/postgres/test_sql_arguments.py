@@ -1,8 +1,71 @@
-"""What cannot be is refused with a reason, and changes nothing."""
+"""What cannot be is refused with a reason, and changes nothing; what can is kept as it was handed over."""
 
+import json
+import subprocess
+
+import psycopg2.extras
 import pytest
 
+from postgres_server import BINARIES
 from sql_app import raises, state
+
+# JSON as libraries write it. Read as bytea, a backslash in it is lost, or an error.
+JSON = ['{"a":"x\\ny"}', '{"a":"\\u00e9"}', '{"path":"C:\\\\x"}', '{"a":"\\\\\\\\b"}', '{"a": "é \\"1\\""}', '']
+FORMS = {  # how it is written in SQL, what a driver is given, and what is kept
+    "a string": ("%s", str, str.encode),
+    "bytes": ("%s", str.encode, str.encode),
+    "text": ("%s::text", str, str.encode),
+    "varchar": ("%s::varchar", str, str.encode),
+    "json": ("%s::json", str, str.encode),
+    "jsonb": ("%s::jsonb", str, lambda text: json.dumps(json.loads(text), ensure_ascii=False).encode()),
+    "the driver's JSON": ("%s", lambda text: psycopg2.extras.Json(text, dumps=str), str.encode),
+}
+
+
+def forms():
+    return [(*FORMS[name], text) for name in FORMS for text in JSON if text or "json" not in FORMS[name][0]]
+
+
+def test_a_body_is_kept_byte_for_byte_however_it_is_handed_over(world, app):
+    a = app()
+    for number, (written, given, kept, text) in enumerate(forms()):
+        for call in (f"%s, %s, 200, '[]', {written}", f"record => %s, token => %s, status => 200, body => {written}"):
+            key = f"k{number} {call}"
+            a.run(f"SELECT semel.complete({call})", *a.claim(key).held, given(text))
+            a.commit()
+            assert a.claim(key).body == kept(text), (written, text)
+            a.rollback()
+
+
+def test_a_payload_is_kept_byte_for_byte_however_it_is_handed_over(world, app):
+    a = app()
+    for written, given, kept, text in forms():
+        for call in (f"'d', {written}", f"'d', {written}, 'k'", f"destination => 'd', payload => {written}"):
+            [(number,)] = a.run(f"SELECT semel.enqueue({call})", given(text))
+            [(payload,)] = a.run("SELECT payload FROM semel.outbox WHERE id = %s", number)
+            assert bytes(payload) == kept(text), (written, text)
+        a.rollback()
+
+
+CLAIM = "SELECT * FROM semel.claim('t', 'o', '{}') \\gset\n"
+LITERALS = {  # a call in psql, and what it keeps
+    "positional": (r"""SELECT semel.complete(:'record', :'token', 200, '{}', '{"a":"\n"}');""", rb'{"a":"\n"}'),
+    "named": (r"""SELECT semel.complete(record => :'record', token => :'token', status => 200, body => '{"a":"\n"}');""",
+              rb'{"a":"\n"}'),
+    "prepared": (r"""PREPARE p AS SELECT semel.complete($1, $2, $3, $4, $5);
+                     EXECUTE p(:'record', :'token', 200, '{}', '{"a":"\n"}');""", rb'{"a":"\n"}'),
+    "bytes": (r"""SELECT semel.complete(:'record', :'token', 200, '{}', '\x7b7d'::bytea);""", b"{}"),
+    "no body": ("SELECT semel.complete(:'record', :'token', 200, '{}');", b""),
+    "no headers": ("SELECT semel.complete(record => :'record', token => :'token', status => 200);", b""),
+}
+
+
+def test_literals_without_a_type_are_text(database):
+    script = "".join(CLAIM.format(key) + call + "\n" for key, (call, _) in LITERALS.items())
+    subprocess.run([BINARIES / "psql", "-X", "-q", "-v", "ON_ERROR_STOP=1", database.url], input=script, text=True,
+                   check=True, stdout=subprocess.DEVNULL)
+    kept = database.execute("SELECT r.key, a.body FROM semel.records r JOIN semel.answers a USING (id)")
+    assert {key: bytes(body) for key, body in kept} == {key: body for key, (_, body) in LITERALS.items()}
 
 
 @pytest.mark.parametrize("named", [

@@ -150,7 +150,7 @@ def test_granting_twice_is_once_and_odd_names_are_names(granted):
 
 
 @pytest.mark.parametrize("arguments", ["'missing', 'acme', 'orders'", "'public', 'acme', 'orders'",
-                                       "'app', '', 'orders'", "'app', 'acme', ''", "'app', null, 'orders'"])
+                                       "'app', 'acme', ''", "'app', null, 'orders'"])
 def test_a_grant_that_means_nothing_is_refused(granted, arguments):
     before = granted.one("SELECT count(*) FROM semel.grants")
     with pytest.raises(psycopg2.Error):
@@ -184,6 +184,37 @@ def test_an_application_cannot_slip_its_own_objects_under_the_functions(granted)
             assert raised.value.pgcode == "SM002"
     finally:
         connection.close()
+
+
+def test_a_type_of_the_callers_own_runs_nothing_with_the_owners_rights(granted):
+    """A body or payload may be of several types. A cast of the caller's, to text or to bytea, must not be called for it."""
+    record, token = claimed(granted)
+    granted.execute("CREATE SCHEMA own AUTHORIZATION app")
+    granted.execute("""
+        CREATE TYPE own.mine AS (a integer);
+        CREATE FUNCTION own.as_text(own.mine) RETURNS text LANGUAGE plpgsql AS $$
+          BEGIN INSERT INTO semel.grants VALUES ('app', '*', '*'); RETURN 'x'; END $$;
+        CREATE FUNCTION own.as_bytes(own.mine) RETURNS bytea LANGUAGE sql AS $$ SELECT own.as_text($1)::bytea $$;
+        CREATE CAST (own.mine AS text) WITH FUNCTION own.as_text AS IMPLICIT;
+        CREATE CAST (own.mine AS bytea) WITH FUNCTION own.as_bytes AS IMPLICIT""", user="app")
+    assert refused(granted, "app", "SELECT semel.complete(%s, %s, 200, '{}', ROW(1)::own.mine)", record, token) == (
+        "22023", "body must be bytea, text, json or jsonb")
+    assert refused(granted, "app", "SELECT semel.enqueue('d', ROW(1)::own.mine)") == (
+        "22023", "payload must be bytea, text, json or jsonb")
+    assert refused(granted, "app", "SELECT semel.enqueue('d', 7)")[0] == "22023"
+    assert granted.one("SELECT count(*) FROM semel.grants WHERE operation = '*' AND role = 'app'::regrole") == 0
+
+
+def test_the_tenant_of_those_without_one_can_be_granted(roles, database):
+    """`tenant: {from: none}` and `semel consume` have the tenant ''."""
+    claim = "SELECT verdict FROM semel.claim(%s, 'orders', 'k')"
+    database.execute("SELECT semel.allow('app', '', 'orders')")
+    assert database.one(claim, "", user="app") == "execute"
+    assert refused(database, "app", claim, "acme")[0] == "SM002"
+    database.execute("SELECT semel.disallow('app', '', 'orders')")
+    assert refused(database, "app", claim, "")[0] == "42501"
+    database.execute("SELECT semel.allow('app', 'acme', 'orders')")
+    assert refused(database, "app", claim, "")[0] == "SM002"
 
 
 def test_every_function_for_applications_has_a_fixed_search_path(granted):
