@@ -32,7 +32,9 @@ class Authority:
         self.folder.mkdir()
         self.cert, self.key = self.folder / "ca.pem", self.folder / "ca.key"
         openssl("req", "-x509", *NEW_KEY, *DAYS, "-keyout", self.key, "-out", self.cert,
-                "-subj", f"/O=Semel tests/CN={name}")
+                "-subj", f"/O=Semel tests/CN={name}",
+                # From Python 3.13 on clients insist on it.
+                "-addext", "keyUsage=critical,keyCertSign,cRLSign")
 
     def issue(self, name, subject=None, san=None):
         """A certificate; `san` is "DNS:a,IP:127.0.0.1,URI:spiffe://a" or "" for none at all."""
