@@ -20,6 +20,12 @@ enum class BodyRecipe : std::uint8_t {
   digest = 6
 };
 
+// How the parts are read. Under version 1, which records of former releases have, requests are
+// equal that executors may tell apart: by parameters of the media type other than its charset, by
+// Content-Encoding, by how form fields of one name with different brackets are mixed, by
+// backslashes in the parameters of a part.
+inline constexpr std::uint8_t kRecipeVersion = 2;
+
 // Which parts of a request count, and how. Kept in the record, so that a retry is compared under
 // the recipe that made the record and not under a configuration edited since.
 struct Recipe {
@@ -29,6 +35,7 @@ struct Recipe {
   std::vector<std::string> exclude;
   std::vector<std::string> headers;  // lower case
   std::string hash_key_id;           // the HMAC key it was made with; empty: plain SHA-256
+  std::uint8_t version = kRecipeVersion;
   bool operator==(const Recipe&) const = default;
 };
 
@@ -39,7 +46,8 @@ struct RequestView {
   std::string_view query;         // without the '?'
   std::string_view content_type;  // as sent; empty: none
   std::string_view body;
-  // The field's value (repeats joined by ", "), or nullopt. Called for Recipe::headers only.
+  // The field's value (repeats joined by ", "), or nullopt. Called for Recipe::headers and for
+  // "content-encoding".
   std::function<std::optional<std::string>(std::string_view lower_case_name)> header;
   // Where the body is not in memory: its digest under a recipe, in place of `body`. May be empty.
   std::function<std::array<std::uint8_t, 32>(const Recipe&)> body_digest = {};

@@ -72,11 +72,9 @@ json::array history_of(const Record& record) {
 }
 
 json::object recipe_of(const Recipe& recipe) {
-  return {{"query", recipe.query},
-          {"include", list(recipe.include)},
-          {"exclude", list(recipe.exclude)},
-          {"headers", list(recipe.headers)},
-          {"hash_key_id", recipe.hash_key_id}};
+  return {{"version", recipe.version},       {"query", recipe.query},
+          {"include", list(recipe.include)}, {"exclude", list(recipe.exclude)},
+          {"headers", list(recipe.headers)}, {"hash_key_id", recipe.hash_key_id}};
 }
 
 // As far as can be told from here: another process is believed alive as long as its lease.

@@ -34,12 +34,12 @@ std::vector<JsonPointer> parse_pointers(const std::vector<std::string>& texts) {
 
 }  // namespace
 
-BodyHash::BodyHash(BodyRecipe recipe, std::string_view content_type) : recipe_(recipe) {
-  if (recipe == BodyRecipe::none) return;
+BodyHash::BodyHash(const Recipe& recipe, std::string_view content_type) : recipe_(recipe.body) {
+  if (recipe_ == BodyRecipe::none) return;
   bytes_.emplace();
-  if (recipe == BodyRecipe::multipart) multipart_.emplace(content_type);
+  if (recipe_ == BodyRecipe::multipart) multipart_.emplace(content_type, recipe.version);
   // A Content-Digest of sha-256 is over the bytes alone; so is this.
-  if (recipe != BodyRecipe::digest) bytes_->update(kRawBody);
+  if (recipe_ != BodyRecipe::digest) bytes_->update(kRawBody);
 }
 
 void BodyHash::update(std::string_view piece) {
@@ -66,12 +66,13 @@ Sha256Digest body_digest(const Recipe& recipe, std::string_view content_type,
   if (needs_whole_body(recipe.body, body.size())) {
     if (recipe.body == BodyRecipe::json) {
       const JsonFilter filter{parse_pointers(recipe.include), parse_pointers(recipe.exclude)};
-      if (const auto form = canonical_json(body, filter)) return tagged(kJsonBody, *form);
-    } else if (const auto form = canonical_form(body)) {
+      if (const auto form = canonical_json(body, filter, recipe.version))
+        return tagged(kJsonBody, *form);
+    } else if (const auto form = canonical_form(body, recipe.version)) {
       return tagged(kFormBody, *form);
     }
   }
-  BodyHash hash(recipe.body, content_type);
+  BodyHash hash(recipe, content_type);
   hash.update(body);
   return hash.finish();
 }

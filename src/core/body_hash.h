@@ -13,7 +13,8 @@ namespace semel {
 // are hashed here as what they are if they do not parse: raw bytes. See body_digest().
 class BodyHash {
  public:
-  BodyHash(BodyRecipe recipe, std::string_view content_type);
+  // Of the recipe, what counts is how it reads a body and its version.
+  BodyHash(const Recipe& recipe, std::string_view content_type);
   void update(std::string_view piece);
   Sha256Digest finish();
 

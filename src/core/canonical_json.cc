@@ -8,8 +8,10 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <deque>
 
 #include "core/decimal.h"
+#include "core/json_find.h"
 #include "core/sha256.h"
 #include "core/varint.h"
 
@@ -29,7 +31,8 @@ std::string_view trim_end(std::string_view token) {
 
 class Canonicalizer {
  public:
-  std::optional<std::string> run(std::string_view text, const JsonFilter& filter) {
+  std::optional<std::string> run(std::string_view text, const JsonFilter& filter, bool halves) {
+    halves_ = halves;
     // As the only element of an array, a scalar needs no rules of its own; and simdjson wants to
     // read beyond the end, so a copy is due anyway.
     padded_.assign("[").append(text).append("]");
@@ -72,6 +75,7 @@ class Canonicalizer {
   Walk walk_text(const JsonFilter& filter, bool with_include) {
     out_.clear();
     members_.clear();
+    kept_.clear();
     watched_.clear();
     Place root{.included = !with_include};
     if (with_include) {
@@ -108,8 +112,12 @@ class Canonicalizer {
       case ondemand::json_type::object:
         return walk_object(value, place);
       case ondemand::json_type::string: {
+        const char* const quote = value.raw_json_token().data();
         std::string_view string;
-        if (value.get_string().get(string)) return Walk::invalid;
+        if (value.get_string().get(string)) {
+          if (!keep_with_halves(quote + 1)) return Walk::invalid;
+          string = kept_.back();
+        }
         out_.push_back('"');
         append_sized(string, out_);
         break;
@@ -157,11 +165,15 @@ class Canonicalizer {
     bool matched = place.included;
     out_.push_back('{');
     for (auto field : object) {
+      ondemand::raw_json_string raw;
       std::string_view name;
       ondemand::value child;
-      if (field.unescaped_key().get(name) || field.value().get(child)) {
-        return Walk::invalid;
+      if (field.key().get(raw)) return Walk::invalid;
+      if (field.unescaped_key().get(name)) {
+        if (!keep_with_halves(raw.raw())) return Walk::invalid;
+        name = kept_.back();
       }
+      if (field.value().get(child)) return Walk::invalid;
       const Place child_place =
           step(place, [&](const PointerSegment& segment) { return segment.matches_member(name); });
       const std::size_t child_begin = out_.size();
@@ -178,6 +190,19 @@ class Canonicalizer {
     out_.push_back('}');
     shorten(begin);
     return matched ? Walk::matched : Walk::unmatched;
+  }
+
+  // simdjson refuses half of a surrogate pair. `begin` is behind the string's opening quote. False:
+  // something else is wrong with it.
+  bool keep_with_halves(const char* begin) {
+    if (!halves_) return false;
+    const std::string_view rest(begin, padded_.data() + text_bytes_);
+    std::size_t end = 0;
+    while (end < rest.size() && rest[end] != '"') end += rest[end] == '\\' ? 2 : 1;
+    auto text = unescape_json(rest.substr(0, end));
+    if (!text) return false;
+    kept_.push_back(*std::move(text));
+    return true;
   }
 
   // The place of a child of `parent`; `matches` says whether a segment means that child.
@@ -249,17 +274,30 @@ class Canonicalizer {
   std::size_t text_bytes_ = 0;
   std::string out_;
   std::string sorted_;
-  std::vector<Member> members_;  // of all objects that are open, the innermost last
+  std::vector<Member> members_;   // of all objects that are open, the innermost last
+  std::deque<std::string> kept_;  // strings that simdjson does not hold
   std::vector<Watched> watched_;
+  bool halves_ = true;
 };
 
 }  // namespace
 
-std::optional<std::string> canonical_json(std::string_view text, const JsonFilter& filter) {
+std::optional<std::string> canonical_json(std::string_view text, const JsonFilter& filter,
+                                          std::uint8_t recipe_version) {
   if (text.size() > kJsonTextBytesMax) return {};
-  if (text.size() > kReusedTextBytesMax) return Canonicalizer().run(text, filter);
-  thread_local Canonicalizer reused;
-  return reused.run(text, filter);
+  const bool is_first = recipe_version < 2;
+  const bool has_mark = text.starts_with(kByteOrderMark);
+  if (has_mark && is_first) return {};
+  if (has_mark) text.remove_prefix(kByteOrderMark.size());
+  std::optional<std::string> form;
+  if (text.size() > kReusedTextBytesMax) {
+    form = Canonicalizer().run(text, filter, !is_first);
+  } else {
+    thread_local Canonicalizer reused;
+    form = reused.run(text, filter, !is_first);
+  }
+  if (form && has_mark) form->insert(0, "b");
+  return form;
 }
 
 }  // namespace semel

@@ -1,12 +1,14 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "core/json_pointer.h"
+#include "semel/fingerprint.h"
 
 namespace semel {
 
@@ -25,8 +27,11 @@ inline constexpr std::size_t kJsonTextBytesMax = std::size_t{8} << 20;
 // space, the order of members and the spelling of strings and numbers make no difference. nullopt:
 // the text is not valid JSON (RFC 8259, strictly), has an object with two members of one name, is
 // nested deeper than kJsonDepthMax, is longer than kJsonTextBytesMax, or holds a number with an
-// exponent of more than 18 digits.
+// exponent of more than 18 digits. Half of a surrogate pair counts as the three bytes it would
+// have, and a text with a byte order mark is not the one without it, which every executor can read;
+// under version 1 of the recipe there is no form of either.
 //
+//   form   = ["b"] value                     "b": there is a byte order mark
 //   value  = "n" | "t" | "f" | number (decimal.h) | string | array | object | "#" digest
 //   string = DQUOTE length bytes
 //   array  = "[" *([">" gap] value) "]"      gap: how many elements before this one were filtered
@@ -35,6 +40,7 @@ inline constexpr std::size_t kJsonTextBytesMax = std::size_t{8} << 20;
 // Lengths and gaps are varints. An array or object whose form would be longer than 256 bytes is
 // replaced by "#" and the SHA-256 of that form, which bounds the copying that sorting needs to a
 // constant per byte however deep the text is nested.
-std::optional<std::string> canonical_json(std::string_view text, const JsonFilter& filter = {});
+std::optional<std::string> canonical_json(std::string_view text, const JsonFilter& filter = {},
+                                          std::uint8_t recipe_version = kRecipeVersion);
 
 }  // namespace semel

@@ -17,7 +17,6 @@ namespace {
 constexpr std::string_view kHeaderAbsent = "0";
 constexpr std::string_view kHeaderPresent = "1";
 
-constexpr std::uint32_t kFormatVersion = 1;
 constexpr std::size_t kPartsBeforeHeaders = 4;
 
 // What was made of a text last, in this thread and place. Requests are alike in their method, their
@@ -44,15 +43,30 @@ using LastDigest = Remembered<Sha256Digest>;
 
 BodyRecipe recipe_for(std::string_view content_type) {
   const std::string essence = parse_media_type(content_type).essence;
-  if (essence == "application/json" || essence.ends_with("+json")) return BodyRecipe::json;
+  if (is_json(essence)) return BodyRecipe::json;
   if (essence == "application/x-www-form-urlencoded") return BodyRecipe::form;
   if (essence.starts_with("multipart/")) return BodyRecipe::multipart;
   return BodyRecipe::raw;
 }
 
+// Of version 1.
 Sha256Digest media_type_digest(std::string_view content_type) {
   const MediaType type = parse_media_type(content_type);
   return Sha256().update_sized(type.essence).update_sized(type.charset).finish();
+}
+
+Sha256Digest whole_media_type_digest(std::string_view content_type, std::string_view codings) {
+  return Sha256().update_sized(canonical_media_type(content_type)).update_sized(codings).finish();
+}
+
+Sha256Digest plain_media_type_digest(std::string_view content_type) {
+  return whole_media_type_digest(content_type, {});
+}
+
+// Empty: the body is what its media type says.
+std::string codings_of(const RequestView& request) {
+  if (!request.header) return {};
+  return canonical_codings(request.header("content-encoding").value_or(""));
 }
 
 Sha256Digest header_digest(const std::optional<std::string>& value) {
@@ -86,28 +100,47 @@ BodyRecipe pick_body_recipe(std::string_view content_type) {
   return last.of(content_type, recipe_for);
 }
 
-// digest = SHA-256(version recipe *part-digest), numbers and lengths as u32 little-endian.
+// digest     = SHA-256(version recipe *part-digest), numbers and lengths as u32 little-endian
+// media type = SHA-256(sized(essence) sized(charset))                         in version 1
+//            | SHA-256(sized(canonical media type) sized(codings))            since version 2
 Fingerprint make_fingerprint(const Recipe& recipe, const RequestView& request) {
   Fingerprint fingerprint;
   fingerprint.parts.reserve(kPartsBeforeHeaders + recipe.headers.size() + 1);
   Sha256 whole;
-  whole.update_u32(kFormatVersion);
+  whole.update_u32(recipe.version);
   update_recipe(whole, recipe);
   const auto add = [&](const Sha256Digest& part) {
     whole.update({reinterpret_cast<const char*>(part.data()), part.size()});
     fingerprint.parts.push_back(first_8_bytes(part));
   };
 
-  thread_local LastDigest last_method, last_path, last_query, last_media_type;
+  thread_local LastDigest last_method, last_path, last_query, last_media_type, first_media_type;
   add(last_method.of(request.method, sha256));
   add(last_path.of(request.path, sha256));
   add(last_query.of(recipe.query ? request.query : std::string_view(), sha256));
-  add(last_media_type.of(request.content_type, media_type_digest));
+  const bool is_first = recipe.version < 2;
+  const std::string codings = is_first ? std::string() : codings_of(request);
+  if (is_first) {
+    add(first_media_type.of(request.content_type, media_type_digest));
+  } else if (codings.empty()) {
+    add(last_media_type.of(request.content_type, plain_media_type_digest));
+  } else {
+    add(whole_media_type_digest(request.content_type, codings));
+  }
   for (const std::string& name : recipe.headers) {
     add(header_digest(request.header ? request.header(name) : std::nullopt));
   }
-  add(request.body_digest ? request.body_digest(recipe)
-                          : body_digest(recipe, request.content_type, request.body));
+  const auto digest_under = [&](const Recipe& reading) {
+    return request.body_digest ? request.body_digest(reading)
+                               : body_digest(reading, request.content_type, request.body);
+  };
+  if (codings.empty() || recipe.body == BodyRecipe::none || recipe.body == BodyRecipe::digest) {
+    add(digest_under(recipe));
+  } else {  // nothing but the bytes is known of it
+    Recipe bytes;
+    bytes.body = BodyRecipe::raw;
+    add(digest_under(bytes));
+  }
   fingerprint.digest = whole.finish();
   return fingerprint;
 }

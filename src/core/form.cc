@@ -1,10 +1,12 @@
 #include "core/form.h"
 
 #include <algorithm>
+#include <span>
 #include <utility>
 #include <vector>
 
 #include "core/hex.h"
+#include "core/text.h"
 #include "core/varint.h"
 
 namespace semel {
@@ -12,9 +14,14 @@ namespace {
 
 struct Field {
   std::string_view name;
+  std::string root;
   std::size_t position = 0;
   std::optional<std::string_view> value;
 };
+
+std::pair<std::string_view, std::size_t> by_name(const Field& field) {
+  return {field.name, field.position};
+}
 
 // Appends to `decoded`, which must have room for it, and returns what was appended.
 std::optional<std::string_view> decode(std::string_view encoded, std::string& decoded) {
@@ -34,9 +41,85 @@ std::optional<std::string_view> decode(std::string_view encoded, std::string& de
   return std::string_view(decoded).substr(begin);
 }
 
+// What stands before the first bracket that is closed again.
+std::string_view stem_of(std::string_view name) {
+  const std::size_t open = name.find('[');
+  const bool is_closed = open != std::string_view::npos && name.find(']', open) != name.npos;
+  return is_closed ? name.substr(0, open) : name;
+}
+
+// One for all names that some executor may put into one variable.
+std::string root_of(std::string_view name) {
+  std::string_view stem = stem_of(name);
+  stem = stem.substr(0, stem.find('\0'));
+  stem.remove_prefix(std::min(stem.find_first_not_of(' '), stem.size()));
+  std::string root = lower_case(stem);
+  std::ranges::replace_if(root, [](char c) { return c == '.' || c == ' ' || c == '['; }, '_');
+  return root;
+}
+
+// `a`, `a[b]`, `a[b][c]`: a place that no other such name means.
+bool is_plain(std::string_view name) {
+  if (name.contains('\0')) return false;
+  name.remove_prefix(std::min(name.find_first_of("[]"), name.size()));
+  while (!name.empty()) {
+    const std::size_t end = std::min(name.find_first_of("[]", 1), name.size());
+    if (name[0] != '[' || end < 2 || end == name.size() || name[end] != ']' || name[1] == ' ') {
+      return false;
+    }
+    name.remove_prefix(end + 1);
+  }
+  return true;
+}
+
+using Fields = std::span<Field>;
+
+// Sorts the group unless its order may matter. True: it is sorted.
+bool sort_group(Fields group) {
+  const std::string_view stem = stem_of(group.front().name);
+  for (const Field& field : group) {
+    if (!is_plain(field.name) || stem_of(field.name) != stem) return false;
+  }
+  std::vector<Field> sorted(group.begin(), group.end());
+  std::ranges::sort(sorted, {}, by_name);
+  for (std::size_t i = 1; i < sorted.size(); ++i) {
+    const std::string_view outer = sorted[i - 1].name;
+    if (sorted[i].name != outer && sorted[i].name.starts_with(outer)) return false;
+  }
+  std::ranges::copy(sorted, group.begin());
+  return true;
+}
+
+void append_fields(Fields fields, std::string& out) {
+  for (const Field& field : fields) {
+    out.push_back('k');
+    append_sized(field.name, out);
+    out.push_back(field.value ? '=' : '!');
+    if (field.value) append_sized(*field.value, out);
+  }
+}
+
+void append_groups(std::vector<Field>& fields, std::string& out) {
+  for (Field& field : fields) field.root = root_of(field.name);
+  std::ranges::sort(fields, {}, [](const Field& field) {
+    return std::pair(std::string_view(field.root), field.position);
+  });
+  for (auto begin = fields.begin(); begin != fields.end();) {
+    const auto end = std::ranges::find_if(
+        begin, fields.end(), [&](const Field& field) { return field.root != begin->root; });
+    const Fields group(begin, end);
+    out.push_back(sort_group(group) ? 's' : 'o');
+    append_varint(group.size(), out);
+    append_fields(group, out);
+    begin = end;
+  }
+}
+
 }  // namespace
 
-std::optional<std::string> canonical_form(std::string_view body) {
+std::optional<std::string> canonical_form(std::string_view body, std::uint8_t recipe_version) {
+  const bool is_first = recipe_version < 2;
+  if (!is_first && body.contains(';')) return {};
   std::string decoded;
   decoded.reserve(body.size());  // never longer than what it decodes, so views into it stay valid
   std::vector<Field> fields;
@@ -47,23 +130,20 @@ std::optional<std::string> canonical_form(std::string_view body) {
     const std::size_t equals = piece.find('=');
     const std::optional<std::string_view> name = decode(piece.substr(0, equals), decoded);
     if (!name) return {};
-    Field field{*name, fields.size(), {}};
+    Field field{*name, {}, fields.size(), {}};
     if (equals != std::string_view::npos) {
       field.value = decode(piece.substr(equals + 1), decoded);
       if (!field.value) return {};
     }
-    fields.push_back(field);
+    fields.push_back(std::move(field));
   }
-  std::ranges::sort(fields, {},
-                    [](const Field& field) { return std::pair(field.name, field.position); });
-
   std::string out;
   out.reserve(decoded.size() + 8 * fields.size());
-  for (const Field& field : fields) {
-    out.push_back('k');
-    append_sized(field.name, out);
-    out.push_back(field.value ? '=' : '!');
-    if (field.value) append_sized(*field.value, out);
+  if (is_first) {
+    std::ranges::sort(fields, {}, by_name);
+    append_fields(fields, out);
+  } else {
+    append_groups(fields, out);
   }
   return out;
 }

@@ -15,7 +15,6 @@
 namespace semel {
 namespace {
 
-constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 constexpr std::string_view kNotJson = "it is not valid JSON.";
 constexpr std::string_view kNotUtf8 = "it is not UTF-8, as JSON has to be.";
 constexpr std::string_view kTwice = "it names a member on the way there more than once.";
@@ -59,6 +58,17 @@ std::uint32_t take_code(std::string_view& rest) {
   if (low < 0xDC00 || low > 0xDFFF) return code;
   rest.remove_prefix(kEscapeBytes);
   return 0x10000 + ((code - 0xD800) << 10) + (low - 0xDC00);
+}
+
+// Of the escape at the front of `rest`; 0: it is malformed.
+std::size_t escape_length(std::string_view rest) {
+  if (rest.size() < 2) return 0;
+  if (rest[1] != 'u') return std::string_view("\"\\/bfnrt").contains(rest[1]) ? 2 : 0;
+  const std::string_view digits = rest.substr(2, 4);
+  const bool is_good = digits.size() == 4 && std::ranges::all_of(digits, [](char digit) {
+                         return hex_value(digit) >= 0;
+                       });
+  return is_good ? 6 : 0;
 }
 
 // `escaped` is what stands between the quotes; its escapes are known to be well-formed.
@@ -232,12 +242,9 @@ class Finder {
 
   // From the backslash to the last character of the escape.
   bool pass_escape() {
-    ++at_;
-    if (peek() != 'u') return std::string_view("\"\\/bfnrt").contains(peek());
-    const std::string_view digits = text_.substr(at_ + 1, 4);
-    at_ += 4;
-    return digits.size() == 4 &&
-           std::ranges::all_of(digits, [](char digit) { return hex_value(digit) >= 0; });
+    const std::size_t length = escape_length(text_.substr(at_));
+    at_ += length - 1;
+    return length > 0;
   }
 
   void skip_blanks() {
@@ -262,6 +269,15 @@ class Finder {
 };
 
 }  // namespace
+
+std::optional<std::string> unescape_json(std::string_view escaped) {
+  for (std::size_t at = escaped.find('\\'); at != escaped.npos; at = escaped.find('\\', at)) {
+    const std::size_t length = escape_length(escaped.substr(at));
+    if (length == 0) return {};
+    at += length;
+  }
+  return unescape_string(escaped);
+}
 
 JsonFound find_in_json(std::string_view text, const JsonPointer& pointer) {
   return Finder(text, pointer.segments).run();

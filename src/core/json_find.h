@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -7,6 +8,9 @@
 #include "core/json_pointer.h"
 
 namespace semel {
+
+// Some writers put it before a text in UTF-8.
+inline constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
 // What lies at a JSON Pointer in a text.
 namespace json_found {
@@ -32,5 +36,9 @@ using JsonFound = std::variant<json_found::Absent, json_found::Text, json_found:
 // grammar or is not UTF-8, or an object on the way to the place names the next step twice. `*` in
 // the pointer is a name like any other and means no element. Memory: a bit per open bracket.
 JsonFound find_in_json(std::string_view text, const JsonPointer& pointer);
+
+// What stands between the quotes of a string, with its escapes undone as in json_found::Text.
+// nullopt: one of them is malformed.
+std::optional<std::string> unescape_json(std::string_view escaped);
 
 }  // namespace semel

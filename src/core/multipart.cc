@@ -25,8 +25,11 @@ bool counts(std::string_view name, bool form_data) {
          name == "content-transfer-encoding";
 }
 
-std::string canonical_value(std::string_view name, std::string_view value) {
-  if (name == "content-disposition" || name == "content-type") return canonical_parameters(value);
+std::string canonical_value(std::string_view name, std::string_view value,
+                            std::uint8_t recipe_version) {
+  if (name == "content-disposition" || name == "content-type") {
+    return recipe_version < 2 ? canonical_parameters(value) : strict_parameters(value);
+  }
   if (name == "content-transfer-encoding") return lower_case(value);
   return std::string(value);
 }
@@ -34,7 +37,8 @@ std::string canonical_value(std::string_view name, std::string_view value) {
 }  // namespace
 
 // The first delimiter may stand at the very beginning: as if a line had ended there.
-MultipartDigest::MultipartDigest(std::string_view content_type) : pending_(kLineEnd) {
+MultipartDigest::MultipartDigest(std::string_view content_type, std::uint8_t recipe_version)
+    : recipe_version_(recipe_version), pending_(kLineEnd) {
   const std::string essence = parse_media_type(content_type).essence;
   form_data_ = essence == "multipart/form-data";
   const auto boundary = media_type_parameter(content_type, "boundary");
@@ -151,7 +155,7 @@ bool MultipartDigest::begin_part(std::string_view head) {
     if (line.find_first_of("\r\n") != std::string_view::npos) return false;
     std::string name = lower_case(line.substr(0, colon));
     if (!counts(name, form_data_)) continue;
-    std::string value = canonical_value(name, trim(line.substr(colon + 1)));
+    std::string value = canonical_value(name, trim(line.substr(colon + 1)), recipe_version_);
     fields.emplace(std::move(name), std::move(value));
   }
   whole_.update("p").update_u32(static_cast<std::uint32_t>(fields.size()));

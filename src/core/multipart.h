@@ -1,12 +1,14 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "core/sha256.h"
+#include "semel/fingerprint.h"
 
 namespace semel {
 
@@ -24,14 +26,16 @@ inline constexpr std::size_t kBoundaryBytesMax = 70;  // RFC 2046
 // Fields are in the order of their lower-case names. Of a part of multipart/form-data those count
 // that RFC 7578 gives a meaning: Content-Disposition, Content-Type, Content-Transfer-Encoding; of
 // other types all but Content-Length. Content-Disposition and Content-Type are compared by their
-// parameters, other fields by their bytes. A part that is itself multipart counts byte for byte,
+// parameters (since version 2 of the recipe: strict_parameters() in media_type.h), other fields by
+// their bytes. A part that is itself multipart counts byte for byte,
 // its boundary included.
 //
 // If two bodies that an executor reads differently had one digest, the second would be answered
 // with the first one's answer; so whatever is not strictly well-formed has none.
 class MultipartDigest {
  public:
-  explicit MultipartDigest(std::string_view content_type);
+  explicit MultipartDigest(std::string_view content_type,
+                           std::uint8_t recipe_version = kRecipeVersion);
 
   void update(std::string_view piece);
   // nullopt: no boundary, or the body is not well-formed: bare line feeds, folded or malformed
@@ -51,6 +55,7 @@ class MultipartDigest {
   void end_part();
 
   bool form_data_;
+  const std::uint8_t recipe_version_;
   std::string delimiter_;  // CRLF "--" boundary
   State state_ = State::preamble;
   std::string pending_;       // what has come since the last update began, and what was left then

@@ -158,7 +158,7 @@ std::optional<Problem> Exchange::prepare_body() {
   recipe_ = recipe_of(route_.fingerprint, content_type, promised.has_value());
   const HashKeys& hash_keys = request_.settings->trust.hash_keys;
   if (!hash_keys.empty()) recipe_.hash_key_id = hash_keys.front().id;
-  body_.emplace(gateway_.spool, recipe_.body, std::move(content_type), std::move(promised));
+  body_.emplace(gateway_.spool, recipe_, std::move(content_type), std::move(promised));
   return std::nullopt;
 }
 

@@ -40,15 +40,15 @@ Spool::Spool(std::string directory)
     : directory_(std::move(directory)),
       pool_(std::make_unique<BlockingPool>("semel-spool", kSpoolThreads)) {}
 
-RequestBody::RequestBody(Spool& spool, BodyRecipe recipe, std::string content_type,
+RequestBody::RequestBody(Spool& spool, Recipe recipe, std::string content_type,
                          std::optional<ContentDigest> promised)
     : spool_(spool),
-      recipe_(recipe),
+      recipe_(std::move(recipe)),
       content_type_(std::move(content_type)),
       promised_(std::move(promised)) {}
 
 RequestBody::RequestBody(Spool& spool, std::string text)
-    : spool_(spool), recipe_(BodyRecipe::raw), memory_(std::move(text)) {}
+    : spool_(spool), memory_(std::move(text)) {}
 
 RequestBody::~RequestBody() {
   if (file_ >= 0) ::close(file_);
@@ -140,8 +140,9 @@ Sha256Digest RequestBody::digest_under(const Recipe& recipe) const {
   if (needs_whole_body(recipe.body, size())) {
     return body_digest(recipe, content_type_, read_now(0, static_cast<std::size_t>(size())));
   }
-  if (recipe.body == recipe_ && digest_) return *digest_;
-  BodyHash hash(recipe.body, content_type_);
+  const bool is_same = recipe.body == recipe_.body && recipe.version == recipe_.version;
+  if (is_same && digest_) return *digest_;
+  BodyHash hash(recipe, content_type_);
   for (std::uint64_t at = 0; at < size(); at += kHashPieceBytes) {
     hash.update(read_now(at, kHashPieceBytes));
   }

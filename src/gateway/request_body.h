@@ -37,7 +37,7 @@ class Spool {
 class RequestBody {
  public:
   // `recipe` is what it is going to be fingerprinted under; `promised` is held against it.
-  RequestBody(Spool& spool, BodyRecipe recipe, std::string content_type,
+  RequestBody(Spool& spool, Recipe recipe, std::string content_type,
               std::optional<ContentDigest> promised);
   // A body that is here already and stays in memory.
   RequestBody(Spool& spool, std::string text);
@@ -74,7 +74,7 @@ class RequestBody {
   std::expected<void, std::string> write_out();
 
   Spool& spool_;
-  const BodyRecipe recipe_;
+  const Recipe recipe_;
   const std::string content_type_;
   std::optional<ContentDigest> promised_;
   std::optional<BodyHash> hash_;        // of a spooled body, while it arrives

@@ -372,6 +372,7 @@ StoreResult<Record> to_record(const PgRows& rows, int row, int column, Time now)
   } else {
     r.owner.node = kClaimedBySql;
     r.recipe.body = BodyRecipe::none;
+    r.recipe.version = 1;
   }
   r.id = id;
   r.version = static_cast<Version>(number(kVersion));

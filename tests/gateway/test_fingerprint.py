@@ -68,6 +68,32 @@ def test_form_fields_in_another_order_are_the_same(gateway, upstream, key):
     same(gateway, upstream, "/auto", key, b"a=1&b=x+y&a=2", b"b=x%20y&a=1&a=2", FORM)
 
 
+def test_form_fields_that_an_executor_groups_by_their_order_are_different(gateway, upstream, key):
+    different(gateway, upstream, "/auto", key, b"a[][x]=1&a[][y]=2&a[][x]=3",
+              b"a[][x]=1&a[][x]=3&a[][y]=2", FORM)
+
+
+@pytest.mark.parametrize("one, other", [
+    ({}, {"Content-Encoding": "gzip"}),
+    ({"Content-Encoding": "gzip"}, {"Content-Encoding": "br"}),
+    ({}, {"Content-Type": "text/plain; profile=b"}),
+    ({"Content-Type": "text/plain; profile=a"}, {"Content-Type": "text/plain; profile=b"}),
+], ids=str)
+def test_a_body_that_is_to_be_read_differently_is_different(gateway, upstream, key, one, other):
+    text = {"Content-Type": "text/plain"}
+    assert gateway.post("/auto", b"same", key=key, headers={**text, **one}).status == 200
+    answer = gateway.post("/auto", b"same", key=key, headers={**text, **other})
+    assert assert_problem(answer, 422, "key-reused")["differs"] == ["media-type"]
+    assert upstream.effects(key) == 1
+
+
+def test_what_changes_nothing_about_a_body_is_the_same(gateway, upstream, key):
+    first = gateway.post("/auto", b"{}", key=key, headers=JSON)
+    for more in ({"Content-Type": "application/json; charset=UTF-8"},
+                 {**JSON, "Content-Encoding": "identity"}):
+        assert_replay(gateway.post("/auto", b"{}", key=key, headers=more), first)
+
+
 def test_values_of_one_form_field_in_another_order_are_different(gateway, upstream, key):
     different(gateway, upstream, "/auto", key, b"a=1&a=2&b=3", b"a=2&a=1&b=3", FORM)
 

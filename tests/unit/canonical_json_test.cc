@@ -127,14 +127,36 @@ TEST(CanonicalJson, TakesOnlyValidJson) {
       "-", "+1", "01", "-01", "00", "1.", ".5", "-.5", "1e", "1e+", "1.e1", "1.5.5", "1e5.5",
       "0x10", "1_000", "1 000", "--1", "1-", "1e5e5", "\"", "\"a", "\"\\\"", "\"\\x\"", "\"\\u12\"",
       "\"\\u12g4\"", "\"\\U0041\"", "\"a\tb\"", "\"a\nb\"", "\"\\\n\"",
-      std::string_view("\"\0\"", 3), std::string_view("1\0", 2), R"("\ud800")", R"("\udc00")",
-      R"("\udc00\ud800")", R"("\ud800\u0041")", R"("\ud800\ud800")", R"("\ud800x")", R"("x\udfff")",
-      R"({"\ud800":1})", R"({"\udc00":1})", R"("\ud83d\uzzzz")", "\"\xff\"", "\"\xc3\"",
+      std::string_view("\"\0\"", 3), std::string_view("1\0", 2),
+      R"("\ud800\x")", R"("\ud83d\uzzzz")", "\"\xff\"", "\"\xc3\"",
       "\"\xc0\xaf\"", "\"\xed\xa0\x80\"", "\"\xf4\x90\x80\x80\"", "\"\xe2\x82\"", "\xff", "1\xff",
-      "\xef\xbb\xbf{}",
+      "\xef\xbb\xbf", "\xef\xbb\xbf\xef\xbb\xbf{}", R"(["\ud800"1])", R"({"\ud800"1:2})",
   };
   // clang-format on
   for (std::string_view text : texts) EXPECT_FALSE(canonical_json(text)) << text;
+}
+
+TEST(CanonicalJson, HalfOfASurrogatePairIsTheBytesItWouldHave) {
+  const std::vector<std::string_view> texts = {
+      R"("\ud800")",       R"("\udc00")",       R"("\udc00\ud800")",    R"("\ud800\u0041")",
+      R"("\ud800\ud800")", R"("\ud800x")",      R"("x\udfff")",         R"({"\ud800":1})",
+      R"({"\udc00":1})",   R"(["\ud800","a"])", R"({"a":"\ud800\"b"})", R"("\ud800\udc00")"};
+  std::set<std::string> forms;
+  for (std::string_view text : texts) {
+    const auto form = canonical_json(text);
+    ASSERT_TRUE(form) << text;
+    EXPECT_TRUE(forms.insert(*form).second) << text;
+    EXPECT_EQ(canonical_json(text, {}, 1).has_value(), text == R"("\ud800\udc00")") << text;
+  }
+  EXPECT_EQ(canonical_json(R"({"a":1,"\uD800":[]})"),
+            canonical_json(R"({"\ud800":[],"\u0061":1})"));
+  EXPECT_FALSE(canonical_json(R"({"\uD800":1,"\ud800":1})"));
+}
+
+TEST(CanonicalJson, AByteOrderMarkCounts) {
+  const std::string plain = canonical_json("{\"a\":1}").value();
+  EXPECT_EQ(canonical_json("\xef\xbb\xbf{\"a\":1.0}"), "b" + plain);
+  EXPECT_FALSE(canonical_json("\xef\xbb\xbf{\"a\":1}", {}, 1));
 }
 
 TEST(CanonicalJson, AMemberTwiceIsAmbiguous) {

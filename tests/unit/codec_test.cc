@@ -231,6 +231,7 @@ TEST(Codec, TheFormatIsWhatItWas) {
   r.attempt = 2;
   r.token.bytes.fill(0x11);
   r.owner = {"n", 3};
+  r.recipe.version = 1;
   r.fingerprint.digest.fill(0x22);
   r.fingerprint.parts = {4};
   r.lease_until = at(5);
@@ -254,6 +255,18 @@ TEST(Codec, TheFormatIsWhatItWas) {
     hex += kDigits[static_cast<unsigned char>(byte) & 15];
   }
   EXPECT_EQ(hex, kGolden);
+
+  // The version of the recipe is in the byte that says how it reads a body, and nowhere else.
+  Record newer = r;
+  newer.recipe.version = 2;
+  std::string newer_bytes = encode(newer);
+  const std::size_t recipe_at = kGolden.find("ffffffffffffff7f03000000") / 2 + 8;
+  EXPECT_EQ(newer_bytes[recipe_at], 0x13);
+  newer_bytes[recipe_at] = 0x03;
+  EXPECT_EQ(newer_bytes.substr(0, newer_bytes.size() - 4),
+            encode(r).substr(0, newer_bytes.size() - 4));
+  newer.recipe.version = kRecipeVersion + 1;
+  EXPECT_FALSE(decode(encode(newer)).has_value()) << "nobody knows how to compare under it";
 
   // What version 1 cannot hold follows it, under another version byte.
   Record later = r;

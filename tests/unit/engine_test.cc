@@ -121,6 +121,22 @@ TEST_F(EngineTest, ARetryIsComparedUnderTheRecordsOwnRecipe) {
   EXPECT_EQ(asked, 1);
 }
 
+TEST_F(EngineTest, ARetryIsComparedUnderTheRecordsOwnVersionOfTheRecipe) {
+  Ask first = ask("k");
+  first.recipe.version = 1;
+  Admission admission = run(a.admit(first));
+  run(a.finish(std::get<admission::Execute>(admission).claim, final_outcome("paid")));
+
+  Ask retry = ask("k");
+  retry.fingerprint = fingerprint_of("under the new version");
+  EXPECT_FALSE(a.recorded(make_id(retry.scope, "k"), retry.recipe, retry.fingerprint, policy));
+  retry.fingerprint_under = [&](Recipe recipe) -> boost::asio::awaitable<Fingerprint> {
+    EXPECT_EQ(recipe.version, 1);
+    co_return fingerprint_of("pay 10");
+  };
+  EXPECT_TRUE(std::holds_alternative<admission::Replay>(run(a.admit(retry))));
+}
+
 TEST_F(EngineTest, AReleasedKeyIsExecutedAgain) {
   Claim first = claim(a, "k");
   run(a.finish(first, retry_outcome()));

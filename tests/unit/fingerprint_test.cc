@@ -71,6 +71,7 @@ bool same_media_type(std::string a, std::string b) {
 TEST(Fingerprint, IsTheSameForEver) {
   // Computed elsewhere. If it changes, every retry that is on its way becomes a mismatch.
   Recipe recipe = body_recipe(BodyRecipe::json);
+  recipe.version = 1;
   recipe.exclude = {"/ts"};
   recipe.headers = {"x-version"};
   const Fingerprint fingerprint = Request().under(recipe);
@@ -83,6 +84,44 @@ TEST(Fingerprint, IsTheSameForEver) {
             "076f22a91f434df1 "
             "648545a65a9bb018 "
             "229bb7410e76b18e");
+}
+
+TEST(Fingerprint, EveryVersionOfTheRecipeIsTheSameForEver) {
+  struct Case {
+    std::uint8_t version;
+    BodyRecipe body;
+    Request request;
+    std::string_view digest;
+  };
+  Request form;
+  form.content_type = "application/x-www-form-urlencoded";
+  form.body = "b=2&a[][x]=1&a[][y]=2&a[][x]=3";
+  Request upload;
+  upload.content_type = "multipart/form-data; boundary=b";
+  upload.body =
+      "--b\r\nContent-Disposition: form-data; name=\"f\"; filename=\"a\\b\"\r\n\r\nx\r\n--b--\r\n";
+  Request raw;
+  raw.content_type = "text/plain; x=Y; charset=Latin1";
+  raw.headers["content-encoding"] = "GZip";
+  raw.body = "abc";
+  const Case cases[] = {
+      {1, BodyRecipe::form, form,
+       "193f476c3c6774e0060ecab70c6169a792e73ceacab041355bc2238c5d2f727a"},
+      {2, BodyRecipe::form, form,
+       "d48d8993ad9a52dc7b08a86cc6de3b7a28a556b6d21841609fdc642d4b307980"},
+      {1, BodyRecipe::multipart, upload,
+       "ac168fe8a454d8f5f1540e8c6431c82574d7e1804427397576d2c1a6db4208ba"},
+      {2, BodyRecipe::multipart, upload,
+       "dda672b625a8f9e2164791e41fb06d5195cf52233fc8362faf546a7943a3a17b"},
+      {1, BodyRecipe::raw, raw, "a9ddcc6e035ad07a380111a6520aee5135d27452a7092fc4128f7d9d3f4663f7"},
+      {2, BodyRecipe::raw, raw, "5713ce8d805497d2b4d1c3612c2aa8d0b9d15c94d04cbfcd16de18ef14c36b5f"},
+  };
+  for (const Case& c : cases) {
+    Recipe recipe = body_recipe(c.body);
+    recipe.version = c.version;
+    EXPECT_EQ(fmt::format("{:02x}", fmt::join(c.request.under(recipe).digest, "")), c.digest)
+        << int{c.version} << " " << c.request.content_type;
+  }
 }
 
 TEST(Fingerprint, ARetryIsTheSame) {
@@ -179,21 +218,58 @@ TEST(Fingerprint, TheRecipeIsPartOfTheDigest) {
   EXPECT_EQ(digests.size(), recipes.size());
 }
 
-TEST(MediaType, CountsByTypeAndForeignCharsetOnly) {
+TEST(MediaType, CountsWithItsParameters) {
   EXPECT_TRUE(same_media_type("application/json", "Application/JSON"));
   EXPECT_TRUE(same_media_type("application/json", " application/json ; charset=UTF-8"));
   EXPECT_TRUE(same_media_type("application/json", "application/json;charset=\"utf-8\""));
-  EXPECT_TRUE(same_media_type("application/json", "application/json; version=1"));
+  EXPECT_TRUE(same_media_type("application/x-www-form-urlencoded;charset=utf-8",
+                              "application/x-www-form-urlencoded"));
   EXPECT_TRUE(same_media_type("multipart/form-data; boundary=aaa",
                               "multipart/form-data; boundary=\"b;charset=x\""));
-  EXPECT_TRUE(same_media_type("text/plain; charset=latin1", "text/plain;a=b; CHARSET=\"Latin1\""));
+  EXPECT_TRUE(
+      same_media_type("text/plain; a=B; charset=latin1", "text/plain;CHARSET=Latin1;A=\"B\""));
   EXPECT_TRUE(same_media_type("text/plain;", "text/plain"));
 
+  EXPECT_FALSE(same_media_type("application/json", "application/json; version=1"));
+  EXPECT_FALSE(same_media_type("application/json; profile=a", "application/json; profile=A"));
+  EXPECT_FALSE(same_media_type("application/json", "application/json; charset=utf-16"));
+  EXPECT_FALSE(same_media_type("application/json", "application/json; charset=utf-8; charset=x"));
+  EXPECT_FALSE(same_media_type("application/json", "application/json; boundary=x"));
+  EXPECT_FALSE(
+      same_media_type("multipart/mixed; boundary=a", "multipart/mixed; boundary=a; type=b"));
+  EXPECT_FALSE(same_media_type("text/plain; a=b", "text/plain; a"));
+  EXPECT_FALSE(same_media_type("text/plain; a=\"x\\y\"", "text/plain; a=\"xy\""));
+  EXPECT_FALSE(same_media_type("text/plain; a=b; a=c", "text/plain; a=c; a=b"));
   EXPECT_FALSE(same_media_type("application/json", "text/json"));
   EXPECT_FALSE(same_media_type("application/json", ""));
   EXPECT_FALSE(same_media_type("text/plain", "text/plain; charset=latin1"));
   EXPECT_FALSE(same_media_type("text/plain; charset=latin2", "text/plain; charset=latin1"));
   EXPECT_FALSE(same_media_type("text/plain; charset=latin1", "text/plain;charset=latin1,utf-8"));
+}
+
+TEST(ContentEncoding, CountsWithTheMediaType) {
+  for (const BodyRecipe body : {BodyRecipe::json, BodyRecipe::raw, BodyRecipe::none}) {
+    Request plain;
+    Request identity;
+    identity.headers["content-encoding"] = "Identity";
+    EXPECT_EQ(identity.under(body_recipe(body)), plain.under(body_recipe(body)));
+    Request encoded;
+    encoded.headers["content-encoding"] = "gzip";
+    const auto differs = differing_parts(body_recipe(body), plain.under(body_recipe(body)),
+                                         encoded.under(body_recipe(body)));
+    EXPECT_EQ(differs,
+              body == BodyRecipe::json ? Names({"media-type", "body"}) : Names({"media-type"}));
+    Request twice;
+    twice.headers["content-encoding"] = "gzip, GZIP";
+    EXPECT_NE(twice.under(body_recipe(body)), encoded.under(body_recipe(body)));
+  }
+  // Nothing but its bytes is known of an encoded body.
+  Request one;
+  Request other;
+  one.headers["content-encoding"] = other.headers["content-encoding"] = "x-own";
+  one.body = "a=1&b=2";
+  other.body = "b=2&a=1";
+  EXPECT_NE(one.under(body_recipe(BodyRecipe::form)), other.under(body_recipe(BodyRecipe::form)));
 }
 
 TEST(PickBodyRecipe, GoesByTheMediaType) {
@@ -278,6 +354,32 @@ TEST(FormBody, ManyValuesOfOneFieldKeepTheirOrder) {
   }
   for (int i = 0; i < 100; ++i) apart += fmt::format("b{}=&", i);
   EXPECT_TRUE(same_form(apart, between));
+}
+
+// Each pair is read as two different things by some framework.
+TEST(FormBody, TheOrderCountsWhereAnExecutorGoesByIt) {
+  EXPECT_FALSE(same_form("a[][x]=1&a[][y]=2&a[][x]=3", "a[][x]=1&a[][x]=3&a[][y]=2"));
+  EXPECT_FALSE(same_form("a[b][][x]=1&a[b][][y]=2", "a[b][][y]=2&a[b][][x]=1"));
+  EXPECT_FALSE(same_form("a[]=1&a[0]=2", "a[0]=2&a[]=1"));
+  EXPECT_FALSE(same_form("a[ ]=1&a[0]=2", "a[0]=2&a[ ]=1"));
+  EXPECT_FALSE(same_form("a=1&a[b]=2", "a[b]=2&a=1"));
+  EXPECT_FALSE(same_form("a[b]=1&a[b][c]=2", "a[b][c]=2&a[b]=1"));
+  EXPECT_FALSE(same_form("a[b]=1&a[b]x=2", "a[b]x=2&a[b]=1"));
+  EXPECT_FALSE(same_form("a.b=1&a_b=2", "a_b=2&a.b=1"));
+  EXPECT_FALSE(same_form("a[b=1&a_b=2", "a_b=2&a[b=1"));
+  EXPECT_FALSE(same_form("A=1&a=2", "a=2&A=1"));
+  EXPECT_FALSE(same_form("a=1&a%00b=2", "a%00b=2&a=1"));
+  EXPECT_FALSE(same_form("a=1;b=2&b=3", "b=3&a=1;b=2"));
+}
+
+TEST(FormBody, TheOrderDoesNotCountElsewhere) {
+  EXPECT_TRUE(same_form("a[]=1&b=2&a[]=3", "b=2&a[]=1&a[]=3"));
+  EXPECT_TRUE(same_form("a[]=1&b[]=2&a[]=3", "b[]=2&a[]=1&a[]=3"));
+  EXPECT_TRUE(same_form("a[x]=1&a[y]=2", "a[y]=2&a[x]=1"));
+  EXPECT_TRUE(same_form("a[x][p]=1&a[x][q]=2&a[y]=3", "a[y]=3&a[x][q]=2&a[x][p]=1"));
+  EXPECT_TRUE(same_form("a[b]=1&a[bc]=2", "a[bc]=2&a[b]=1"));
+  EXPECT_FALSE(same_form("a[]=1&a[]=3", "a[]=3&a[]=1"));
+  EXPECT_FALSE(same_form("a[x]=1&a[x]=2", "a[x]=2&a[x]=1"));
 }
 
 TEST(FormBody, IsComparedDecoded) {

@@ -27,6 +27,17 @@ struct Filtered {
   }
 };
 
+TEST(JsonFilter, HoldsBesideWhatStrictParsersRefuse) {
+  const Filtered form{.exclude = {"/sent_at"}};
+  for (const std::string beside : {"123456789012345678901234567890", "1e400", R"("\ud800")"}) {
+    for (const std::string mark : {"", "\xef\xbb\xbf"}) {
+      EXPECT_EQ(form(mark + R"({"sent_at":1,"x":)" + beside + "}"),
+                form(mark + R"({"sent_at":2,"x":)" + beside + "}"))
+          << beside;
+    }
+  }
+}
+
 TEST(JsonFilter, ExcludeDropsWhatIsVolatile) {
   const Filtered form{.exclude = {"/sent_at", "/items/*/ts", "/meta/trace~1id"}};
   const auto plain = form(R"({"id":1,"items":[{"n":1},{"n":2}],"meta":{}})");
