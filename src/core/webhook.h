@@ -36,7 +36,7 @@ struct WebhookScheme {
   std::vector<std::string> id_headers = {};
   std::string id_pointer = {};
   bool needs_id = true;  // false: the body stands for an event without one
-  // What kind of event it is, where the body does not say so.
+  // Where it says of what kind the event is, if the body does not. Never signed.
   std::string kind_header = {};
   bool secrets_are_base64 = false;
   // For how long an event may come again.

@@ -153,6 +153,7 @@ struct WebhookConfig {
   WebhookScheme scheme;
   std::vector<WebhookSecret> secrets;
   Duration tolerance = std::chrono::minutes(5);
+  std::vector<std::string> kinds;  // that are told apart although the body is the same
   WebhookMode mode = WebhookMode::direct;
   // With mode: queue.
   std::size_t max_attempts = 20;

@@ -22,6 +22,8 @@ constexpr std::size_t kWeakSecretBytes = 16;
 constexpr std::size_t kPrefixLengthMax = 64;
 constexpr std::size_t kSignedLengthMax = 256;
 constexpr std::size_t kAttemptsMax = 1000;
+constexpr std::size_t kKindsMax = 64;
+constexpr std::size_t kKindLengthMax = 128;
 
 // The mapping as it is written, before the provider is known.
 struct WebhookDraft {
@@ -56,6 +58,19 @@ void read_event_pointer(const Field& field, WebhookDraft& draft) {
   draft.custom.id_pointer = *pointer;
 }
 
+void read_kinds(const Field& field, WebhookDraft& draft) {
+  const std::vector<Field> items = field.item_or_items();
+  if (items.size() > kKindsMax) {
+    field.error(fmt::format("has more than {} entries", kKindsMax));
+    return;
+  }
+  for (const Field& item : items) {
+    std::string kind;
+    item.read(kind, 1, kKindLengthMax);
+    if (!kind.empty()) draft.config.kinds.push_back(std::move(kind));
+  }
+}
+
 void read_signed(const Field& field, WebhookDraft& draft) {
   std::string signed_content;
   field.read(signed_content, 1, kSignedLengthMax);
@@ -80,6 +95,7 @@ constexpr std::array kWebhookKeys = std::to_array<Key<WebhookDraft>>({
     {"secrets", [](const Field&, WebhookDraft&) { /* by what the provider says of them */ }},
     {"tolerance",
      [](const Field& f, WebhookDraft& d) { f.read(d.config.tolerance, seconds(1), hours(24)); }},
+    {"kinds", read_kinds},
     {"mode",
      [](const Field& f, WebhookDraft& d) {
        read_choice(f, {{"direct", WebhookMode::direct}, {"queue", WebhookMode::queue}},
@@ -247,6 +263,9 @@ void read_webhook(const Field& field, std::optional<WebhookConfig>& out) {
   }
   if (has(field, "tolerance") && !draft.config.scheme.has_timestamp()) {
     field.at("tolerance").warn("has no effect: the provider does not sign a time");
+  }
+  if (has(field, "kinds") && draft.config.scheme.kind_header.empty()) {
+    field.at("kinds").error("only with provider: github or shopify; remove it");
   }
   if (draft.config.mode != WebhookMode::queue) {
     for (const std::string_view name : {"max_attempts", "backoff"}) {

@@ -1,5 +1,6 @@
 #include "gateway/webhook_delivery.h"
 
+#include <algorithm>
 #include <stdexcept>
 
 #include "core/canonical_json.h"
@@ -56,12 +57,15 @@ Verified key_of_body(const Delivery& delivery) {
   raw.body = BodyRecipe::raw;
   std::string key = "sha256:" + RecordId{delivery.body.digest_under(raw)}.hex();
   if (!scheme.kind_header.empty()) {
-    const std::vector<std::string> kinds = delivery.headers(scheme.kind_header);
-    if (kinds.size() > 1) {
+    const std::vector<std::string> sent = delivery.headers(scheme.kind_header);
+    if (sent.size() > 1) {
       return refused(Code::key_invalid,
                      "The header " + scheme.kind_header + " stands more than once.");
     }
-    if (!kinds.empty()) key += ":" + kinds.front();
+    const std::vector<std::string>& kinds = delivery.route.webhook->kinds;
+    if (!sent.empty() && std::ranges::find(kinds, sent.front()) != kinds.end()) {
+      key += ":" + sent.front();
+    }
   }
   return checked(key, delivery.route.key.rules);
 }

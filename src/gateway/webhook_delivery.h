@@ -18,8 +18,8 @@ inline constexpr std::string_view kWebhookTenant = "webhook";
 //   key = the event's id                           where the signature covers it
 //       | "sha256:" 64 hex digits [":" kind]       of the body, where it does not, or there is none
 //
-// An id outside the signature decides nothing: whoever has seen one signed body could send it
-// under ever new ones.
+// An id or a kind outside the signature decides nothing: whoever has seen one signed body could
+// send it under ever new ones. Only kinds that the route lists are told apart.
 boost::asio::awaitable<std::expected<std::string, Problem>> verify_delivery(
     const ClientRequest& request, const RouteConfig& route, const RequestBody& body);
 

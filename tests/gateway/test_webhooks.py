@@ -319,16 +319,34 @@ def test_trap_30_an_id_outside_the_signature_decides_nothing(gateway, upstream, 
 
 
 @pytest.mark.parametrize("sender", [GitHub, Shopify], indirect=True, ids=lambda k: k.__name__)
-def test_one_body_may_be_two_kinds_of_event(gateway, upstream, sender):
-    """Shopify sends one order as orders/create and as orders/paid."""
+def test_an_invented_kind_does_not_make_a_new_event(gateway, upstream, sender):
+    """The kind is not signed: whoever has one signed body could send it under ever new kinds."""
     event = new_event()
     headers = sender.sign(event, sender.body(event))
     name = next(n for n in headers if n.endswith(("-Topic", "GitHub-Event")))
-    deliver(gateway, sender, event, headers=headers)
-    other = deliver(gateway, sender, event, headers={**headers, name: "orders/paid"})
-    assert not other.replayed and upstream.effects() == 2
+    first = deliver(gateway, sender, event, headers=headers)
+    for kind in ("orders/paid", "invented", "", "x" * 300):
+        again = deliver(gateway, sender, event, headers={**headers, name: kind})
+        assert again.replayed and again.body == first.body, kind
+    without = {n: v for n, v in headers.items() if n != name}
+    assert deliver(gateway, sender, event, headers=without).replayed
+    assert upstream.effects() == 1
     assert_problem(deliver(gateway, sender, event, headers={**headers, name: ["a", "b"]}),
                    400, "key-invalid")
+
+
+def test_kinds_that_the_route_lists_are_told_apart(start_gateway, upstream):
+    """Shopify sends one order's bytes as orders/create and as orders/paid."""
+    sender = Shopify()
+    gateway = start_gateway({"path": "/hooks/shopify", "webhook": {
+        "provider": "shopify", "secrets": [sender.secret],
+        "kinds": ["orders/create", "orders/paid"]}})
+    event = new_event()
+    headers = sender.sign(event, sender.body(event))
+    for kind in ("orders/create", "orders/paid", "invented", "orders/Paid", "orders/create"):
+        deliver(gateway, sender, event, headers={**headers, "X-Shopify-Topic": kind})
+    kinds = [field(r, "X-Shopify-Topic") for r in upstream.requests()]
+    assert kinds == ["orders/create", "orders/paid", "invented"]
 
 
 def test_a_key_that_the_sender_brings_along_means_nothing(gateway, upstream, senders, key):

@@ -58,6 +58,9 @@ TEST(ConfigWebhook, ReadsEveryKey) {
   EXPECT_EQ(route.webhook->backoff_max, seconds(2));
   EXPECT_EQ(route.in_progress, InProgress::conflict);
   EXPECT_EQ(route.policy.ttl, days(3));
+  EXPECT_THAT(
+      webhook_route("provider: shopify, kinds: [orders/create, orders/paid]").webhook->kinds,
+      ElementsAre("orders/create", "orders/paid"));
   EXPECT_EQ(route.max_request_body, 1u << 20);  // it is kept in the record
 }
 
@@ -100,6 +103,8 @@ TEST(ConfigWebhook, RefusesWhatIsWrongWithItsLine) {
       {webhook("provider: stripe, tolerance: 2d"), "routes[0].webhook.tolerance: "},
       {webhook("provider: stripe, mode: later"), "routes[0].webhook.mode: "},
       {webhook("provider: stripe, secret: x"), "routes[0].webhook.secret: unknown key; did you"},
+      {webhook("provider: stripe, kinds: [a]"), "routes[0].webhook.kinds: only with provider"},
+      {webhook("provider: shopify, kinds: [\"\"]"), "routes[0].webhook.kinds[0]: "},
       {webhook("provider: stripe, max_attempts: 0"), "routes[0].webhook.max_attempts: "},
       {webhook("provider: stripe, backoff: {min: 2h}"), "routes[0].webhook.backoff: min is 2h"},
       {webhook("provider: stripe, id_header: X"), "webhook.id_header: only with provider: custom"},
