@@ -2,6 +2,7 @@
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
+#include <stdexcept>
 
 #include "gateway/caller.h"
 #include "gateway/operation.h"
@@ -119,7 +120,9 @@ void Observation::keep(std::string_view piece) {
 
 void Observation::compare() {
   recipe_ = recipe_of(route_.fingerprint, content_type(), false);
-  fingerprint_ = make_fingerprint(recipe_, view());
+  const HashKeys& hash_keys = settings_->trust.hash_keys;
+  if (!hash_keys.empty()) recipe_.hash_key_id = hash_keys.front().id;
+  fingerprint_ = print_under(recipe_);
   find_key_in_body();
   if (decided_ || credential_) return;
   const Ask asked = ask();
@@ -176,8 +179,17 @@ RequestView Observation::view() const {
           body_,         [this](std::string_view name) { return joined_field(name); }};
 }
 
+Fingerprint Observation::print_under(const Recipe& recipe) const {
+  Fingerprint plain = make_fingerprint(recipe, view());
+  if (recipe.hash_key_id.empty()) return plain;
+  const HashKey* key = find_hash_key(settings_->trust.hash_keys, recipe.hash_key_id);
+  if (key) return keyed_fingerprint(plain, *key);
+  throw std::runtime_error("a record was made with a hash key that is missing: " +
+                           recipe.hash_key_id);
+}
+
 awaitable<Fingerprint> Observation::fingerprint_under(Recipe recipe) const {
-  co_return make_fingerprint(recipe, view());
+  co_return print_under(recipe);
 }
 
 Ask Observation::ask() const {
@@ -221,6 +233,15 @@ void Observation::conclude(std::shared_ptr<Observation> observation) {
   asio::co_spawn(observation->worker_.context(), run(observation), asio::detached);
 }
 
+awaitable<Admission> Observation::admit() const {
+  try {
+    co_return co_await gateway_.engine.admit(ask());
+  } catch (const std::runtime_error& error) {
+    // A record whose hash key is missing: enforced, the request would get 503.
+    co_return StoreUnavailable{.why = error.what(), .unreadable = true};
+  }
+}
+
 awaitable<void> Observation::record() {
   if (credential_) {
     Introspected found = co_await introspect(worker_, settings_, *std::move(credential_));
@@ -231,7 +252,7 @@ awaitable<void> Observation::record() {
     }
     tenant_ = std::move(tenant->name);
   }
-  Admission admission = co_await gateway_.engine.admit(ask());
+  Admission admission = co_await admit();
   std::string detail;
   const Observed result = would(admission, detail);
   report(result, detail);

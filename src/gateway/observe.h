@@ -49,7 +49,10 @@ class Observation : public std::enable_shared_from_this<Observation> {
   std::string_view content_type() const;
   std::optional<std::string> joined_field(std::string_view name) const;
   RequestView view() const;
+  // Throws if the recipe names a hash key that is missing.
+  Fingerprint print_under(const Recipe& recipe) const;
   boost::asio::awaitable<Fingerprint> fingerprint_under(Recipe recipe) const;
+  boost::asio::awaitable<Admission> admit() const;
   Ask ask() const;
   Outcome outcome(std::uint32_t attempt) const;
   boost::asio::awaitable<void> record();

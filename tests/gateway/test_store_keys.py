@@ -86,6 +86,29 @@ def test_fingerprints_under_a_key_and_its_rotation(start_gateway, upstream):
     assert upstream.effects() == 3
 
 
+def test_observed_fingerprints_are_under_the_key_too(start_gateway, upstream, key):
+    route = {"name": "charges", "path": "/charges", "mode": "observe"}
+    gateway = start_gateway(route)
+    gateway.restart(hash_key_file=key_file(gateway, f"old {OLD}\n"))
+
+    def observed(count, what):
+        name = f"semel_observed_total{{route=charges,would={what}}}"
+        gateway.post("/charges", json=BODY, key=key)
+        assert eventually(lambda: gateway.metrics().get(name, 0) == count)
+
+    observed(1, "executed")
+    assert eventually(lambda: "to=completed" in gateway.stderr())
+    assert gateway.record(key)["recipe"]["hash_key_id"] == "old"
+    observed(1, "replayed")
+    key_file(gateway, f"new {NEW}\nold {OLD}\n")
+    gateway.restart()
+    observed(1, "replayed")
+    key_file(gateway, f"new {NEW}\n")
+    gateway.restart()
+    observed(1, "store-unavailable")
+    assert upstream.effects(key) == 4
+
+
 def test_a_record_whose_hash_key_is_missing_is_never_executed(start_gateway, upstream, key):
     gateway = start_gateway({"name": "charges", "path": "/charges"})
     gateway.restart(hash_key_file=key_file(gateway, f"old {OLD}\n"))
