@@ -5,12 +5,14 @@
 #include <cstring>
 
 #include "core/base64.h"
+#include "core/byte_reader.h"
 #include "core/sha256.h"
+#include "core/varint.h"
 
 namespace semel {
 namespace {
 
-constexpr std::size_t kIdBytes = 32;
+constexpr char kVersion = 2;  // 1, which had none, named the record
 constexpr std::size_t kProofBytes = 16;
 
 std::string_view view(const auto& bytes) {
@@ -27,23 +29,46 @@ Token proof_of(const Record& record, std::string_view tenant) {
   return proof;
 }
 
+// What hides the key from those who see the name, in the log of a proxy say, and not the tenant's
+// credential. Done twice, it undoes itself.
+void mask(std::string_view tenant, const Token& proof, std::string& text) {
+  Sha256Digest block{};
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (i % block.size() == 0) {
+      Sha256 hash;
+      hash.update_sized("semel status mask").update_sized(tenant).update_sized(view(proof.bytes));
+      block = hash.update_u32(static_cast<std::uint32_t>(i / block.size())).finish();
+    }
+    text[i] = static_cast<char>(static_cast<std::uint8_t>(text[i]) ^ block[i % block.size()]);
+  }
+}
+
 }  // namespace
 
-std::string handle_text(const Record& record, std::string_view tenant) {
+std::string handle_text(const Record& record, std::string_view tenant, std::string_view key) {
   const Token proof = proof_of(record, tenant);
-  return encode_base64url(std::string(view(record.id.bytes)).append(view(proof.bytes)));
+  std::string named;
+  append_sized(record.operation, named);
+  append_sized(key, named);
+  mask(tenant, proof, named);
+  return encode_base64url(kVersion + std::string(view(proof.bytes)) + named);
 }
 
-std::string status_path(const Record& record, std::string_view tenant) {
-  return "/.semel/operations/" + handle_text(record, tenant);
+std::string status_path(const Record& record, std::string_view tenant, std::string_view key) {
+  return "/.semel/operations/" + handle_text(record, tenant, key);
 }
 
-std::optional<Handle> parse_handle(std::string_view text) {
+std::optional<Handle> parse_handle(std::string_view text, std::string_view tenant) {
   const auto bytes = decode_base64url(text);
-  if (!bytes || bytes->size() != kIdBytes + kProofBytes) return std::nullopt;
+  if (!bytes || bytes->size() < 1 + kProofBytes || bytes->front() != kVersion) return std::nullopt;
   Handle handle;
-  std::memcpy(handle.id.bytes.data(), bytes->data(), kIdBytes);
-  std::memcpy(handle.proof.bytes.data(), bytes->data() + kIdBytes, kProofBytes);
+  std::memcpy(handle.proof.bytes.data(), bytes->data() + 1, kProofBytes);
+  std::string named = bytes->substr(1 + kProofBytes);
+  mask(tenant, handle.proof, named);
+  ByteReader in(named);
+  handle.operation = in.text();
+  handle.key = in.text();
+  if (!in.finished()) return std::nullopt;
   return handle;
 }
 

@@ -13,6 +13,7 @@
 #include "gateway/operation.h"
 #include "gateway/reauthorize.h"
 #include "gateway/replay.h"
+#include "semel/scope.h"
 
 namespace semel {
 namespace json = boost::json;
@@ -141,13 +142,15 @@ class StatusLook {
   StatusLook(ClientRequest& request, Handle handle, std::string tenant, Duration wait)
       : request_(request),
         gateway_(request.gateway()),
-        handle_(handle),
+        handle_(std::move(handle)),
         tenant_(std::move(tenant)),
+        id_(make_id({request.settings->config.name_space, tenant_, handle_.operation},
+                    handle_.key)),
         wait_until_(request.worker.deadlines().now() + wait) {}
 
   awaitable<void> run() {
     for (;;) {
-      auto found = co_await gateway_.store.read(handle_.id);
+      auto found = co_await gateway_.store.read(id_);
       if (!found) {
         Problem problem{.code = Code::store_unavailable, .detail = "The status cannot be read."};
         co_await send_problem(request_, problem, nullptr);
@@ -217,6 +220,7 @@ class StatusLook {
   Gateway& gateway_;
   const Handle handle_;
   const std::string tenant_;
+  const RecordId id_;  // of the tenant who asks, whatever the handle says
   const std::chrono::steady_clock::time_point wait_until_;
 };
 
@@ -226,7 +230,7 @@ awaitable<void> send_accepted(ClientRequest& request, std::string_view key, std:
                               const Record& record, bool applied) {
   const Answer answer = status_answer(202, record, request.gateway().clock.now());
   std::vector<Header> extra = echo(key);
-  extra.push_back({"Location", status_path(record, tenant)});
+  extra.push_back({"Location", status_path(record, tenant, key)});
   if (applied) extra.push_back({"Preference-Applied", "respond-async"});
   co_await send_answer(request, answer, extra);
 }
@@ -244,13 +248,13 @@ awaitable<void> serve_status(ClientRequest& request) {
     co_await send_problem(request, problem, nullptr);
     co_return;
   }
-  const auto handle =
-      parse_handle(std::string_view(request.target.path).substr(kOperationsPath.size()));
+  auto handle =
+      parse_handle(std::string_view(request.target.path).substr(kOperationsPath.size()), **caller);
   if (!handle) {
     co_await not_found(request);
     co_return;
   }
-  StatusLook look(request, *handle, std::move(**caller), *wait);
+  StatusLook look(request, *std::move(handle), std::move(**caller), *wait);
   co_await look.run();
 }
 

@@ -246,7 +246,8 @@ def test_an_expired_operation_is_gone(gateway, upstream, key):
 def test_a_handle_that_is_none_is_not_found(gateway, upstream, key):
     location = queue(gateway, key)
     handle = location.rsplit("/", 1)[1]
-    assert re.fullmatch(r"[A-Za-z0-9_-]{64}", handle)
+    assert re.fullmatch(r"[A-Za-z0-9_-]{64,}", handle)
+    assert key.encode() not in base64.urlsafe_b64decode(handle + "==")
 
     def other(letter):
         return "B" if letter == "A" else "A"

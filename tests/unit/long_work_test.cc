@@ -5,6 +5,7 @@
 #include "gateway/handle.h"
 #include "gateway/prefer.h"
 #include "gateway/queued_request.h"
+#include "semel/scope.h"
 
 namespace semel {
 namespace {
@@ -84,13 +85,19 @@ TEST(QueuedRequest, LeavesOutWhatConcernsTheConnectionButNotTheKey) {
   EXPECT_EQ(request.headers, (std::vector<Header>{{"Host", "api"}, {"Idempotency-Key", "k"}}));
 }
 
-TEST(Handle, FitsOneRecordAndOneTenant) {
+Record handled(std::string_view tenant) {
   Record record;
-  record.id.bytes[0] = 7;
+  record.operation = "charges\t/v1/charges";
+  record.id = make_id({"default", std::string(tenant), record.operation}, "key-1");
   record.handle.bytes[3] = 9;
-  const auto handle = parse_handle(handle_text(record, "ann"));
+  return record;
+}
+
+TEST(Handle, FitsOneRecordAndOneTenant) {
+  const Record record = handled("ann");
+  const auto handle = parse_handle(handle_text(record, "ann", "key-1"), "ann");
   ASSERT_TRUE(handle);
-  EXPECT_EQ(handle->id, record.id);
+  EXPECT_EQ(make_id({"default", "ann", handle->operation}, handle->key), record.id);
   EXPECT_TRUE(fits(*handle, record, "ann"));
   EXPECT_FALSE(fits(*handle, record, "bob"));
   Record other = record;
@@ -98,19 +105,46 @@ TEST(Handle, FitsOneRecordAndOneTenant) {
   EXPECT_FALSE(fits(*handle, other, "ann"));
 }
 
+// The store is asked for what make_id() gives: if that were ever another tenant's record, the time
+// it takes would tell whether there is one.
+TEST(Handle, LeadsToRecordsOfWhoAsksOnly) {
+  const Record record = handled("ann");
+  std::string stolen = decode_base64url(handle_text(record, "ann", "key-1")).value();
+  for (std::size_t at = 0; at < stolen.size(); ++at) {
+    for (const char change : {'\0', '\x01', '\x80'}) {
+      stolen[at] = static_cast<char>(stolen[at] ^ change);
+      const auto handle = parse_handle(encode_base64url(stolen), "bob");
+      if (handle) {
+        EXPECT_NE(make_id({"default", "bob", handle->operation}, handle->key), record.id);
+      }
+      stolen[at] = static_cast<char>(stolen[at] ^ change);
+    }
+  }
+  // What named a record by its id, as handles once did, names nothing.
+  const std::string id(record.id.bytes.begin(), record.id.bytes.end());
+  EXPECT_FALSE(parse_handle(encode_base64url(id + std::string(16, 'p')), "bob"));
+}
+
+TEST(Handle, DoesNotShowTheKey) {
+  const std::string bytes = decode_base64url(handle_text(handled("ann"), "ann", "key-1")).value();
+  EXPECT_FALSE(bytes.contains("key-1"));
+  EXPECT_FALSE(bytes.contains("charges"));
+}
+
 TEST(Handle, ARecordWithoutOneFitsNone) {
   Record record;
-  const auto handle = parse_handle(handle_text(record, "ann"));
+  const auto handle = parse_handle(handle_text(record, "ann", "k"), "ann");
   EXPECT_FALSE(fits(*handle, record, "ann"));
 }
 
 TEST(Handle, HasOneSpelling) {
-  const std::string text = handle_text(Record{}, "ann");
-  EXPECT_EQ(text.size(), 64);
-  EXPECT_FALSE(parse_handle(text + "A"));
-  EXPECT_FALSE(parse_handle(text.substr(1)));
-  EXPECT_FALSE(parse_handle(""));
-  EXPECT_FALSE(parse_handle(std::string(63, 'A') + "+"));
+  const std::string text = handle_text(handled("ann"), "ann", "key-1");
+  ASSERT_TRUE(parse_handle(text, "ann"));
+  EXPECT_FALSE(parse_handle(text + "A", "ann"));
+  EXPECT_FALSE(parse_handle(text + "AAAA", "ann"));
+  EXPECT_FALSE(parse_handle(text.substr(1), "ann"));
+  EXPECT_FALSE(parse_handle("", "ann"));
+  EXPECT_FALSE(parse_handle(std::string(63, 'A') + "+", "ann"));
 }
 
 TEST(Base64, EncodesWhatItDecodes) {
