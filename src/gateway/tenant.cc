@@ -4,6 +4,7 @@
 #include <charconv>
 
 #include "core/sha256.h"
+#include "core/text.h"
 
 namespace semel {
 namespace {
@@ -49,11 +50,11 @@ std::expected<std::string, std::string> from_authorization(const net::Request& r
   if (!value || value->empty()) {
     return std::unexpected("Send your credential in the Authorization header.");
   }
-  const std::size_t space = value->find(' ');
-  const std::string_view scheme = value->substr(0, space);
-  std::string_view credential =
-      space == std::string_view::npos ? std::string_view{} : value->substr(space + 1);
-  credential.remove_prefix(std::min(credential.find_first_not_of(' '), credential.size()));
+  constexpr std::string_view kBlanks = " \t";
+  const std::size_t scheme_end = std::min(value->find_first_of(kBlanks), value->size());
+  const std::string_view scheme = value->substr(0, scheme_end);
+  std::string_view credential = value->substr(scheme_end);
+  credential.remove_prefix(std::min(credential.find_first_not_of(kBlanks), credential.size()));
   for (const std::string_view changing :
        {"AWS4-HMAC-SHA256", "DPoP", "Digest", "Signature", "OAuth", "Negotiate", "NTLM", "Hawk"}) {
     if (net::iequals(scheme, changing)) {
@@ -66,10 +67,12 @@ std::expected<std::string, std::string> from_authorization(const net::Request& r
         "A signed token changes when it is refreshed, so a retry could not be recognised. This "
         "route takes static API keys.");
   }
-  std::string normal;
-  for (const char c : scheme) normal.push_back(static_cast<char>(std::tolower(c)));
+  // The name of a scheme is the same in any case. What stands alone is a credential, in which case
+  // tells two tenants apart.
+  const bool has_scheme = !credential.empty();
   Sha256 digest;
-  digest.update_sized(normal).update_sized(credential);
+  digest.update_sized(has_scheme ? lower_case(scheme) : std::string(scheme));
+  digest.update_sized(credential);
   return RecordId{digest.finish()}.hex();
 }
 

@@ -52,6 +52,26 @@ def test_a_tenant_can_neither_probe_nor_block_anothers_key(by_authorization, ups
     assert upstream.effects(key) == 2
 
 
+def test_a_bare_credential_is_told_apart_by_case(by_authorization, upstream, key):
+    send = lambda value: by_authorization.post("/v1/charges", json=BODY, key=key,
+                                               headers={"Authorization": value})
+    first = send("sk_live_AbC")
+    assert not send("sk_live_aBc").replayed and not send("SK_LIVE_ABC").replayed
+    assert_replay(send("sk_live_AbC"), first)
+    assert upstream.effects(key) == 3
+
+
+def test_a_scheme_ends_at_a_tab_as_at_a_blank(by_authorization, upstream, key):
+    send = lambda value: by_authorization.post("/v1/charges", json=BODY, key=key,
+                                               headers={"Authorization": value})
+    first = send("Bearer AbC")
+    for same in ("bearer AbC", "Bearer\tAbC", "BEARER \t AbC"):
+        assert_replay(send(same), first)
+    assert not send("Bearer\taBc").replayed
+    assert upstream.effects(key) == 2
+    assert_problem(send("DPoP\tAbC"), 401, "tenant-unknown")
+
+
 def test_basic_credentials_are_static_too(by_authorization, upstream, key):
     basic = {"Authorization": "Basic dXNlcjpwYXNz"}
     first = by_authorization.post("/v1/charges", json=BODY, key=key, headers=basic)
