@@ -30,6 +30,9 @@ class TokenSource {
  public:
   virtual ~TokenSource() = default;
   virtual Token next() = 0;
+  // One that fences a claim on this record. A source whose memory can be set back (a restored
+  // snapshot of the machine) overrides this, so that no attempt gets the token of another.
+  virtual Token next_for(const RecordId&) { return next(); }
 };
 
 }  // namespace semel

@@ -265,7 +265,7 @@ awaitable<std::optional<Admission>> Engine::Impl::admit_known(event::Claim& clai
                                                               RecordPtr known) {
   const RecordId& id = claim.id;
   const bool is_former = known != nullptr;
-  claim.token = tokens.next();
+  claim.token = tokens.next_for(id);
 
   Entered entered(running, id, claim.token);
   Backoff backoff(options);

@@ -23,7 +23,7 @@ awaitable<Started> Engine::Impl::start(RecordPtr queued, Policy policy) {
     running.leave(id, queued_token);
     co_return doubtful();
   }
-  const Token token = tokens.next();
+  const Token token = tokens.next_for(id);
   Entered entered(running, id, token);
   Event event = event::Start{queued_token, token, options.owner, policy};
   Applied applied = co_await apply(id, queued, event);

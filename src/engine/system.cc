@@ -1,19 +1,29 @@
 #include "engine/system.h"
 
-#include <openssl/rand.h>
+#include <sys/random.h>
 
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
+#include <cerrno>
 #include <cstring>
 #include <stdexcept>
 
+#include "core/sha256.h"
+
 namespace semel {
 
+// From the kernel every time. What a generator in this process is going to give lies in its memory,
+// and comes again when a snapshot of the machine is restored.
 void fill_random(void* bytes, std::size_t size) {
-  if (RAND_bytes(static_cast<unsigned char*>(bytes), static_cast<int>(size)) != 1) {
-    throw std::runtime_error("the system gives no random bytes");
+  auto* out = static_cast<unsigned char*>(bytes);
+  while (size > 0) {
+    const ssize_t given = ::getrandom(out, size, 0);
+    if (given < 0 && errno == EINTR) continue;
+    if (given <= 0) throw std::runtime_error("the system gives no random bytes");
+    out += given;
+    size -= static_cast<std::size_t>(given);
   }
 }
 
@@ -32,20 +42,27 @@ boost::asio::awaitable<void> SystemClock::sleep(Duration duration) {
   co_await timer.async_wait(boost::asio::redirect_error(boost::asio::use_awaitable, ignored));
 }
 
-// Tokens are drawn many at a time: asking for 16 bytes costs nearly as much as asking for 4096.
 Token SystemTokens::next() {
-  struct Drawn {
-    std::array<std::uint8_t, 4096> bytes;
-    std::size_t used = sizeof bytes;
-  };
-  thread_local Drawn drawn;
   Token token;
-  if (drawn.used + sizeof token.bytes > drawn.bytes.size()) {
-    fill_random(drawn.bytes.data(), drawn.bytes.size());
-    drawn.used = 0;
-  }
-  std::memcpy(token.bytes.data(), drawn.bytes.data() + drawn.used, sizeof token.bytes);
-  drawn.used += sizeof token.bytes;
+  fill_random(token.bytes.data(), token.bytes.size());
+  return token;
+}
+
+// The record and the time go in as well: where the kernel is not told that its machine was set back
+// to a snapshot, the bytes it gives may be those that it gave then.
+Token SystemTokens::next_for(const RecordId& id) {
+  std::array<char, 32> fresh;
+  fill_random(fresh.data(), fresh.size());
+  const std::array<std::int64_t, 2> times = {
+      std::chrono::system_clock::now().time_since_epoch().count(),
+      std::chrono::steady_clock::now().time_since_epoch().count()};
+  Sha256 hash;
+  hash.update({fresh.data(), fresh.size()});
+  hash.update({reinterpret_cast<const char*>(id.bytes.data()), id.bytes.size()});
+  hash.update({reinterpret_cast<const char*>(times.data()), sizeof times});
+  const Sha256Digest digest = hash.finish();
+  Token token;
+  std::memcpy(token.bytes.data(), digest.data(), token.bytes.size());
   return token;
 }
 

@@ -18,6 +18,7 @@ class SystemClock final : public Clock {
 class SystemTokens final : public TokenSource {
  public:
   Token next() override;
+  Token next_for(const RecordId& id) override;
 };
 
 // Bytes that nobody can guess, for keys' nonces and the like. Throws std::runtime_error if the
