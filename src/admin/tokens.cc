@@ -12,7 +12,7 @@
 
 #include "core/hex.h"
 #include "core/text.h"
-#include "gateway/private_file.h"
+#include "net/private_file.h"
 
 namespace semel {
 namespace {
@@ -74,8 +74,8 @@ std::vector<Line> lines_of(std::string_view text) {
 // Whole or not at all: a file cut short by a crash would keep the gateway from starting.
 std::expected<void, std::string> write_private(const std::string& file, std::string_view text) {
   const std::string unfinished = file + ".new";
-  const int descriptor =
-      open(unfinished.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, S_IRUSR | S_IWUSR);
+  const int descriptor = open(
+      unfinished.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, S_IRUSR | S_IWUSR);
   bool done = descriptor >= 0;
   done = done && write(descriptor, text.data(), text.size()) == static_cast<ssize_t>(text.size());
   done = done && fsync(descriptor) == 0;
@@ -150,7 +150,7 @@ std::string generated_tokens_file(const std::string& store_path) {
 }
 
 std::expected<std::string, std::string> token_to_send(const std::string& file) {
-  const auto text = read_private_file(file);
+  const auto text = read_private_file(file, kPrivateFileBytesMax, PrivateUse::sent);
   if (!text) return std::unexpected(text.error());
   const std::vector<Line> lines = lines_of(*text);
   if (lines.size() == 1 && lines[0].secret.empty()) return std::string(lines[0].name);

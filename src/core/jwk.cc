@@ -8,6 +8,7 @@
 #include <openssl/param_build.h>
 #include <simdjson.h>
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -250,6 +251,10 @@ std::expected<JwtKeys, std::string> JwtKeys::from_jwks(std::string_view json) {
     return std::unexpected("has no key for HS256, RS256, ES256 or EdDSA");
   }
   return keys;
+}
+
+bool JwtKeys::has_secret() const {
+  return std::ranges::any_of(keys_, [](const Key& key) { return !key.secret.empty(); });
 }
 
 std::expected<JwtKeys, std::string> JwtKeys::from_secret(std::string_view secret) {

@@ -36,6 +36,8 @@ class JwtKeys {
                  std::string_view signed_bytes, std::string_view signature) const;
 
   std::size_t size() const { return keys_.size(); }
+  // Whoever has read the keys could then sign tokens, too.
+  bool has_secret() const;
 
  private:
   struct Key {

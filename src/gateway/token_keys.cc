@@ -5,6 +5,7 @@
 #include <fstream>
 
 #include "gateway/log.h"
+#include "net/private_file.h"
 
 namespace semel {
 namespace {
@@ -32,7 +33,9 @@ TokenKeys::Stamp TokenKeys::stamp() const {
   return {found.st_ino, found.st_size, found.st_mtim, found.st_ctim};
 }
 
+// A set of public keys is nobody's secret; one that has a secret in it is read as what it is.
 std::expected<JwtKeys, std::string> TokenKeys::read() const {
+  if (is_secret_) return read_secret();
   std::ifstream in(file_, std::ios::binary);
   std::string text(kFileBytesMax + 1, '\0');
   if (!in) return std::unexpected(file_ + " cannot be read: " + std::strerror(errno));
@@ -40,7 +43,16 @@ std::expected<JwtKeys, std::string> TokenKeys::read() const {
   text.resize(static_cast<std::size_t>(in.gcount()));
   if (in.bad()) return std::unexpected(file_ + " cannot be read");
   if (text.size() > kFileBytesMax) return std::unexpected(file_ + " is larger than 1 MiB");
-  auto keys = is_secret_ ? JwtKeys::from_secret(text) : JwtKeys::from_jwks(text);
+  auto keys = JwtKeys::from_jwks(text);
+  if (!keys) return std::unexpected(file_ + " " + keys.error());
+  if (keys->has_secret()) return read_secret();
+  return keys;
+}
+
+std::expected<JwtKeys, std::string> TokenKeys::read_secret() const {
+  const auto text = read_private_file(file_, kFileBytesMax);
+  if (!text) return std::unexpected(text.error());
+  auto keys = is_secret_ ? JwtKeys::from_secret(*text) : JwtKeys::from_jwks(*text);
   if (!keys) return std::unexpected(file_ + " " + keys.error());
   return keys;
 }

@@ -38,6 +38,7 @@ class TokenKeys {
   explicit TokenKeys(const JwtConfig& config);
   Stamp stamp() const;
   std::expected<JwtKeys, std::string> read() const;
+  std::expected<JwtKeys, std::string> read_secret() const;
 
   const std::string file_;
   const bool is_secret_;

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "gateway/private_file.h"
+#include "net/private_file.h"
 
 namespace semel {
 namespace {

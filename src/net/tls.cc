@@ -1,12 +1,16 @@
 #include "net/tls.h"
 
 #include <arpa/inet.h>
+#include <openssl/crypto.h>
 #include <openssl/err.h>
+#include <openssl/pem.h>
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
 
 #include <array>
 #include <string_view>
+
+#include "net/private_file.h"
 
 namespace semel::net {
 namespace {
@@ -36,14 +40,33 @@ Context new_context(const SSL_METHOD* method) {
   return context;
 }
 
+struct BioFree {
+  void operator()(BIO* bio) const { BIO_free(bio); }
+};
+struct KeyFree {
+  void operator()(EVP_PKEY* key) const { EVP_PKEY_free(key); }
+};
+
+// Nobody sits there who could be asked for one.
+int no_password(char*, int, int, void*) {
+  return -1;
+}
+
 std::expected<void, std::string> use_certificate(SSL_CTX* context, const std::string& cert,
                                                  const std::string& key) {
   ERR_clear_error();
   if (SSL_CTX_use_certificate_chain_file(context, cert.c_str()) != 1) {
     return std::unexpected("the certificate " + cert + " cannot be used: " + openssl_error());
   }
+  auto text = read_private_file(key);
+  if (!text) return std::unexpected("the key " + text.error());
+  const std::unique_ptr<BIO, BioFree> in(
+      BIO_new_mem_buf(text->data(), static_cast<int>(text->size())));
+  const std::unique_ptr<EVP_PKEY, KeyFree> parsed(
+      PEM_read_bio_PrivateKey(in.get(), nullptr, no_password, nullptr));
+  OPENSSL_cleanse(text->data(), text->size());
   // A key that is not the certificate's is refused here, too.
-  if (SSL_CTX_use_PrivateKey_file(context, key.c_str(), SSL_FILETYPE_PEM) != 1) {
+  if (!parsed || SSL_CTX_use_PrivateKey(context, parsed.get()) != 1) {
     return std::unexpected("the key " + key + " cannot be used: " + openssl_error());
   }
   return {};
@@ -68,9 +91,6 @@ bool is_ip_address(const std::string& host) {
 
 struct NamesFree {
   void operator()(GENERAL_NAMES* names) const { GENERAL_NAMES_free(names); }
-};
-struct BioFree {
-  void operator()(BIO* bio) const { BIO_free(bio); }
 };
 
 // nullopt: empty, or with bytes that no such name has.

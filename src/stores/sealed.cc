@@ -3,17 +3,12 @@
 // would let everything be executed again.
 #include "stores/sealed.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include <cerrno>
-#include <cstring>
 #include <utility>
 
 #include "core/codec.h"
 #include "core/varint.h"
 #include "engine/system.h"
+#include "net/private_file.h"
 
 namespace semel {
 namespace {
@@ -66,41 +61,13 @@ StoreResult<std::string> unseal_with(const SealingKeys& keys, std::string_view k
   return *std::move(plain);
 }
 
-class Descriptor {
- public:
-  explicit Descriptor(int number) : number_(number) {}
-  ~Descriptor() {
-    if (number_ >= 0) ::close(number_);
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  int get() const { return number_; }
-
- private:
-  int number_;
-};
-
 }  // namespace
 
 std::expected<SealingKeys, std::string> read_sealing_keys(const std::filesystem::path& file) {
-  const auto refuse = [&](const std::string& why) {
-    return std::unexpected("keys_file " + file.string() + ": " + why);
-  };
-  const Descriptor descriptor(::open(file.c_str(), O_RDONLY | O_CLOEXEC));
-  struct stat status{};
-  if (descriptor.get() < 0 || ::fstat(descriptor.get(), &status) != 0) {
-    return refuse(std::string("cannot be read: ") + std::strerror(errno));
-  }
-  if (!S_ISREG(status.st_mode)) return refuse("is not a file");
-  if (status.st_mode & (S_IRWXG | S_IRWXO)) {
-    return refuse("others than its owner may reach it; chmod 600 it");
-  }
-  if (static_cast<std::size_t>(status.st_size) > kKeyFileBytesMax) return refuse("is too large");
-  std::string text(static_cast<std::size_t>(status.st_size), '\0');
-  const ssize_t n = ::read(descriptor.get(), text.data(), text.size());
-  if (n != static_cast<ssize_t>(text.size())) return refuse("cannot be read whole");
-  auto keys = SealingKeys::parse(text);
-  if (!keys) return refuse(keys.error());
+  const auto text = read_private_file(file.string(), kKeyFileBytesMax);
+  if (!text) return std::unexpected("keys_file " + text.error());
+  auto keys = SealingKeys::parse(*text);
+  if (!keys) return std::unexpected("keys_file " + file.string() + ": " + keys.error());
   return keys;
 }
 

@@ -118,6 +118,7 @@ def test_tokens_are_read_again_on_sighup(start_gateway, upstream, key):
 @pytest.mark.parametrize("text, mode, said", [
     (f"alice {TOKEN}\n", 0o644, "chmod 600"),
     (f"alice {TOKEN}\n", 0o620, "chmod 600"),
+    (f"alice {TOKEN}\n", 0o640, "chmod 600"),
     ("alice short\n", 0o600, "line 1"),
     (f"alice {TOKEN}\nalice {OTHER}\n", 0o600, "line 2"),
     ("alice sha256:abc\n", 0o600, "line 1"),

@@ -118,9 +118,11 @@ def test_the_key_file_is_read_again_on_sighup(start_gateway, upstream, key, keys
 
 
 @pytest.mark.parametrize("spoil, why", [
-    (lambda path: path.chmod(0o640), "chmod 600"), (lambda path: path.unlink(), "cannot be read"),
+    (lambda path: path.chmod(0o640), "chmod 600"),
+    (lambda path: path.rename(f"{path}.real").with_name(path.name).symlink_to(f"{path}.real"),
+     "symbolic link"), (lambda path: path.unlink(), "cannot be read"),
     (lambda path: path.write_text("k1:short"), "32 bytes"),
-    (lambda path: path.write_text(""), "no key")], ids=["mode", "missing", "short", "empty"])
+    (lambda path: path.write_text(""), "no key")], ids=["mode", "link", "missing", "short", "empty"])
 def test_a_key_file_that_cannot_be_used_stops_the_start(start_gateway, upstream, keys_file, spoil,
                                                         why):
     write_keys(keys_file, "k1")

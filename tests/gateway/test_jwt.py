@@ -27,6 +27,7 @@ def keys(tmp_path_factory):
 @pytest.fixture(scope="module")
 def gateway(module_gateway, keys, tmp_path_factory):
     file = tmp_path_factory.mktemp("jwks") / "jwks.json"
+    file.touch(mode=0o600)  # there is a shared secret among them
     file.write_text(jwks(*keys.values()))
     return module_gateway(ROUTE, tenant={**RULES, "jwks_file": str(file)}, store="embedded")
 
@@ -135,6 +136,7 @@ def test_the_token_reaches_the_upstream_as_it_came(gateway, upstream, keys, key)
 
 def test_a_claim_deeper_down_can_name_the_tenant(start_gateway, upstream, keys, tmp_path, key):
     file = tmp_path / "secret"
+    file.touch(mode=0o600)
     file.write_bytes(keys["HS256"].secret + b"\n")
     gateway = start_gateway(ROUTE, tenant={**RULES, "secret_file": str(file), "claim": "/org/id"})
     one = post(gateway, key, keys["HS256"].token(claims("alice", org={"id": 7})))
@@ -189,3 +191,18 @@ def test_a_file_that_cannot_be_used_is_said_at_start(start_gateway, tmp_path):
     file.write_text('{"keys": []}')
     with pytest.raises(AssertionError, match="(?s)exit code 1.*jwks.json has no key for"):
         start_gateway(ROUTE, tenant={**RULES, "jwks_file": str(file)})
+
+
+def test_a_secret_that_others_can_reach_is_refused_at_start(start_gateway, keys, tmp_path):
+    secret, mixed = tmp_path / "secret", tmp_path / "mixed.json"
+    secret.write_bytes(keys["HS256"].secret)
+    mixed.write_text(jwks(keys["ES256"], keys["HS256"]))
+    for name, file in (("secret_file", secret), ("jwks_file", mixed)):
+        file.chmod(0o640)
+        with pytest.raises(AssertionError, match="(?s)exit code 1.*chmod 600"):
+            start_gateway(ROUTE, tenant={**RULES, name: str(file)})
+        link = tmp_path / f"link-{name}"
+        file.chmod(0o600)
+        link.symlink_to(file)
+        with pytest.raises(AssertionError, match="(?s)exit code 1.*symbolic link"):
+            start_gateway(ROUTE, tenant={**RULES, name: str(link)})

@@ -183,6 +183,7 @@ def test_sighup_changes_the_certificate_and_drops_no_connection(start_gateway, c
 
     def install(folder, certificate):
         (folder / "server.pem").write_bytes(certificate.cert.read_bytes())
+        (folder / "server.key").touch(mode=0o600)
         (folder / "server.key").write_bytes(certificate.key.read_bytes())
 
     gateway = start_gateway(*ROUTES, tls=certificates.server.files())
@@ -217,6 +218,17 @@ def test_a_bad_certificate_is_said_at_start(start_gateway, certificates, tmp_pat
     missing = {"cert": str(tmp_path / "missing.pem"), "key": str(certificates.server.key)}
     with pytest.raises(AssertionError, match="(?s)exit code 1.*missing.pem cannot be used"):
         start_gateway(*ROUTES, tls=missing)
+
+
+def test_a_key_that_others_can_reach_is_refused_at_start(start_gateway, certificates, tmp_path):
+    copy, link = tmp_path / "copy.key", tmp_path / "link.key"
+    copy.write_bytes(certificates.server.key.read_bytes())
+    copy.chmod(0o644)
+    link.symlink_to(certificates.server.key)
+    for key, said in ((copy, "copy.key: others .* chmod 600"), (link, "link.key: is a symbolic link")):
+        files = {"cert": str(certificates.server.cert), "key": str(key)}
+        with pytest.raises(AssertionError, match=f"(?s)exit code 1.*{said}"):
+            start_gateway(*ROUTES, tls=files)
 
 
 def test_too_many_connections_are_closed_before_their_handshake(start_gateway, certificates,
