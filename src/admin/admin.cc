@@ -173,7 +173,15 @@ awaitable<Answer> Admin::change(net::Connection& client, net::Request& request, 
 Answer Admin::ready() const {
   if (gateway_.draining) return text_answer(503, "draining\n");
   if (const auto trouble = gateway_.store.trouble()) return text_answer(503, *trouble + "\n");
-  return text_answer(200, "ready\n");
+  // Not 503: answers that are recorded are given, and what runs is recorded.
+  std::string text = "ready\n";
+  if (gateway_.store_disk && gateway_.store_disk->is_low()) {
+    text += "takes no new keys: " + gateway_.store_disk->describe() + "\n";
+  }
+  if (gateway_.spool.disk().is_low()) {
+    text += "takes no large bodies: " + gateway_.spool.disk().describe() + "\n";
+  }
+  return text_answer(200, std::move(text));
 }
 
 std::string Admin::metrics() const {
@@ -194,6 +202,11 @@ std::string Admin::metrics() const {
   snapshot.store_doubts_clock = doubts.clock;
   snapshot.store_doubts_claims = doubts.claims;
   snapshot.connections = static_cast<double>(gateway_.connections.load());
+  snapshot.spool_bytes = static_cast<double>(gateway_.spool.taken_bytes());
+  snapshot.spool_refused = static_cast<double>(gateway_.spool.refused());
+  if (gateway_.store_disk) snapshot.store_free_bytes = gateway_.store_disk->free_bytes();
+  snapshot.spool_free_bytes = gateway_.spool.disk().free_bytes();
+  snapshot.free_bytes_min = static_cast<double>(gateway_.spool.disk().free_bytes_min());
   return gateway_.metrics.render(snapshot);
 }
 

@@ -70,7 +70,7 @@ class DemoGateway {
     std::ofstream(folder_.file("semel.yaml")) << fmt::format(
         "listen: 127.0.0.1:{}\n"
         "admin: {{listen: 127.0.0.1:{}}}\n"
-        "store: {{kind: embedded, path: {}}}\n"
+        "store: {{kind: embedded, path: {}, free_bytes_min: 0}}\n"
         "tenant: {{from: none}}\n"
         "routes:\n"
         "  - name: charges\n"

@@ -31,6 +31,7 @@ constexpr std::size_t kWorkersMax = 256;
 constexpr std::size_t kNamespaceLengthMax = 64;
 constexpr std::size_t kConnectionsMax = 1'000'000;
 constexpr std::size_t kKeysLimitMax = 1'000'000'000;
+constexpr std::size_t kSpoolBytesMin = 1 << 20;
 constexpr std::size_t kRoutesMax = 2000;
 
 // Routes are read when everything else is known, wherever they stand in the file.
@@ -124,6 +125,14 @@ constexpr std::array kLimitsKeys = std::to_array<Key<LimitsConfig>>({
      [](const Field& f, LimitsConfig& out) { f.read_count(out.live_keys, 0, kKeysLimitMax); }},
 });
 
+constexpr std::array kSpoolKeys = std::to_array<Key<SpoolConfig>>({
+    {"path", [](const Field& f, SpoolConfig& out) { f.read(out.path, 1, kFilePathLengthMax); }},
+    {"bytes_max",
+     [](const Field& f, SpoolConfig& out) {
+       f.read_size(out.bytes_max, kSpoolBytesMin, kDiskBytesMax);
+     }},
+});
+
 constexpr std::array kLogKeys = std::to_array<Key<LogConfig>>({
     {"format",
      [](const Field& f, LogConfig& out) {
@@ -157,6 +166,7 @@ constexpr std::array kFileKeys = std::to_array<Key<FileDraft>>({
     {"admin", [](const Field& f, FileDraft& d) { read_mapping(f, kAdminKeys, d); }},
     {"api", kLaterKey},
     {"store", [](const Field& f, FileDraft& d) { read_store(f, d.config.store); }},
+    {"spool", [](const Field& f, FileDraft& d) { read_mapping(f, kSpoolKeys, d.config.spool); }},
     {"encryption",
      [](const Field& f, FileDraft& d) {
        read_mapping(f, kEncryptionKeys, d.config.store);

@@ -296,6 +296,13 @@ struct ConsumeConfig {
   bool is_for_function() const { return route.upstreams.empty(); }  // it has no `to`
 };
 
+// Where large bodies of requests lie while they are handled.
+struct SpoolConfig {
+  std::string path;  // "": beside the embedded store, else where temporary files go
+  std::size_t bytes_max = std::size_t{1} << 30;
+  bool operator==(const SpoolConfig&) const = default;
+};
+
 struct Config {
   std::string file;
   std::vector<HostPort> listen = {{"127.0.0.1", 8080}};
@@ -304,6 +311,7 @@ struct Config {
   std::string name_space = "default";
   AdminConfig admin;
   StoreConfig store;
+  SpoolConfig spool;
   StoreKeys store_keys = StoreKeys::plain;
   std::string hash_key_file;  // "": plain SHA-256
   std::vector<AddressRange> trusted_proxies;

@@ -19,6 +19,7 @@ namespace semel::config_file {
 inline constexpr std::size_t kListEntriesMax = 256;
 
 inline constexpr std::size_t kFilePathLengthMax = 4096;
+inline constexpr std::size_t kDiskBytesMax = std::size_t{1} << 50;
 
 // One value in the file: where it is, and where to complain about it. Refers to a tree and a report
 // that outlive it. The read functions leave `out` alone if the value is wrong.

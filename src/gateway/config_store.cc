@@ -86,6 +86,8 @@ constexpr std::array kStoreKeys = std::to_array<Key<StoreConfig>>({
      [](const Field& f, StoreConfig& out) {
        read_choice(f, {{"power", Durability::power}, {"crash", Durability::crash}}, out.durability);
      }},
+    {"free_bytes_min",
+     [](const Field& f, StoreConfig& out) { f.read_size(out.free_bytes_min, 0, kDiskBytesMax); }},
     {"url", [](const Field& f, StoreConfig& out) { f.read(out.url, 1, kUrlLengthMax); }},
     {"schema", read_schema},
     {"connections",

@@ -38,6 +38,8 @@ awaitable<void> Exchange::run() {
     if (!caller) caller = co_await ask_caller(request_);
     refused = take_tenant(*std::move(caller));
   }
+  // Before the body: nobody without a signature has one kept.
+  if (!refused && route_.webhook) refused = check_delivery_head(request_, route_);
   if (!refused) refused = prepare_body();
   if (refused) {
     co_await refuse(*std::move(refused));
@@ -182,6 +184,12 @@ awaitable<bool> Exchange::refuse_size() {
 awaitable<bool> Exchange::read_body() {
   const auto length = request_.message.body_length();
   if (length && *length > route_.max_request_body) co_return co_await refuse_size();
+  if (length && *length > kSpooledAboveBytes) {
+    if (const auto room = gateway_.spool.has_room_for(*length); !room) {
+      co_await cannot_keep(room.error());
+      co_return false;
+    }
+  }
   if (expects_continue(request_)) co_await send_continue(request_);
   const net::Deadlines& clock = request_.worker.deadlines();
   const BodyPace pace(request_.limits().body_timeout, clock.now());
@@ -237,9 +245,10 @@ bool Exchange::hold(std::size_t bytes) {
   return held_bytes_.recount(bytes, kBufferedBytesMax);
 }
 
-// The disk is full or broken, or the spool's folder is gone.
+// The spool or the disk is full or broken, or the spool's folder is gone.
 awaitable<void> Exchange::cannot_keep(std::string why) {
-  log_event(LogLevel::error, "request body not kept", {{"route", route_.name}, {"why", why}});
+  log_repeating(LogLevel::error, "request body not kept", route_.name,
+                {{"route", route_.name}, {"why", why}});
   request_.keep_alive = false;
   co_await refuse({.code = Code::overloaded,
                    .detail = "The request's body could not be kept, so nothing was executed. Retry "

@@ -1,5 +1,7 @@
 #include "gateway/gateway.h"
 
+#include <cstdlib>
+
 #include "gateway/prober.h"
 
 namespace semel {
@@ -8,6 +10,20 @@ namespace {
 // By how much the clocks of processes that share a store may differ, where the store has none that
 // decides.
 constexpr Duration kClockSkew = std::chrono::seconds(1);
+
+// Beside the records, where they are on this machine: that disk is watched.
+std::string spool_directory(const Config& config) {
+  if (!config.spool.path.empty()) return config.spool.path;
+  if (config.store.kind == StoreKind::embedded) return config.store.path;
+  const char* wanted = std::getenv("TMPDIR");
+  return wanted && *wanted ? wanted : "/tmp";
+}
+
+Spool::Options spool_options(const Config& config) {
+  return {.directory = spool_directory(config),
+          .bytes_max = config.spool.bytes_max,
+          .free_bytes_min = config.store.free_bytes_min};
+}
 
 EngineOptions engine_options(Owner owner, const Store& store) {
   EngineOptions options;
@@ -18,16 +34,19 @@ EngineOptions engine_options(Owner owner, const Store& store) {
 
 }  // namespace
 
-Gateway::Gateway(LogKeys keys, Store& store_in, Metrics& metrics_in, Clock& clock_in,
-                 TokenSource& tokens_in, Owner owner, std::string spool_directory)
+Gateway::Gateway(Store& store_in, Metrics& metrics_in, Clock& clock_in, TokenSource& tokens_in,
+                 Owner owner, const Config& config)
     : metrics(metrics_in),
-      observer(metrics, limits, keys),
+      observer(metrics, limits, config.log.keys),
       store(store_in),
       clock(clock_in),
       engine(store, clock, tokens_in, observer, engine_options(std::move(owner), store)),
       background(*this),
-      spool(std::move(spool_directory)),
+      spool(spool_options(config)),
       prober(std::make_unique<Prober>(*this)) {
+  if (config.store.kind == StoreKind::embedded) {
+    store_disk.emplace(config.store.path, config.store.free_bytes_min);
+  }
   engine.hand_queued_to([this](QueuedWork work) { background.resume(work); });
   engine.ask_about_kept([this](const Record& kept) { return background.look_at(kept); });
   observer.became_unknown = [this](const Record& record, Time now) {

@@ -3,10 +3,12 @@
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "gateway/background.h"
+#include "gateway/config.h"
 #include "gateway/log.h"
 #include "gateway/metrics.h"
 #include "gateway/observed.h"
@@ -24,8 +26,8 @@ class Worker;
 
 // What all workers of one process share, whatever the configuration.
 struct Gateway {
-  Gateway(LogKeys keys, Store& store_in, Metrics& metrics_in, Clock& clock_in,
-          TokenSource& tokens_in, Owner owner, std::string spool_directory);
+  Gateway(Store& store_in, Metrics& metrics_in, Clock& clock_in, TokenSource& tokens_in,
+          Owner owner, const Config& config);
   ~Gateway();
 
   Metrics& metrics;
@@ -37,6 +39,8 @@ struct Gateway {
   Holders holders;  // peers and tenants, with what each of them has
   Background background;
   Spool spool;
+  // Of a store in this process; nullopt: it is elsewhere.
+  std::optional<DiskSpace> store_disk;
   const std::unique_ptr<Prober> prober;
 
   SpareDescriptor spare_descriptor;

@@ -92,6 +92,15 @@ Metrics::Metrics() {
       gauge(registry_, "semel_store_doubts_clock", "1 while nothing expires: the clocks disagree");
   store_doubts_claims_ =
       gauge(registry_, "semel_store_doubts_claims", "1 while nothing new is begun");
+  spool_bytes_ = gauge(registry_, "semel_spool_bytes", "Bytes of request bodies that lie in files");
+  spool_refused_ = counter(registry_, "semel_spool_refused_total",
+                           "Times that a request's body found no room in the spool");
+  free_bytes_ = &prometheus::BuildGauge()
+                     .Name("semel_free_bytes")
+                     .Help("Free space on the disk of the store and of the spool")
+                     .Register(registry_);
+  free_bytes_min_ =
+      gauge(registry_, "semel_free_bytes_min", "The mark below which they take on nothing new");
   gauge(registry_, "semel_up", "1 while the process runs")->Set(1);
   prometheus::BuildGauge()
       .Name("semel_build_info")
@@ -172,6 +181,8 @@ std::string Metrics::render(const Snapshot& snapshot) {
     const std::lock_guard lock(routes_mutex_);
     purged_->Increment(std::max(0.0, snapshot.removed_records - removed_records_));
     removed_records_ = snapshot.removed_records;
+    spool_refused_->Increment(std::max(0.0, snapshot.spool_refused - spool_refused_before_));
+    spool_refused_before_ = snapshot.spool_refused;
     for (const auto& [name, route] : routes_) {
       executed += route.value(RequestResult::executed);
       replayed += route.value(RequestResult::replayed) + route.value(RequestResult::waited);
@@ -187,6 +198,14 @@ std::string Metrics::render(const Snapshot& snapshot) {
   store_clock_ahead_->Set(snapshot.store_clock_ahead_seconds);
   store_doubts_clock_->Set(snapshot.store_doubts_clock ? 1 : 0);
   store_doubts_claims_->Set(snapshot.store_doubts_claims ? 1 : 0);
+  spool_bytes_->Set(snapshot.spool_bytes);
+  if (snapshot.store_free_bytes) {
+    free_bytes_->Add({{"of", "store"}}).Set(*snapshot.store_free_bytes);
+  }
+  if (snapshot.spool_free_bytes) {
+    free_bytes_->Add({{"of", "spool"}}).Set(*snapshot.spool_free_bytes);
+  }
+  free_bytes_min_->Set(snapshot.free_bytes_min);
   return prometheus::TextSerializer().Serialize(registry_.Collect());
 }
 

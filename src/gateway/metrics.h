@@ -8,6 +8,7 @@
 #include <array>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <string>
 
 namespace semel {
@@ -96,6 +97,11 @@ class Metrics {
     double oldest_unknown_seconds = 0;
     double waiting = 0;
     double connections = 0;
+    double spool_bytes = 0;
+    double spool_refused = 0;  // since the start
+    std::optional<double> store_free_bytes;
+    std::optional<double> spool_free_bytes;
+    double free_bytes_min = 0;
     double removed_records = 0;  // by the store itself, since the start
     double store_clock_ahead_seconds = 0;
     bool store_doubts_clock = false;
@@ -134,6 +140,11 @@ class Metrics {
   prometheus::Gauge* store_clock_ahead_;
   prometheus::Gauge* store_doubts_clock_;
   prometheus::Gauge* store_doubts_claims_;
+  prometheus::Gauge* spool_bytes_;
+  prometheus::Counter* spool_refused_;
+  double spool_refused_before_ = 0;
+  prometheus::Family<prometheus::Gauge>* free_bytes_;
+  prometheus::Gauge* free_bytes_min_;
 };
 
 }  // namespace semel

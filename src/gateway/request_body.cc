@@ -36,9 +36,34 @@ int open_nameless(const std::string& directory) {
 
 }  // namespace
 
-Spool::Spool(std::string directory)
-    : directory_(std::move(directory)),
+Spool::Spool(Options options)
+    : options_(std::move(options)),
+      disk_(options_.directory, options_.free_bytes_min),
       pool_(std::make_unique<BlockingPool>("semel-spool", kSpoolThreads)) {}
+
+std::expected<void, std::string> Spool::check(std::uint64_t taken, std::uint64_t bytes) const {
+  if (taken + bytes > options_.bytes_max) {
+    ++refused_;
+    return std::unexpected("the spool is full: spool.bytes_max is " +
+                           std::to_string(options_.bytes_max));
+  }
+  if (!disk_.has_room_for(bytes)) {
+    ++refused_;
+    return std::unexpected("the spool takes no more: " + disk_.describe());
+  }
+  return {};
+}
+
+std::expected<void, std::string> Spool::take(std::uint64_t bytes) {
+  const std::uint64_t before = taken_.fetch_add(bytes);
+  auto checked = check(before, bytes);
+  if (!checked) give_back(bytes);
+  return checked;
+}
+
+std::expected<void, std::string> Spool::has_room_for(std::uint64_t bytes) const {
+  return check(taken_, bytes);
+}
 
 RequestBody::RequestBody(Spool& spool, Recipe recipe, std::string content_type,
                          std::optional<ContentDigest> promised)
@@ -52,6 +77,7 @@ RequestBody::RequestBody(Spool& spool, std::string text)
 
 RequestBody::~RequestBody() {
   if (file_ >= 0) ::close(file_);
+  spool_.give_back(taken_bytes_);  // after the file has given its room back to the disk
 }
 
 bool RequestBody::append_in_memory(std::string_view piece) {
@@ -87,6 +113,8 @@ awaitable<std::expected<void, std::string>> RequestBody::flush() {
 }
 
 std::expected<void, std::string> RequestBody::write_out() {
+  if (auto taken = spool_.take(memory_.size()); !taken) return taken;
+  taken_bytes_ += memory_.size();
   if (!is_spooled()) {
     file_ = open_nameless(spool_.directory());
     if (file_ < 0) return std::unexpected(because("no file can be made for a request's body"));

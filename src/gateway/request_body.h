@@ -1,8 +1,10 @@
 #pragma once
 
+#include <atomic>
 #include <boost/asio/awaitable.hpp>
 #include <cstdint>
 #include <expected>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -10,6 +12,7 @@
 #include "core/body_hash.h"
 #include "core/content_digest.h"
 #include "stores/blocking_pool.h"
+#include "stores/disk_space.h"
 
 namespace semel {
 
@@ -21,14 +24,35 @@ inline constexpr std::size_t kSpooledAboveBytes = 256 * 1024;
 // request.
 class Spool {
  public:
-  explicit Spool(std::string directory);
-  const std::string& directory() const { return directory_; }
+  struct Options {
+    std::string directory;
+    std::uint64_t bytes_max = 0;       // of all bodies together
+    std::uint64_t free_bytes_min = 0;  // that are left on the disk
+  };
+  explicit Spool(Options options);
+  const std::string& directory() const { return options_.directory; }
+
+  // Room for so many bytes more, until they are given back. The error says why there is none.
+  std::expected<void, std::string> take(std::uint64_t bytes);
+  void give_back(std::uint64_t bytes) { taken_ -= bytes; }
+  // Whether take() would give that much now.
+  std::expected<void, std::string> has_room_for(std::uint64_t bytes) const;
+  std::uint64_t taken_bytes() const { return taken_; }
+  // How often there was no room.
+  std::uint64_t refused() const { return refused_; }
+  const DiskSpace& disk() const { return disk_; }
+
   BlockingPool& pool() { return *pool_; }
   // Ends the threads. To be called when no executor runs any longer, before they are destroyed.
   void stop() { pool_.reset(); }
 
  private:
-  std::string directory_;
+  std::expected<void, std::string> check(std::uint64_t taken, std::uint64_t bytes) const;
+
+  const Options options_;
+  const DiskSpace disk_;
+  std::atomic<std::uint64_t> taken_ = 0;
+  mutable std::atomic<std::uint64_t> refused_ = 0;
   std::unique_ptr<BlockingPool> pool_;
 };
 
@@ -45,7 +69,8 @@ class RequestBody {
   RequestBody(const RequestBody&) = delete;
   RequestBody& operator=(const RequestBody&) = delete;
 
-  // The error is for the log: the disk is full or broken. Nothing may be done with the body then.
+  // The error is for the log: the spool or the disk is full, or broken. Nothing may be done with
+  // the body then.
   boost::asio::awaitable<std::expected<void, std::string>> append(std::string_view piece);
   // The same for a piece with which it stays in memory; false: append() it.
   bool append_in_memory(std::string_view piece);
@@ -82,6 +107,7 @@ class RequestBody {
   std::string memory_;                  // all of it, or what is not written yet
   int file_ = -1;
   std::uint64_t file_bytes_ = 0;
+  std::uint64_t taken_bytes_ = 0;  // of the spool
 };
 
 }  // namespace semel

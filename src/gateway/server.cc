@@ -1,11 +1,14 @@
 #include "gateway/server.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
-#include <cstdlib>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
 
 #include "gateway/node.h"
 #include "gateway/prober.h"
@@ -29,11 +32,21 @@ bool counts_live(const Config& config) {
                              [](const RouteConfig& route) { return route.limits.live_keys > 0; });
 }
 
-// Beside the records, where they are on this machine: that disk is watched.
-std::string spool_directory(const StoreConfig& store) {
-  if (store.kind == StoreKind::embedded) return store.path;
-  const char* wanted = std::getenv("TMPDIR");
-  return wanted && *wanted ? wanted : "/tmp";
+// The spool's own folder, if it has one, is made as it is needed.
+std::expected<void, std::string> make_spool(const std::string& path) {
+  std::error_code failed;
+  if (path.empty() || std::filesystem::is_directory(path, failed)) return {};
+  if (::mkdir(path.c_str(), S_IRWXU) == 0) return {};
+  return std::unexpected("spool " + path + ": cannot make the directory: " + std::strerror(errno));
+}
+
+void warn_of_low_disk(const Gateway& gateway) {
+  for (const auto& [what, disk] :
+       {std::pair("store", gateway.store_disk ? &*gateway.store_disk : nullptr),
+        std::pair("spool", &gateway.spool.disk())}) {
+    if (disk == nullptr || !disk->is_low()) continue;
+    log_event(LogLevel::warn, "nothing new is taken on", {{"of", what}, {"why", disk->describe()}});
+  }
 }
 
 using ReusePort = asio::detail::socket_option::boolean<SOL_SOCKET, SO_REUSEPORT>;
@@ -47,9 +60,8 @@ Server::Server(Config config, Trust trust, std::unique_ptr<Metrics> metrics,
       clock_(machine_clock_, store_),
       files_(std::make_unique<BlockingPool>("semel-files", 1)),
       settings_(std::make_shared<const Settings>(std::move(config), std::move(trust), *metrics_)),
-      gateway_(std::make_unique<Gateway>(settings_->config.log.keys, *store_, *metrics_, clock_,
-                                         tokens_, this_node(),
-                                         spool_directory(settings_->config.store))) {
+      gateway_(std::make_unique<Gateway>(*store_, *metrics_, clock_, tokens_, this_node(),
+                                         settings_->config)) {
   gateway_->limits.count_live(counts_live(settings_->config));
   gateway_->background.set_limit(settings_->config.limits.in_flight);
   for (unsigned i = 0; i < worker_count(settings_->config); ++i) {
@@ -63,8 +75,12 @@ std::expected<std::unique_ptr<Server>, std::string> Server::start(Config config,
                                                                   std::unique_ptr<Store> store) {
   auto trust = Trust::load(config);
   if (!trust) return std::unexpected(std::move(trust.error()));
+  if (auto made = make_spool(config.spool.path); !made) {
+    return std::unexpected(std::move(made.error()));
+  }
   std::unique_ptr<Server> server(
       new Server(std::move(config), std::move(*trust), std::move(metrics), std::move(store)));
+  warn_of_low_disk(*server->gateway_);
   auto bound = server->bind();
   if (!bound) return std::unexpected(bound.error());
   return server;

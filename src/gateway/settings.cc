@@ -28,6 +28,7 @@ std::vector<std::string> needs_restart(const Config& running, const Config& want
   if (running.name_space != wanted.name_space) keys.push_back("namespace");
   if (running.admin != wanted.admin) keys.push_back("admin");
   if (running.store != wanted.store) keys.push_back("store");
+  if (running.spool != wanted.spool) keys.push_back("spool");
   if (running.log != wanted.log) keys.push_back("log");
   return keys;
 }
@@ -38,6 +39,7 @@ Config reloadable(const Config& running, Config wanted) {
   wanted.name_space = running.name_space;
   wanted.admin = running.admin;
   wanted.store = running.store;
+  wanted.spool = running.spool;
   wanted.log = running.log;
   return wanted;
 }

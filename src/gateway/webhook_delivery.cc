@@ -21,6 +21,22 @@ std::unexpected<Problem> refused(Code code, std::string detail) {
   return std::unexpected(Problem{.code = code, .detail = std::move(detail), .new_key_safe = true});
 }
 
+void tell_of(const Problem& problem, const ClientRequest& request, const RouteConfig& route) {
+  if (problem.code != Code::signature_invalid) return;
+  // Anybody can send such deliveries: a line for each would let them fill the log.
+  log_repeating(
+      LogLevel::warn, "signature invalid", route.name,
+      {{"route", route.name}, {"peer", request.forwarded.peer_address}, {"why", problem.detail}});
+}
+
+std::vector<std::string> header_values(const net::Request& message, std::string_view name) {
+  std::vector<std::string> values;
+  for (const net::Field& field : message.fields()) {
+    if (net::iequals(field.name, name)) values.emplace_back(field.value);
+  }
+  return values;
+}
+
 // One delivery, and where its parts are. Lives while the request does.
 struct Delivery {
   const RouteConfig& route;
@@ -28,11 +44,7 @@ struct Delivery {
   const RequestBody& body;
 
   std::vector<std::string> headers(std::string_view name) const {
-    std::vector<std::string> values;
-    for (const net::Field& field : message.fields()) {
-      if (net::iequals(field.name, name)) values.emplace_back(field.value);
-    }
-    return values;
+    return header_values(message, name);
   }
   void give_body(const std::function<void(std::string_view)>& take) const {
     if (!body.is_spooled()) {
@@ -134,14 +146,19 @@ awaitable<Verified> verify_delivery(const ClientRequest& request, const RouteCon
   } else {
     verified = work();
   }
-  if (!verified && verified.error().code == Code::signature_invalid) {
-    // Anybody can send such deliveries: a line for each would let them fill the log.
-    log_repeating(LogLevel::warn, "signature invalid", route.name,
-                  {{"route", route.name},
-                   {"peer", request.forwarded.peer_address},
-                   {"why", verified.error().detail}});
-  }
+  if (!verified) tell_of(verified.error(), request, route);
   co_return verified;
+}
+
+std::optional<Problem> check_delivery_head(const ClientRequest& request, const RouteConfig& route) {
+  const WebhookConfig& webhook = *route.webhook;
+  const auto headers = [&](std::string_view name) { return header_values(request.message, name); };
+  const Time now = request.gateway().clock.now();
+  auto claim = read_webhook_claim(webhook.scheme, headers, webhook.tolerance, now);
+  if (claim) return std::nullopt;
+  Problem problem = refused(Code::signature_invalid, std::move(claim.error())).error();
+  tell_of(problem, request, route);
+  return problem;
 }
 
 awaitable<void> acknowledge(ClientRequest& request, const RouteConfig& route, std::string_view key,

@@ -2,6 +2,7 @@
 
 #include <boost/asio/awaitable.hpp>
 #include <expected>
+#include <optional>
 #include <string>
 
 #include "gateway/reply.h"
@@ -22,6 +23,10 @@ inline constexpr std::string_view kWebhookTenant = "webhook";
 // send it under ever new ones. Only kinds that the route lists are told apart.
 boost::asio::awaitable<std::expected<std::string, Problem>> verify_delivery(
     const ClientRequest& request, const RouteConfig& route, const RequestBody& body);
+
+// What is to be refused for its headers alone, before there is a body: a signature that is missing
+// or malformed, a time out of tolerance. nullopt: nothing.
+std::optional<Problem> check_delivery_head(const ClientRequest& request, const RouteConfig& route);
 
 // What a provider is told of an event that is kept, or was long ago.
 boost::asio::awaitable<void> acknowledge(ClientRequest& request, const RouteConfig& route,

@@ -6,6 +6,7 @@
 #include "core/codec.h"
 #include "stores/blocking_pool.h"
 #include "stores/commit_thread.h"
+#include "stores/disk_space.h"
 #include "stores/embedded_db.h"
 #include "stores/local_cache.h"
 
@@ -34,6 +35,10 @@ struct ToResult {
   }
 };
 
+std::string disk_is_low(const DiskSpace& disk) {
+  return "nothing new is taken on: " + disk.describe();
+}
+
 asio::awaitable<StoreResult<void>> write_chunks(CommitThread& commits, WriteRequest request) {
   if (const auto why = commits.trouble()) co_return std::unexpected(StoreUnavailable{*why});
   SwapReply reply = co_await commits.write(std::move(request));
@@ -56,7 +61,8 @@ std::expected<std::unique_ptr<EmbeddedStore>, std::string> EmbeddedStore::open(
 }
 
 EmbeddedStore::EmbeddedStore(std::unique_ptr<EmbeddedDb> db, const EmbeddedOptions& options)
-    : db_(std::move(db)),
+    : disk_(std::make_unique<DiskSpace>(options.path, options.free_bytes_min)),
+      db_(std::move(db)),
       answers_(std::make_unique<LocalCache>(options.answers_bytes_max, std::nullopt)),
       commits_(std::make_unique<CommitThread>(*db_, *answers_, options.committed)),
       reads_(std::make_unique<BlockingPool>("semel-read", kReadThreads)) {}
@@ -112,6 +118,9 @@ asio::awaitable<SwapResult> EmbeddedStore::swap(RecordId id, Version expected,
     co_return result;
   }
 
+  // What is there already may end; that costs little, and it was promised.
+  if (expected == 0 && next && disk_->is_low()) co_return StoreUnavailable{disk_is_low(*disk_)};
+
   SwapRequest request{
       .id = id, .expected = expected, .next = {}, .seen = {group, head}, .drop_chunks = {}};
   if (*seen) {
@@ -149,6 +158,7 @@ asio::awaitable<StoreResult<ScanPage>> EmbeddedStore::scan(std::optional<RecordI
 asio::awaitable<StoreResult<void>> EmbeddedStore::put_chunk(RecordId id, Token token,
                                                             std::uint32_t index,
                                                             std::string bytes) {
+  if (disk_->is_very_low()) co_return std::unexpected(StoreUnavailable{disk_is_low(*disk_)});
   PutChunk put{.id = id, .token = token, .index = index, .bytes = std::move(bytes)};
   co_return co_await write_chunks(*commits_, std::move(put));
 }

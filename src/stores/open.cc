@@ -29,6 +29,8 @@ std::expected<std::unique_ptr<Store>, std::string> open_kind(
       options.path = config.path;
       options.sync = config.durability == Durability::power;
       options.committed = std::move(committed);
+      options.free_bytes_min = config.free_bytes_min;
+      options.warn = std::move(warn);
       if (config.local_cache_bytes) options.answers_bytes_max = *config.local_cache_bytes;
       // What is sealed has to be opened for everybody anew.
       if (!config.keys_file.empty()) options.answers_bytes_max = 0;

@@ -21,6 +21,8 @@ struct StoreConfig {
   StoreKind kind = StoreKind::embedded;
   std::string path = "./semel-data";
   Durability durability = Durability::power;
+  // embedded, and the spool of every kind: below it nothing new is taken on; 0: no such mark.
+  std::size_t free_bytes_min = std::size_t{512} << 20;
   std::string url;               // postgres, tiered: as libpq takes it
   std::string schema = "semel";  // postgres
   std::size_t connections = 4;   // postgres: for records; one more listens for notifications

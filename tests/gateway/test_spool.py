@@ -201,3 +201,88 @@ def test_a_record_made_under_an_older_recipe_is_compared_under_that(start_gatewa
     new = gateway.post("/up", form(b"one", body), key="new-" + key, headers=one)
     assert_replay(gateway.post("/up", form(b"two", body), key="new-" + key, headers=two), new)
     assert upstream.effects() == 2
+
+
+# --- what it may take -----------------------------------------------------------------------------
+
+
+def begin_upload(gateway, key, size, sent, path="/big"):
+    """Declares `size` bytes, sends `sent` of them, and stalls."""
+    connection = gateway.connect()
+    connection.send(f"POST {path} HTTP/1.1\r\nHost: semel.test\r\nIdempotency-Key: {key}\r\n"
+                    f"Content-Length: {size}\r\n\r\n".encode() + pattern(size)[:sent])
+    return connection
+
+
+def spooled_bytes(gateway):
+    return gateway.metrics()["semel_spool_bytes"]
+
+
+def test_stalled_uploads_take_the_spool_and_nothing_else(start_gateway, upstream, key):
+    gateway = start_gateway(*ROUTES, spool={"bytes_max": 2 * MIB})
+    stalled = [begin_upload(gateway, f"{key}-{n}", MIB, MIB - 1000) for n in range(2)]
+    eventually(lambda: spooled_bytes(gateway) > MIB + MIB // 4)
+    for chunked in (False, True):
+        answer = gateway.post("/big", pattern(MIB), key=key, chunked=chunked)
+        assert_problem(answer, 503, "overloaded")
+    assert gateway.metrics()["semel_spool_refused_total"] == 2
+    assert "spool.bytes_max" in gateway.stderr()
+    assert spooled_bytes(gateway) <= 2 * MIB
+    assert upstream.effects(key) == 0
+    assert gateway.post("/big", b"small", key=f"{key}-small").status == 200
+    stalled[0].reset()
+    eventually(lambda: spooled_bytes(gateway) < MIB)
+    assert gateway.post("/big", pattern(MIB), key=key).status == 200
+    stalled[1].send(pattern(MIB)[-1000:])
+    assert stalled[1].read_response().status == 200
+    stalled[1].close()
+    assert upstream.effects() == 3
+    eventually(lambda: spooled_bytes(gateway) == 0)
+
+
+def test_however_a_request_ends_its_room_is_given_back(start_gateway, upstream, key):
+    gateway = start_gateway(*ROUTES, limits={"body_timeout": "1s"}, store="memory")
+    with begin_upload(gateway, key, MIB, MIB - 1) as late:
+        assert late.read_response().status == 408
+    begin_upload(gateway, key, MIB, MIB - 1).reset()
+    assert gateway.post("/small", pattern(2 * MIB), key=key, chunked=True).status == 413
+    wrong = {"Content-Digest": f"sha-256=:{base64.b64encode(bytes(32)).decode()}:"}
+    assert gateway.post("/digest", pattern(MIB), key=key, headers=wrong).status == 400
+    assert gateway.post("/pointer", pattern(MIB)).status == 400
+    assert gateway.post("/big", pattern(MIB), key=key, test="status=503").status == 503
+    client = Background(gateway.post, "/big", pattern(MIB), key=key, test="gate=g")
+    eventually(lambda: spooled_bytes(gateway) == MIB)
+    upstream.open_gate("g")
+    assert client.result().status == 200
+    eventually(lambda: spooled_bytes(gateway) == 0)
+
+
+def test_the_spool_can_have_a_folder_of_its_own(start_gateway, upstream, key, tmp_path):
+    folder = tmp_path / "spool"
+    gateway = start_gateway(*ROUTES, spool={"path": str(folder)})
+    with begin_upload(gateway, key, MIB, MIB - 1):
+        (target, _), = eventually(lambda: list(spool_files(gateway)))
+    assert os.path.dirname(target) == str(folder)
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+
+
+# More than any disk has: as if it were nearly full.
+def test_with_little_free_space_only_what_is_new_is_refused(start_gateway, upstream, key):
+    gateway = start_gateway(*ROUTES, store="embedded")
+    first = gateway.post("/big", b"x", key=key)
+    roomy = gateway.config["store"]
+    gateway.restart(store={**roomy, "free_bytes_min": 1 << 50})
+    assert_replay(gateway.post("/big", b"x", key=key), first)
+    assert_problem(gateway.post("/big", b"x", key="new-" + key), 503, "store-unavailable")
+    assert_problem(gateway.post("/big", pattern(MIB), key="new-" + key), 503, "overloaded")
+    assert upstream.effects() == 1
+    ready = gateway.admin("/readyz")
+    assert ready.status == 200
+    assert b"takes no new keys: " in ready.body and b"takes no large bodies: " in ready.body
+    metrics = gateway.metrics()
+    for of in ("store", "spool"):
+        assert 0 < metrics[f"semel_free_bytes{{of={of}}}"] < metrics["semel_free_bytes_min"]
+    assert "nothing new is taken on" in gateway.stderr()
+    gateway.restart(store=roomy)
+    assert gateway.admin("/readyz").body == b"ready\n"
+    assert gateway.post("/big", b"x", key="new-" + key).status == 200

@@ -58,6 +58,20 @@ def refuses(gateway, upstream, sender, event, **delivery):
 # --- every provider --------------------------------------------------------------------------
 
 
+def test_what_is_wrong_with_the_headers_is_said_before_the_body_is_sent(gateway, upstream, sender):
+    path, body = "/hooks/" + type(sender).__name__.lower(), sender.body(new_event())
+    heads = [{}]
+    if sender.has_time:
+        heads.append(sender.sign(new_event(), body, time.time() - 10 * MINUTE))
+    for headers in heads:
+        lines = [f"POST {path} HTTP/1.1", "Host: semel.test", f"Content-Length: {1 << 20}",
+                 *(f"{name}: {value}" for name, value in headers.items()), "", ""]
+        with gateway.connect() as connection:
+            connection.send("\r\n".join(lines).encode())
+            assert_problem(connection.read_response(), 401, "signature-invalid")
+    assert upstream.arrived() == 0
+
+
 def test_an_event_is_passed_on_once_and_its_duplicate_gets_the_stored_answer(gateway, upstream,
                                                                              sender):
     event = new_event()

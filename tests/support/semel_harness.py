@@ -65,6 +65,8 @@ class Gateway:
                        "store": store if isinstance(store, dict) else STORES[store](self.folder),
                        "tenant": {"from": "none"},
                        "drain_timeout": "5s", "routes": routes, **top}
+        # Tests run on small disks, too.
+        self.config["store"] = {"free_bytes_min": "1MiB", **self.config["store"]}
         self._database = None  # to be given back
         if store in ("postgres", "tiered"):
             self._database = self.config["store"].get("durable", self.config["store"])["url"]

@@ -38,6 +38,9 @@ TEST(Config, FillsInEveryDefault) {
   EXPECT_EQ(config.limits.header_timeout, seconds(10));
   EXPECT_EQ(config.limits.body_timeout, seconds(30));
   EXPECT_EQ(config.limits.in_flight, 4096u);
+  EXPECT_EQ(config.spool.path, "");
+  EXPECT_EQ(config.spool.bytes_max, std::size_t{1} << 30);
+  EXPECT_EQ(config.store.free_bytes_min, std::size_t{512} << 20);
   EXPECT_EQ(config.drain_timeout, seconds(30));
   EXPECT_EQ(config.log.format, LogFormat::text);
   EXPECT_EQ(config.log.level, LogLevel::info);
@@ -57,6 +60,7 @@ trusted_proxies: [10.0.0.0/8, "fd00::/8", 192.0.2.1]
 tenant: {from: header, name: X-Tenant}
 limits: {connections: 5, header_bytes: 64KiB, header_timeout: 1s, body_timeout: 1m, in_flight: 6}
 drain_timeout: 0
+spool: {path: /var/spool/semel, bytes_max: 2GiB}
 log: {format: json, level: debug, keys: full}
 routes: [{path: /*, upstream: http://up}]
 )");
@@ -76,6 +80,7 @@ routes: [{path: /*, upstream: http://up}]
   EXPECT_EQ(config.limits.body_timeout, minutes(1));
   EXPECT_EQ(config.limits.in_flight, 6u);
   EXPECT_EQ(config.drain_timeout, seconds(0));
+  EXPECT_EQ(config.spool, (SpoolConfig{.path = "/var/spool/semel", .bytes_max = 2UZ << 30}));
   EXPECT_EQ(config.log.format, LogFormat::json);
   EXPECT_EQ(config.log.level, LogLevel::debug);
   EXPECT_EQ(config.log.keys, LogKeys::full);
