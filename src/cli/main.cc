@@ -1,3 +1,5 @@
+#include <sys/stat.h>
+
 #include <cstdio>
 #include <exception>
 
@@ -5,6 +7,8 @@
 
 int main(int argc, char** argv) {
   using namespace semel::cli;
+  // Whatever is written, by libraries too, is nobody else's to read.
+  umask(S_IRWXG | S_IRWXO);
   CLI::App app{
       "semel makes retries safe: the same logical request, delivered any number of times,\n"
       "has one effect and one answer."};

@@ -40,6 +40,9 @@ constexpr double kBloomBitsPerKey = 10;
 constexpr double kMemtableBloomShare = 0.01;
 constexpr std::size_t kIndexHintBytes = 6;  // the index and the time in steps of 4.7 hours
 
+constexpr mode_t kForOthers = S_IRWXG | S_IRWXO;
+constexpr fs::perms kOwnerOnly = fs::perms::owner_read | fs::perms::owner_write;
+
 std::unexpected<std::string> refuse(const fs::path& path, const std::string& why) {
   return std::unexpected("store " + path.string() + ": " + why);
 }
@@ -67,7 +70,34 @@ std::expected<void, std::string> make_directory(const fs::path& path) {
   return {};
 }
 
-std::expected<void, std::string> prepare_directory(const fs::path& path) {
+// Who may enter can read every recorded answer, or put other files in the place of these. Files of
+// an earlier version may be open to others, too.
+std::expected<void, std::string> close_to_others(const EmbeddedOptions& options) {
+  const fs::path& path = options.path;
+  struct stat status{};
+  if (stat(path.c_str(), &status) != 0) return refuse(path, errno_text());
+  const uid_t user = geteuid();
+  if (status.st_uid != user && user != 0) {
+    return refuse(path, "belongs to another user; chown it to the one that semel runs as");
+  }
+  if ((status.st_mode & kForOthers) == 0) return {};
+  if (chmod(path.c_str(), S_IRWXU) != 0) {
+    return refuse(
+        path, "others may enter it, and it cannot be closed to them (chmod 700): " + errno_text());
+  }
+  if (options.warn) {
+    options.warn("store " + path.string() + ": others could enter it; it was closed (chmod 700)");
+  }
+  std::error_code failed;
+  for (const auto& entry : fs::directory_iterator(path, failed)) {
+    if (!entry.is_regular_file(failed) || entry.is_symlink(failed)) continue;
+    fs::permissions(entry.path(), kOwnerOnly, failed);
+  }
+  return {};
+}
+
+std::expected<void, std::string> prepare_directory(const EmbeddedOptions& options) {
+  const fs::path& path = options.path;
   std::error_code failed;
   const fs::file_status status = fs::status(path, failed);
   if (status.type() == fs::file_type::not_found) {
@@ -79,7 +109,7 @@ std::expected<void, std::string> prepare_directory(const fs::path& path) {
   if (access(path.c_str(), R_OK | W_OK | X_OK) != 0) {
     return refuse(path, "is not writable: " + errno_text());
   }
-  return {};
+  return close_to_others(options);
 }
 
 rocksdb::CompressionType light_compression() {
@@ -222,7 +252,7 @@ std::string explain(const Status& status) {
 
 std::expected<std::unique_ptr<EmbeddedDb>, std::string> EmbeddedDb::open(
     const EmbeddedOptions& options) {
-  if (auto ready = prepare_directory(options.path); !ready) {
+  if (auto ready = prepare_directory(options); !ready) {
     return std::unexpected(std::move(ready).error());
   }
   auto opened = recover(options);

@@ -106,3 +106,20 @@ def test_durability_crash_survives_kill_9_too(start_gateway, upstream, key):
     gateway.kill9()
     gateway.start()
     assert_replay(gateway.post("/charges", json=BODY, key=key), first)
+
+
+def test_nobody_else_reaches_the_data(start_gateway, upstream, key):
+    gateway = start_gateway({"path": "/hold"}, store="embedded")
+    data = gateway.folder / "data"
+    first = gateway.post("/hold", json=BODY, key=key)
+    gateway.kill9()
+    modes = {path.name: path.stat().st_mode & 0o777 for path in data.iterdir()}
+    assert {"CURRENT", "admin-token"} < set(modes) and set(modes.values()) == {0o600}, modes
+    data.chmod(0o755)
+    for path in data.iterdir():
+        path.chmod(0o644 if path.name != "admin-token" else 0o600)
+    gateway.start()
+    assert data.stat().st_mode & 0o777 == 0o700
+    assert "others could enter it; it was closed" in gateway.stderr()
+    assert {path.stat().st_mode & 0o777 for path in data.iterdir()} == {0o600}
+    assert_replay(gateway.post("/hold", json=BODY, key=key), first)

@@ -104,6 +104,54 @@ TEST_F(EmbeddedTest, MakesItsDirectoryForItsOwnerOnly) {
   EXPECT_EQ(status.st_mode & 0777, 0700);
 }
 
+mode_t mode_of(const fs::path& path) {
+  struct stat status{};
+  EXPECT_EQ(stat(path.c_str(), &status), 0);
+  return status.st_mode & 07777;
+}
+
+TEST_F(EmbeddedTest, ClosesADirectoryThatOthersMayEnter) {
+  open_or_throw(options_);
+  const fs::path from_before = options_.path / "IDENTITY";
+  ASSERT_EQ(chmod(from_before.c_str(), 0644), 0);
+  std::vector<std::string> warnings;
+  options_.warn = [&](const std::string& why) { warnings.push_back(why); };
+  for (const mode_t mode : {0755U, 0750U, 0710U, 0701U}) {
+    ASSERT_EQ(chmod(options_.path.c_str(), mode), 0);
+    open_or_throw(options_);
+    EXPECT_EQ(mode_of(options_.path), 0700);
+  }
+  EXPECT_EQ(mode_of(from_before), 0600);
+  ASSERT_EQ(warnings.size(), 4);
+  EXPECT_THAT(warnings.front(), HasSubstr("others could enter it"));
+  open_or_throw(options_);
+  EXPECT_EQ(warnings.size(), 4) << "it is closed now";
+}
+
+// More than any disk has: as if it were nearly full.
+TEST_F(EmbeddedTest, WithLittleFreeSpaceOnlyWhatIsThereGoesOn) {
+  const RecordId running = id_of(1);
+  const RecordId done = id_of(2);
+  Version claimed = 0;
+  {
+    const auto store = open_or_throw(options_);
+    claimed = apply(*store, running, 0, claim_of(running));
+    apply(*store, done, 0, completion_of(done, kNever));
+  }
+  options_.free_bytes_min = std::uint64_t{1} << 60;
+  const auto store = open_or_throw(options_);
+  const SwapResult fresh = run(store->swap(id_of(3), 0, claim_of(id_of(3))));
+  EXPECT_THAT(std::get<StoreUnavailable>(fresh).why, HasSubstr("store.free_bytes_min"));
+  EXPECT_FALSE(std::get<StoreUnavailable>(fresh).unreadable);
+  EXPECT_FALSE(run(store->read(id_of(3))).value());
+  EXPECT_FALSE(run(store->put_chunk(running, Token{}, 0, "x")));
+
+  EXPECT_TRUE(run(store->read(done)).value());
+  EXPECT_TRUE(std::holds_alternative<swap::Conflict>(run(store->swap(done, 0, claim_of(done)))));
+  EXPECT_GT(apply(*store, running, claimed, completion_of(running, kNever)), claimed);
+  EXPECT_EQ(store->trouble(), std::nullopt);
+}
+
 TEST_F(EmbeddedTest, IsOpenInOnePlaceOnly) {
   const auto store = open_or_throw(options_);
   EXPECT_THAT(refusal(options_), HasSubstr("another semel has it open"));
