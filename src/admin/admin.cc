@@ -206,7 +206,7 @@ std::string Admin::metrics() const {
   snapshot.spool_refused = static_cast<double>(gateway_.spool.refused());
   if (gateway_.store_disk) snapshot.store_free_bytes = gateway_.store_disk->free_bytes();
   snapshot.spool_free_bytes = gateway_.spool.disk().free_bytes();
-  snapshot.free_bytes_min = static_cast<double>(gateway_.spool.disk().free_bytes_min());
+  snapshot.free_bytes_min = static_cast<double>(server_.config().store.free_bytes_min);
   return gateway_.metrics.render(snapshot);
 }
 

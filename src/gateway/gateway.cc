@@ -19,10 +19,14 @@ std::string spool_directory(const Config& config) {
   return wanted && *wanted ? wanted : "/tmp";
 }
 
+// On the store's disk the spool stops before the store does: uploads alone must not keep new keys
+// out.
 Spool::Options spool_options(const Config& config) {
+  const std::uint64_t mark = config.store.free_bytes_min;
+  const bool is_beside_records = config.store.kind == StoreKind::embedded;
   return {.directory = spool_directory(config),
           .bytes_max = config.spool.bytes_max,
-          .free_bytes_min = config.store.free_bytes_min};
+          .free_bytes_min = is_beside_records ? mark + mark / 4 : mark};
 }
 
 EngineOptions engine_options(Owner owner, const Store& store) {

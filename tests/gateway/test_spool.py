@@ -283,6 +283,13 @@ def test_with_little_free_space_only_what_is_new_is_refused(start_gateway, upstr
     for of in ("store", "spool"):
         assert 0 < metrics[f"semel_free_bytes{{of={of}}}"] < metrics["semel_free_bytes_min"]
     assert "nothing new is taken on" in gateway.stderr()
+
+    # Uploads stop before new keys do.
+    left = os.statvfs(gateway.folder)
+    gateway.restart(store={**roomy, "free_bytes_min": left.f_bavail * left.f_frsize * 9 // 10})
+    assert_problem(gateway.post("/big", pattern(MIB), key="large-" + key), 503, "overloaded")
+    assert gateway.post("/big", b"x", key="next-" + key).status == 200
+
     gateway.restart(store=roomy)
     assert gateway.admin("/readyz").body == b"ready\n"
     assert gateway.post("/big", b"x", key="new-" + key).status == 200
