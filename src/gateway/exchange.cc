@@ -22,6 +22,9 @@ namespace {
 // record, in the store's batch.
 constexpr std::size_t kQueuedCopies = 4;
 
+// Of what lies in the spool's files: what callers have shares of.
+constexpr std::size_t kSpooledBytesShared = std::size_t{1} << 30;
+
 // A body of less is not counted for its tenant.
 constexpr std::size_t kOwnedAboveBytes = 16 * 1024;
 
@@ -237,12 +240,17 @@ awaitable<bool> Exchange::read_body() {
 }
 
 // Who sends small bodies only cannot hold much: looking up whose they are would cost every request.
-bool Exchange::hold(std::size_t bytes) {
+bool Exchange::hold(std::size_t memory_bytes) {
   const bool has_tenant = !tenant_.empty() && !route_.webhook;
-  if (has_tenant && bytes > kOwnedAboveBytes && !held_bytes_.has_tenant()) {
-    held_bytes_.belong_to(gateway_.holders.of_tenant(tenant_));
+  if (has_tenant && memory_bytes > kOwnedAboveBytes && !held_bytes_.has_tenant()) {
+    HolderPtr tenant = gateway_.holders.of_tenant(tenant_);
+    held_bytes_.belong_to(tenant);
+    spooled_bytes_.belong_to(std::move(tenant));
   }
-  return held_bytes_.recount(bytes, kBufferedBytesMax);
+  const bool in_memory = held_bytes_.recount(memory_bytes, kBufferedBytesMax);
+  const bool in_file =
+      spooled_bytes_.recount(body_->is_spooled() ? body_->size() : 0, kSpooledBytesShared);
+  return in_memory && in_file;
 }
 
 // The spool or the disk is full or broken, or the spool's folder is gone.

@@ -21,7 +21,8 @@ class Exchange {
         gateway_(request.gateway()),
         route_index_(route),
         route_(request.route(route)),
-        held_bytes_(gateway_.buffered_bytes, request.peer) {}
+        held_bytes_(gateway_.buffered_bytes, request.peer),
+        spooled_bytes_(gateway_.spooled_bytes, request.peer, &Holder::spooled_bytes) {}
 
   boost::asio::awaitable<void> run();
 
@@ -36,8 +37,9 @@ class Exchange {
   // False: the request has been answered.
   boost::asio::awaitable<bool> read_body();
   boost::asio::awaitable<bool> refuse_size();
-  // Counts what is held of the body in memory. False: there is no room for it.
-  bool hold(std::size_t bytes);
+  // Counts what is held of the body: so much in memory, and the file. False: there is no room for
+  // it.
+  bool hold(std::size_t memory_bytes);
   boost::asio::awaitable<void> cannot_keep(std::string why);
   boost::asio::awaitable<bool> find_key_after_body();
   boost::asio::awaitable<bool> find_preference();
@@ -71,6 +73,7 @@ class Exchange {
   const std::size_t route_index_;
   const RouteConfig& route_;
   HeldBytes held_bytes_;
+  HeldBytes spooled_bytes_;
   std::optional<std::string> key_;
   bool key_in_header_ = false;
   std::string tenant_;

@@ -288,9 +288,9 @@ def test_limits_are_lowered_to_the_files_that_may_be_opened(upstream, key):
 
 def test_too_few_files_are_refused_at_start(upstream):
     gateway = few_files(upstream, 840, connections=2000, in_flight=100)
-    with pytest.raises(AssertionError, match="exit code 1 before ready"):
-        gateway.start()
     try:
+        with pytest.raises(AssertionError, match="exit code 1 before ready"):
+            gateway.start()
         assert "may open 840 files" in gateway.stderr() and "need 3032" in gateway.stderr()
     finally:
         gateway.discard()
