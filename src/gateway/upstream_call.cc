@@ -116,9 +116,10 @@ awaitable<UpstreamCall::Received> UpstreamCall::receive(std::size_t body_bytes_m
 awaitable<net::IoResult<std::string_view>> UpstreamCall::next_piece() {
   auto piece = co_await connection_->read_piece(*response_);
   const bool ended_by_close = piece && piece->empty() && response_->need_eof();
-  if (ended_by_close && ending_ == Ending::announced && !announces_close(*response_)) {
-    co_return std::unexpected(IoError::truncated);
-  }
+  // Over TLS it is the peer's goodbye that ended it, which no crash says.
+  const bool is_cut =
+      ending_ == Ending::announced && !connection_->is_tls() && !announces_close(*response_);
+  if (ended_by_close && is_cut) co_return std::unexpected(IoError::truncated);
   co_return piece;
 }
 
