@@ -267,17 +267,19 @@ bool is_never_kept(std::string_view name) {
   return listed(kNeverKept, name);
 }
 
+bool is_kept(std::string_view name, const RouteConfig& route) {
+  if (is_never_kept(name)) return false;
+  const bool denied = listed(kNeverReplayed, name) || listed(route.replay_headers_deny, name) ||
+                      std::ranges::any_of(kNeverReplayedPrefixes, [&](std::string_view prefix) {
+                        return has_prefix(name, prefix);
+                      });
+  return !denied || listed(route.replay_headers_allow, name);
+}
+
 std::vector<Header> kept_headers(const std::vector<Header>& headers, const RouteConfig& route) {
   std::vector<Header> kept;
   for (const Header& header : headers) {
-    if (is_never_kept(header.name)) continue;
-    const bool allowed = listed(route.replay_headers_allow, header.name);
-    const bool denied = listed(kNeverReplayed, header.name) ||
-                        listed(route.replay_headers_deny, header.name) ||
-                        std::ranges::any_of(kNeverReplayedPrefixes, [&](std::string_view prefix) {
-                          return has_prefix(header.name, prefix);
-                        });
-    if (allowed || !denied) kept.push_back(header);
+    if (is_kept(header.name, route)) kept.push_back(header);
   }
   return kept;
 }

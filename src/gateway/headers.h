@@ -99,7 +99,9 @@ void for_client_fields(const net::Response& response, const RouteConfig& route, 
 std::vector<Header> client_headers(const net::Response& response, const RouteConfig& route,
                                    bool keyed);
 
-// Those of them that are kept for replays.
+// Those of them that are kept for replays. The list is asked again when a record is answered with:
+// somebody else may have completed it, or under another configuration.
+bool is_kept(std::string_view name, const RouteConfig& route);
 std::vector<Header> kept_headers(const std::vector<Header>& headers, const RouteConfig& route);
 // Credentials and orders to one browser: no configuration has them kept.
 bool is_never_kept(std::string_view name);

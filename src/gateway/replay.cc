@@ -33,12 +33,14 @@ std::int64_t age_seconds(const ClientRequest& request, const Record& record) {
 
 awaitable<void> send_from_chunks(ClientRequest& request, const RouteConfig& route,
                                  std::string_view key, const Record& record, Told told) {
+  Record shown = record;
+  shown.answer.headers = kept_headers(record.answer.headers, route);
   std::vector<Header> extra = echo(key, record);
   if (told == Told::replayed) {
     extra.push_back({route.replayed_header, "true"});
     extra.push_back({"Age", std::to_string(age_seconds(request, record))});
   }
-  const auto sent = co_await send_spilled(request, record, extra);
+  const auto sent = co_await send_spilled(request, shown, extra);
   if (sent) co_return;
   log_repeating(LogLevel::warn, "store unavailable", route.name,
                 {{"route", route.name}, {"why", sent.error().why}});
@@ -56,7 +58,13 @@ awaitable<void> send_stored(ClientRequest& request, const RouteConfig& route, st
   if (answer.body_note == BodyNote::spilled) {
     return send_from_chunks(request, route, key, record, told);
   }
-  std::string head = begin_head(answer.status, answer.headers);
+  std::string head = begin_head(answer.status, {});
+  bool is_dated = false;
+  for (const Header& header : answer.headers) {
+    if (!is_kept(header.name, route)) continue;
+    append_header(head, header.name, header.value);
+    is_dated = is_dated || net::iequals(header.name, "Date");
+  }
   head.append("Idempotency-Key: ");
   append_quoted_key(head, key);
   head.append("\r\n");
@@ -72,8 +80,7 @@ awaitable<void> send_stored(ClientRequest& request, const RouteConfig& route, st
   if (answer.body_note == BodyNote::omitted) {
     append_header(head, "Idempotency-Replay", "body-omitted");
   }
-  end_head(request, head, has_date(answer.headers), answer.status, BodyEnd::length,
-           answer.body.size());
+  end_head(request, head, is_dated, answer.status, BodyEnd::length, answer.body.size());
   return send_whole(request, std::move(head), answer);
 }
 

@@ -167,7 +167,7 @@ class StatusLook {
         co_await wait_for_news(**found);
         continue;
       }
-      co_await show(**found);
+      co_await show(**std::move(found));
       co_return;
     }
   }
@@ -194,7 +194,7 @@ class StatusLook {
     }
   }
 
-  awaitable<void> show(const Record& record) {
+  awaitable<void> show(Record record) {
     if (record.state == State::tombstone) {
       Problem problem{.code = Code::key_expired, .detail = std::string(explain(record.state))};
       co_await send_problem(request_, problem, nullptr);
@@ -202,7 +202,8 @@ class StatusLook {
     }
     if (record.state == State::completed) {
       // Of several routes that it may have come by, each has a say.
-      const std::vector<std::size_t> routes = find_routes(request_.settings->config, record);
+      const Config& config = request_.settings->config;
+      const std::vector<std::size_t> routes = find_routes(config, record);
       if (routes.empty()) {
         co_await not_found(request_);
         co_return;
@@ -210,6 +211,7 @@ class StatusLook {
       for (const std::size_t route : routes) {
         Viewing viewing{record.id, tenant_};
         if (!co_await may_see(request_, route, std::move(viewing))) co_return;
+        record.answer.headers = kept_headers(record.answer.headers, config.routes[route]);
       }
     }
     const Answer answer = status_answer(200, record, gateway_.clock.now());

@@ -83,6 +83,23 @@ def test_the_client_gets_what_was_committed(gateway, effects, key, how):
     assert effects(key) == [1]
 
 
+def test_headers_that_the_route_denies_are_not_given_out_of_what_the_service_committed(
+        database, app, start_gateway, key):
+    gateway = start_node(start_gateway, database.url, {**ROUTE, "upstream": app.upstream, "in_progress": "accept",
+                                                       "replay_headers": {"deny": ["X-Made"]}})
+    first = gateway.post("/orders", key=key)
+    assert (first.status, first.header("Content-Type"), first.header("X-Made")) == (201, "text/plain", None)
+    # Nor is what never is replayed, should it have found its way into the record.
+    database.execute("UPDATE semel.answers SET headers = headers || convert_to(E'Set-Cookie: session=1\r\n', 'UTF8')")
+    replay = gateway.post("/orders", key=key)
+    assert (replay.status, replay.body, replay.header("Content-Type")) == (201, first.body, "text/plain")
+    assert (replay.header("X-Made"), replay.header("Set-Cookie")) == (None, None)
+    accepted = gateway.post("/orders", key=key + "-async", headers=[("Prefer", "respond-async")])
+    shown = gateway.get(accepted.header("Location") + "?wait=10s").json()
+    assert shown["state"] == "completed"
+    assert [name for name, _ in shown["response"]["headers"]] == ["Content-Type"]
+
+
 def test_an_answer_before_the_commit_is_believed_once_it_is_committed(gateway, effects, key):
     """Trap 24."""
     assert_committed(gateway.post("/orders", key=key, test="answer-before-commit"))
