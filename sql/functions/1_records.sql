@@ -47,10 +47,13 @@ BEGIN
 END $$;
 
 -- Makes the tables of the coming days and drops those that have passed. Called now and then by every
--- node. What cannot be locked at once is left for the next time.
-CREATE OR REPLACE FUNCTION semel.keep_days() RETURNS integer LANGUAGE plpgsql AS $$
+-- node. What cannot be locked at once is left for the next time. The tables belong to the schema's
+-- owner, whoever calls, and everybody may do with them what he may do with semel.answers.
+CREATE OR REPLACE FUNCTION semel.keep_days() RETURNS integer
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = semel, pg_temp AS $$
 DECLARE
   today integer := semel.day_of(semel.now_ms());
+  may record;
   wanted integer;
   old record;
   dropped integer := 0;
@@ -62,6 +65,13 @@ BEGIN
     IF to_regclass('semel.answers_' || wanted) IS NULL THEN
       EXECUTE format('CREATE TABLE semel.answers_%s (CHECK (day = %s), PRIMARY KEY (version)) '
                      'INHERITS (semel.answers)', wanted, wanted);
+      FOR may IN
+        SELECT r.rolname, a.privilege_type AS what
+        FROM pg_catalog.pg_class c, aclexplode(c.relacl) a JOIN pg_catalog.pg_roles r ON r.oid = a.grantee
+        WHERE c.oid = 'semel.answers'::regclass AND r.oid <> c.relowner
+      LOOP
+        EXECUTE format('GRANT %s ON semel.answers_%s TO %I', may.what, wanted, may.rolname);
+      END LOOP;
     END IF;
   END LOOP;
   -- The day before is kept: a record may be read a moment after it expired.

@@ -14,6 +14,17 @@ BEGIN
   RETURN semel.now_ms();
 END $$;
 
+-- Whether a failover can lose what was acknowledged: somebody follows this server, or is to, and no
+-- commit waits for him. Subscribers of logical replication and backups are not followers.
+CREATE OR REPLACE FUNCTION semel.may_lose_at_failover() RETURNS boolean LANGUAGE sql VOLATILE AS
+$$ SELECT current_setting('synchronous_standby_names') = '' AND (
+     EXISTS (SELECT FROM pg_catalog.pg_stat_replication r
+             WHERE r.state IS DISTINCT FROM 'backup' AND r.pid NOT IN (
+               SELECT s.active_pid FROM pg_catalog.pg_replication_slots s
+               WHERE s.slot_type = 'logical' AND s.active_pid IS NOT NULL))
+     OR EXISTS (SELECT FROM pg_catalog.pg_replication_slots s
+                WHERE s.slot_type = 'physical' AND NOT s.temporary)) $$;
+
 -- Records with their answers. STABLE: all of it is one snapshot, so that a record is never seen with
 -- the absence of an answer that was replaced meanwhile. A record whose answer is gone (its day was
 -- dropped) has answer_day and no status. An answer lies in the parent where the table of its day was

@@ -56,6 +56,10 @@ BEGIN
     EXECUTE format('REVOKE EXECUTE ON FUNCTION %s FROM %I', offered, disallow.role);
   END LOOP;
   EXECUTE format('REVOKE USAGE ON SCHEMA %s FROM %I', home, disallow.role);
+  -- A gateway's role needs them for itself.
+  IF has_table_privilege(disallow.role, 'semel.nodes'::regclass, 'INSERT') THEN
+    PERFORM semel.allow_gateway(disallow.role);
+  END IF;
 END $$;
 
 -- PostgreSQL lets everybody execute a new function, and a default privilege cannot take that back
@@ -72,11 +76,13 @@ BEGIN
 END $$;
 
 -- session_user, since the functions run as the schema's owner. Superusers are members of every role.
+-- A gateway's role (allow_gateway) can write every record anyway.
 -- These and others are in PL/pgSQL because it keeps their plans.
 CREATE OR REPLACE FUNCTION semel.is_owner() RETURNS boolean LANGUAGE plpgsql STABLE AS $$
 BEGIN
   RETURN pg_has_role(session_user, (SELECT c.relowner FROM pg_catalog.pg_class c
-                                    WHERE c.oid = 'semel.records'::regclass), 'MEMBER');
+                                    WHERE c.oid = 'semel.records'::regclass), 'MEMBER')
+      OR has_table_privilege(session_user, 'semel.records'::regclass, 'UPDATE');
 END $$;
 
 -- Where tenant and operation are null, because they are not valid text, only the owner may.
@@ -201,7 +207,8 @@ BEGIN
       'connection', 'keep-alive', 'proxy-connection', 'proxy-authenticate', 'te', 'trailer', 'upgrade',
       'transfer-encoding', 'content-length', 'idempotency-key', 'idempotency-expires',
       'idempotency-replayed', 'idempotency-outcome', 'idempotency-replay', 'idempotency-degraded',
-      'date', 'set-cookie', 'server', 'alt-svc', 'www-authenticate', 'ratelimit', 'ratelimit-policy',
+      'date', 'set-cookie', 'set-cookie2', 'clear-site-data', 'server', 'alt-svc', 'authorization',
+      'www-authenticate', 'authentication-info', 'ratelimit', 'ratelimit-policy',
       'request-id', 'x-request-id', 'x-correlation-id', 'x-amzn-requestid', 'x-amzn-trace-id', 'cf-ray',
       'traceparent', 'tracestate', 'age')
       OR lower(pair ->> 0) ~ '^(ratelimit-|x-ratelimit-|x-rate-limit-)';

@@ -8,8 +8,73 @@ CREATE OR REPLACE FUNCTION semel.applied_migrations(
 RETURNS SETOF record LANGUAGE sql STABLE SECURITY DEFINER SET search_path = semel, pg_temp AS
 $$ SELECT m.number, m.name, m.checksum, m.applied_by FROM semel.migrations m ORDER BY m.number $$;
 
+-- For the schema's owner: lets a role that does not own the schema be a gateway's, a relay's or
+-- another program's of Semel. It may read and write all records and messages.
+CREATE OR REPLACE FUNCTION semel.allow_gateway(role name) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+  home text := (SELECT relnamespace::regnamespace FROM pg_catalog.pg_class
+                WHERE oid = 'semel.records'::regclass);
+  one regprocedure;
+BEGIN
+  EXECUTE format('GRANT USAGE ON SCHEMA %1$s TO %2$I;'
+                 'GRANT USAGE ON ALL SEQUENCES IN SCHEMA %1$s TO %2$I;'
+                 'GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA %1$s TO %2$I;'
+                 'REVOKE INSERT, UPDATE, DELETE ON %1$s.migrations, %1$s.grants FROM %2$I',
+                 home, allow_gateway.role);
+  FOR one IN SELECT semel.for_gateways() LOOP
+    EXECUTE format('GRANT EXECUTE ON FUNCTION %s TO %I', one, allow_gateway.role);
+  END LOOP;
+END $$;
+
+CREATE OR REPLACE FUNCTION semel.disallow_gateway(role name) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+  home text := (SELECT relnamespace::regnamespace FROM pg_catalog.pg_class
+                WHERE oid = 'semel.records'::regclass);
+  one record;
+BEGIN
+  EXECUTE format('REVOKE ALL ON SCHEMA %1$s FROM %2$I;'
+                 'REVOKE ALL ON ALL TABLES IN SCHEMA %1$s FROM %2$I;'
+                 'REVOKE ALL ON ALL SEQUENCES IN SCHEMA %1$s FROM %2$I;'
+                 'REVOKE ALL ON ALL ROUTINES IN SCHEMA %1$s FROM %2$I', home, disallow_gateway.role);
+  -- What it has as an application it keeps.
+  FOR one IN SELECT g.tenant, g.operation FROM semel.grants g
+             WHERE g.role = quote_ident(disallow_gateway.role)::regrole LOOP
+    PERFORM semel.allow(disallow_gateway.role, one.tenant, one.operation);
+  END LOOP;
+END $$;
+
+-- All functions but the owner's.
+CREATE OR REPLACE FUNCTION semel.for_gateways() RETURNS SETOF regprocedure LANGUAGE sql STABLE AS
+$$ SELECT p.oid::regprocedure FROM pg_catalog.pg_proc p
+   WHERE p.pronamespace = (SELECT relnamespace FROM pg_catalog.pg_class
+                           WHERE oid = 'semel.records'::regclass)
+     AND p.proname NOT IN ('allow', 'disallow', 'allow_gateway', 'disallow_gateway',
+                           'close_to_public') $$;
+
+-- What the caller would need to be a gateway's role and has not, the first of it; null: nothing.
+CREATE OR REPLACE FUNCTION semel.missing_rights() RETURNS text LANGUAGE sql STABLE AS
+$$ SELECT format('the role %I has no right to %s', current_user, wanting.what) FROM (
+     SELECT format('%s on %s', verb, c.oid::regclass) AS what
+     FROM pg_catalog.pg_class c, unnest('{SELECT,INSERT,UPDATE,DELETE}'::text[]) AS verb
+     WHERE c.relnamespace = (SELECT relnamespace FROM pg_catalog.pg_class
+                             WHERE oid = 'semel.records'::regclass)
+       AND c.relkind = 'r' AND c.relname NOT IN ('migrations', 'grants')
+       AND NOT has_table_privilege(c.oid, verb)
+     UNION ALL
+     SELECT format('USAGE on %s', s) FROM unnest(
+       '{semel.versions,semel.outbox_ids,semel.outbox_leases}'::regclass[]) AS s
+     WHERE NOT has_sequence_privilege(s, 'USAGE')
+     UNION ALL
+     SELECT format('EXECUTE %s', f) FROM semel.for_gateways() AS f
+     WHERE NOT has_function_privilege(f, 'EXECUTE')) AS wanting
+   LIMIT 1 $$;
+
 SELECT semel.close_to_public();
 -- Roles that have grants get the functions that are new.
 SELECT semel.allow(r.rolname, g.tenant, g.operation)
 FROM semel.grants g JOIN pg_catalog.pg_roles r ON r.oid = g.role;
+-- And so do gateways that do not own the schema: roles that may write to semel.nodes.
+SELECT semel.allow_gateway(r.rolname)
+FROM pg_catalog.pg_class c, aclexplode(c.relacl) a JOIN pg_catalog.pg_roles r ON r.oid = a.grantee
+WHERE c.oid = 'semel.nodes'::regclass AND a.privilege_type = 'INSERT' AND r.oid <> c.relowner;
 SELECT semel.keep_days();

@@ -13,7 +13,11 @@ std::expected<std::unique_ptr<Store>, std::string> open_store_for(const Config& 
         metrics.store_committed(group.swaps,
                                 std::chrono::duration<double>(group.longest_wait).count());
       },
-      [](const std::string& what) { log_event(LogLevel::warn, "store", {{"why", what}}); });
+      [](const std::string& what) { log_event(LogLevel::warn, "store", {{"why", what}}); },
+      [&metrics](std::string_view call, const std::string& why) {
+        metrics.store_failed();
+        log_repeating(LogLevel::warn, "store failed", call, {{"call", call}, {"why", why}});
+      });
   if (store && !(*store)->features().durable) {
     log_event(LogLevel::warn, "the memory store forgets every key when this process ends",
               {{"store", "memory"}});

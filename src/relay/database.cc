@@ -46,7 +46,9 @@ std::expected<Database, std::string> Database::connect(const std::string& url,
         "there is a connection pooler in between; the outbox needs a connection to PostgreSQL "
         "itself, since it waits for notifications and holds locks of a session");
   }
-  if (auto misfit = misfit_of_schema(*link, schema)) return std::unexpected(std::move(misfit->why));
+  auto misfit = misfit_of_schema(*link, schema);
+  if (!misfit) misfit = misfit_of_rights(*link, schema);
+  if (misfit) return std::unexpected(std::move(misfit->why));
   return Database(*std::move(link), patience);
 }
 

@@ -11,6 +11,8 @@
 namespace semel {
 namespace {
 
+using UpkeepFailed = std::function<void(std::string_view call, const std::string& why)>;
+
 // Where there are two caches, one behind the other, what the first has may be as old as the second
 // keeps things: they share the time.
 Duration cache_length(const StoreConfig& config) {
@@ -20,7 +22,7 @@ Duration cache_length(const StoreConfig& config) {
 
 std::expected<std::unique_ptr<Store>, std::string> open_kind(
     const StoreConfig& config, std::function<void(const GroupCommit&)> committed,
-    std::function<void(const std::string&)> warn) {
+    std::function<void(const std::string&)> warn, UpkeepFailed failed) {
   switch (config.kind) {
     case StoreKind::memory:
       return std::make_unique<MemoryStore>();
@@ -40,7 +42,9 @@ std::expected<std::unique_ptr<Store>, std::string> open_kind(
       return PostgresStore::open({.url = config.url,
                                   .schema = config.schema,
                                   .connections = config.connections,
-                                  .committed = std::move(committed)});
+                                  .committed = std::move(committed),
+                                  .warn = std::move(warn),
+                                  .failed = std::move(failed)});
     case StoreKind::redis:
       return RedisStore::open(config.redis, std::move(warn),
                               [told = std::move(committed)](std::chrono::nanoseconds took) {
@@ -49,7 +53,7 @@ std::expected<std::unique_ptr<Store>, std::string> open_kind(
     case StoreKind::tiered: {
       StoreConfig durable = config;
       durable.kind = StoreKind::postgres;
-      auto store = open_kind(durable, std::move(committed), warn);
+      auto store = open_kind(durable, std::move(committed), warn, std::move(failed));
       if (!store) return store;
       auto cache = RedisCache::open(config.redis, cache_length(config), std::move(warn));
       if (!cache) return std::unexpected(std::move(cache.error()));
@@ -62,8 +66,8 @@ std::expected<std::unique_ptr<Store>, std::string> open_kind(
 // What is cached is sealed, where the store is.
 std::expected<std::unique_ptr<Store>, std::string> open_plain(
     const StoreConfig& config, std::function<void(const GroupCommit&)> committed,
-    std::function<void(const std::string&)> warn) {
-  auto store = open_kind(config, std::move(committed), std::move(warn));
+    std::function<void(const std::string&)> warn, UpkeepFailed failed) {
+  auto store = open_kind(config, std::move(committed), std::move(warn), std::move(failed));
   const std::size_t bytes_max = config.local_cache_bytes.value_or(0);
   if (!store || bytes_max == 0 || (*store)->features().exclusive) return store;
   auto cache = std::make_unique<LocalCache>(bytes_max, cache_length(config));
@@ -74,11 +78,14 @@ std::expected<std::unique_ptr<Store>, std::string> open_plain(
 
 std::expected<std::unique_ptr<Store>, std::string> open_store(
     const StoreConfig& config, std::function<void(const GroupCommit&)> committed,
-    std::function<void(const std::string&)> warn) {
-  if (config.keys_file.empty()) return open_plain(config, std::move(committed), std::move(warn));
+    std::function<void(const std::string&)> warn,
+    std::function<void(std::string_view call, const std::string& why)> failed) {
+  if (config.keys_file.empty()) {
+    return open_plain(config, std::move(committed), std::move(warn), std::move(failed));
+  }
   auto keys = read_sealing_keys(config.keys_file);
   if (!keys) return std::unexpected(std::move(keys).error());
-  auto plain = open_plain(config, std::move(committed), std::move(warn));
+  auto plain = open_plain(config, std::move(committed), std::move(warn), std::move(failed));
   if (!plain) return plain;
   return std::make_unique<SealedStore>(*std::move(plain), *std::move(keys));
 }

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "semel/store.h"
 #include "stores/embedded.h"
@@ -36,11 +37,12 @@ struct StoreConfig {
   bool operator==(const StoreConfig&) const = default;
 };
 
-// `committed` is told of every group commit, and `warn`, in sentences for the operator, of what
-// makes the store less safe than it could be; both on the store's own thread. The error is such a
-// sentence.
+// `committed` is told of every group commit, `warn`, in sentences for the operator, of what makes
+// the store less safe than it could be, and `failed` of calls of the store's own upkeep that
+// failed, with the reason; all on the store's own thread. The error is such a sentence.
 std::expected<std::unique_ptr<Store>, std::string> open_store(
     const StoreConfig& config, std::function<void(const GroupCommit&)> committed,
-    std::function<void(const std::string&)> warn);
+    std::function<void(const std::string&)> warn,
+    std::function<void(std::string_view call, const std::string& why)> failed = {});
 
 }  // namespace semel

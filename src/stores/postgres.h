@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "semel/store.h"
 #include "stores/embedded.h"
@@ -19,6 +20,10 @@ struct PostgresOptions {
   std::size_t connections = 4;   // for records; one more listens for notifications
   // Told of each batch that was committed, on the store's thread; may be empty.
   std::function<void(const GroupCommit&)> committed = {};
+  // Told in a sentence of what makes the database less safe than it could be, and of calls of the
+  // upkeep that failed; on the store's thread, and may be empty.
+  std::function<void(const std::string&)> warn = {};
+  std::function<void(std::string_view call, const std::string& why)> failed = {};
 };
 
 // Records in PostgreSQL, which any number of processes share. Swaps that wait at the same time go

@@ -59,6 +59,7 @@ std::vector<Statement> statements(const std::string& schema) {
                    "records WHERE unknown_since IS NOT NULL"},
       {kKeepDays, "SELECT " + s + "keep_days()"},
       {kDropOrphans, "SELECT " + s + "drop_orphans($1, $2)"},
+      {kStandbys, "SELECT " + s + "may_lose_at_failover()"},
   };
 }
 
@@ -85,7 +86,9 @@ std::expected<PgSession, PgSessionError> open_pg_session(const std::string& url,
               "with prepared statements and notifications do not survive it; connect to the "
               "server itself, a process needs few connections"));
   }
-  if (auto misfit = misfit_of_schema(*link, schema)) {
+  auto misfit = misfit_of_schema(*link, schema);
+  if (!misfit) misfit = misfit_of_rights(*link, schema);
+  if (misfit) {
     return std::unexpected(PgSessionError{.why = std::move(misfit->why), .unfit = misfit->unfit});
   }
   if (const auto set = link->run(kSettings); !set) return failed(set.error());

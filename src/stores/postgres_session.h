@@ -25,6 +25,7 @@ inline constexpr const char* kAwait = "await";
 inline constexpr const char* kStats = "stats";
 inline constexpr const char* kKeepDays = "keep_days";
 inline constexpr const char* kDropOrphans = "drop_orphans";
+inline constexpr const char* kStandbys = "standbys";
 }  // namespace pg_statement
 
 enum class PgPurpose { records, listening };

@@ -21,6 +21,8 @@ constexpr auto kUpkeepTimeout = 30s;
 constexpr auto kStatsEvery = 2s;
 constexpr auto kStatsAfterChange = 200ms;
 constexpr auto kDaysEvery = 1h;
+constexpr auto kDaysAgain = 1min;  // after a failure
+constexpr auto kStandbysEvery = 1min;
 constexpr auto kOrphansEvery = 1h;
 constexpr auto kOrphansPause = 1s;  // between two steps
 constexpr std::int32_t kOrphansAtOnce = 500;
@@ -51,7 +53,9 @@ PostgresThread::PostgresThread(PostgresOptions options)
       queue_(context_, pool_, clock_, std::move(options.committed)),
       waits_(context_, pool_),
       tick_(context_),
-      upkeep_(context_) {
+      upkeep_(context_),
+      warn_(std::move(options.warn)),
+      failed_(std::move(options.failed)) {
   pool_.start();
   look_at_deadlines();
   asio::co_spawn(context_, keep_up(), asio::detached);
@@ -150,6 +154,9 @@ awaitable<void> PostgresThread::keep_up() {
       stats_at_ = now;
       changed = false;
       co_await refresh_stats(*connection);
+    } else if (connection && now >= standbys_at_) {
+      standbys_at_ = now + kStandbysEvery;
+      co_await look_at_standbys(*connection);
     } else if (connection && now >= days_at_) {
       days_at_ = now + kDaysEvery;
       co_await keep_days(*connection);
@@ -176,7 +183,25 @@ awaitable<void> PostgresThread::refresh_stats(PgConnection& connection) {
 
 awaitable<void> PostgresThread::keep_days(PgConnection& connection) {
   const PgReply reply = co_await pg_call(connection, pg_statement::kKeepDays, {}, kUpkeepTimeout);
-  if (!reply) days_at_ = std::chrono::steady_clock::now() + 1min;
+  if (reply) co_return;
+  days_at_ = std::chrono::steady_clock::now() + kDaysAgain;
+  tell_of_failure(pg_statement::kKeepDays, reply.error());
+}
+
+awaitable<void> PostgresThread::look_at_standbys(PgConnection& connection) {
+  const PgReply reply = co_await pg_call(connection, pg_statement::kStandbys, {}, kUpkeepTimeout);
+  if (!reply) co_return tell_of_failure(pg_statement::kStandbys, reply.error());
+  const bool may_lose = reply->number(0, 0) != 0;
+  if (may_lose && !warned_of_standbys_ && warn_) {
+    warn_(
+        "PostgreSQL has standbys and its synchronous_standby_names is empty: a failover to one of "
+        "them loses the keys that were acknowledged last, and they are executed again");
+  }
+  warned_of_standbys_ = may_lose;
+}
+
+void PostgresThread::tell_of_failure(std::string_view call, const PgError& error) const {
+  if (failed_ && !closing_) failed_(call, "PostgreSQL: " + error.why);
 }
 
 awaitable<void> PostgresThread::drop_orphans(PgConnection& connection) {
@@ -185,7 +210,7 @@ awaitable<void> PostgresThread::drop_orphans(PgConnection& connection) {
   parameters.push_back(pg_int4(kOrphansAtOnce));
   const PgReply reply = co_await pg_call(connection, pg_statement::kDropOrphans,
                                          std::move(parameters), kUpkeepTimeout);
-  if (!reply) co_return;
+  if (!reply) co_return tell_of_failure(pg_statement::kDropOrphans, reply.error());
   const bool is_through = reply->is_null(0, 0);
   orphans_since_ = reply->number(0, 0);
   if (is_through) orphans_at_ = std::chrono::steady_clock::now() + kOrphansEvery;

@@ -94,10 +94,12 @@ class PostgresThread {
   void take_work();
   void post_back(boost::asio::any_io_executor executor, std::move_only_function<void()> resume);
   void look_at_deadlines();
+  void tell_of_failure(std::string_view call, const PgError& error) const;
 
   boost::asio::awaitable<void> keep_up();
   boost::asio::awaitable<void> refresh_stats(PgConnection& connection);
   boost::asio::awaitable<void> keep_days(PgConnection& connection);
+  boost::asio::awaitable<void> look_at_standbys(PgConnection& connection);
   boost::asio::awaitable<void> drop_orphans(PgConnection& connection);
 
   boost::asio::io_context context_{1};
@@ -109,10 +111,14 @@ class PostgresThread {
   PostgresWaits waits_;
   boost::asio::steady_timer tick_;
   boost::asio::steady_timer upkeep_;
+  const std::function<void(const std::string&)> warn_;
+  const std::function<void(std::string_view, const std::string&)> failed_;
   bool closing_ = false;
   bool posting_ = false;
+  bool warned_of_standbys_ = false;
   std::chrono::steady_clock::time_point stats_at_{};
   std::chrono::steady_clock::time_point days_at_{};
+  std::chrono::steady_clock::time_point standbys_at_{};
   std::chrono::steady_clock::time_point orphans_at_{};
   std::int64_t orphans_since_ = 0;
 

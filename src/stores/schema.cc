@@ -223,7 +223,15 @@ SchemaMisfit unfit(std::string why) {
   return {.why = std::move(why), .unfit = true};
 }
 
-SchemaMisfit misfit_of_error(const PgError& error, const std::string& schema) {
+// For the end of a sentence about a right that is missing.
+std::string grant_for(const PgLink& link, const std::string& schema) {
+  const char* user = PQuser(link.get());
+  return fmt::format(
+      ": the schema's owner lets a gateway or relay in with SELECT {}.allow_gateway('{}')", schema,
+      user ? user : "…");
+}
+
+SchemaMisfit misfit_of_error(const PgLink& link, const PgError& error, const std::string& schema) {
   if (error.sqlstate == "3F000") {
     return unfit("the database has no schema " + schema + ": run semel schema apply");
   }
@@ -231,7 +239,8 @@ SchemaMisfit misfit_of_error(const PgError& error, const std::string& schema) {
     return unfit("the schema " + schema +
                  " is not complete, or of an older layout: run semel schema apply");
   }
-  return {.why = error.why, .unfit = error.sqlstate == "42501"};
+  if (error.sqlstate == "42501") return unfit(error.why + grant_for(link, schema));
+  return {.why = error.why};
 }
 
 }  // namespace
@@ -273,7 +282,7 @@ std::expected<SchemaApplied, std::string> apply_schema(const std::string& url,
 std::optional<SchemaMisfit> misfit_of_schema(PgLink& link, const std::string& schema) {
   const auto rows = link.run("SELECT number, name, checksum, applied_by FROM " + schema +
                              ".applied_migrations() ORDER BY number");
-  if (!rows) return misfit_of_error(rows.error(), schema);
+  if (!rows) return misfit_of_error(link, rows.error(), schema);
   const std::int64_t found = rows->size() > 0 ? rows->number(rows->size() - 1, 0) : 0;
   const std::string at = "the schema " + schema + " is at version " + std::to_string(found);
   if (found > last_known()) {
@@ -301,6 +310,13 @@ std::optional<SchemaMisfit> misfit_of_schema(PgLink& link, const std::string& sc
                  "semel schema apply, of the newest version that uses it");
   }
   return std::nullopt;
+}
+
+std::optional<SchemaMisfit> misfit_of_rights(PgLink& link, const std::string& schema) {
+  const auto missing = link.run("SELECT " + schema + ".missing_rights()");
+  if (!missing) return misfit_of_error(link, missing.error(), schema);
+  if (missing->is_null(0, 0)) return std::nullopt;
+  return unfit(std::string(missing->bytes(0, 0)) + grant_for(link, schema));
 }
 
 }  // namespace semel

@@ -31,6 +31,8 @@ struct SchemaMisfit {
 
 // nullopt: the schema is what this program would apply, file by file.
 std::optional<SchemaMisfit> misfit_of_schema(PgLink& link, const std::string& schema);
+// nullopt: this role may do all that a gateway and a relay do.
+std::optional<SchemaMisfit> misfit_of_rights(PgLink& link, const std::string& schema);
 
 // Lower-case letters, digits and underscores, not beginning with a digit or "pg_"; 63 at most.
 bool is_schema_name(std::string_view name);

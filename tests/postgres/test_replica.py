@@ -10,7 +10,7 @@ import pytest
 from orders_service import OrdersService, set_up
 from postgres_fixtures import Database
 from postgres_nodes import apply_schema, start_node
-from postgres_server import PostgresServer
+from postgres_server import BINARIES, PostgresServer
 from retrying_client import Fleet, assert_once_and_remembered, effects_by_key
 from semel_harness import Background, binary, eventually, settle
 from sql_app import App
@@ -184,7 +184,7 @@ def test_a_replay_in_sql_waits_for_a_standby_only_where_there_is_one(world, app)
 # and so tells nobody of an answer that a failover would take back.
 
 
-def cut_waits(primary, how, user="semel"):
+def cut_waits(primary, how, user):
     """The commits of this user that wait for the standby now: they count on the primary from here on."""
     waiting = "FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND usename = %s"
     eventually(lambda: primary.execute(f"SELECT count(*) {waiting}", user) != [(0,)])
@@ -197,14 +197,17 @@ def state_of(server, key):
 
 def test_a_completion_that_no_standby_has_is_replayed_by_no_gateway(pair, start_gateway, upstream):
     primary, standby = pair
-    store = {"kind": "postgres", "url": either(primary, standby), "local_cache": "1MiB"}
+    # As a role that does not own the schema, to show that it may wait.
+    primary.execute("CREATE ROLE gateway LOGIN; SELECT semel.allow_gateway('gateway')")
+    url = either(primary, standby).replace("semel@", "gateway@", 1)
+    store = {"kind": "postgres", "url": url, "local_cache": "1MiB"}
     nodes = [start_gateway(ROUTE, store=store) for _ in range(2)]
     for how in ("cancel", "terminate"):
         first = Background(nodes[0].post, "/charges", key=how, test=f"gate={how}")
         upstream.wait("arrived", 1, key=how)
         standby.stop()
         upstream.open_gate(how)
-        cut_waits(primary, how)
+        cut_waits(primary, how, "gateway")
         eventually(lambda: state_of(primary, how) == [COMPLETED])
         answer = nodes[1].post("/charges", key=how)
         assert answer.status == 503 and answer.json()["code"] == "store-unavailable"
@@ -252,3 +255,36 @@ def test_an_answer_of_the_application_that_no_standby_has_is_given_by_no_gateway
             holder.close()
     finally:
         service.kill9()
+
+
+WARNING = "synchronous_standby_names is empty"
+
+
+def test_a_follower_that_no_commit_waits_for_is_warned_of_at_start(own_server, start_gateway, tmp_path):
+    """As a role that may see no more of it than that it is there."""
+    own_server.execute("CREATE ROLE gateway LOGIN; SELECT semel.allow_gateway('gateway')")
+    url = own_server.url(user="gateway")
+    missing = "semel.answers_" + str(own_server.execute("SELECT semel.day_of(semel.now_ms()) + 30")[0][0])
+
+    def has_looked():
+        return own_server.execute("SELECT to_regclass(%s) IS NOT NULL", missing) == [(True,)]
+    own_server.execute(f"DROP TABLE {missing}")
+    alone = start_node(start_gateway, url, ROUTE)
+    eventually(has_looked)  # at standbys first
+    assert WARNING not in alone.stderr()
+
+    follower = subprocess.Popen([BINARIES / "pg_receivewal", "-D", tmp_path, "-d", own_server.url("postgres")])
+    try:
+        eventually(lambda: own_server.execute("SELECT count(*) FROM pg_stat_replication") == [(1,)])
+        followed = start_node(start_gateway, url, ROUTE)
+        eventually(lambda: WARNING in followed.stderr())
+        own_server.execute("ALTER SYSTEM SET synchronous_standby_names = 'pg_receivewal'")
+        own_server.execute("SELECT pg_reload_conf()")
+        eventually(lambda: own_server.execute("SELECT semel.may_lose_at_failover()") == [(False,)])
+    finally:
+        own_server.execute("ALTER SYSTEM RESET synchronous_standby_names")
+        own_server.execute("SELECT pg_reload_conf()")
+        follower.terminate()
+        follower.wait()
+    own_server.execute("SELECT pg_create_physical_replication_slot('standby')")  # of one that is away
+    eventually(lambda: own_server.execute("SELECT semel.may_lose_at_failover()") == [(True,)])

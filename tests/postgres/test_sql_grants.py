@@ -3,6 +3,9 @@
 import psycopg2
 import pytest
 
+from postgres_nodes import apply_schema, start_node
+from semel_harness import assert_replay, eventually
+
 ORDERS = ("SELECT record, token FROM semel.claim('acme', 'orders', %s)",)
 COMPLETE = "SELECT semel.complete(%s, %s, 200)"
 RELEASE = "SELECT semel.release(%s, %s)"
@@ -12,7 +15,7 @@ NOWHERE = (bytes(32), b"t" * 16)
 
 @pytest.fixture(scope="module")
 def roles(postgres):
-    for name in ("app", "other", "nobody", "team", "fresh", '"Odd Name"'):
+    for name in ("app", "other", "nobody", "team", "fresh", "gateway", '"Odd Name"'):
         postgres.execute(f"CREATE ROLE {name} LOGIN", database="postgres")
     postgres.execute("CREATE ROLE quiet NOINHERIT LOGIN IN ROLE team", database="postgres")
 
@@ -222,3 +225,81 @@ def test_every_function_for_applications_has_a_fixed_search_path(granted):
     assert granted.execute("""
         SELECT oid::regprocedure::text FROM pg_proc WHERE pronamespace = 'semel'::regnamespace AND prosecdef
         AND NOT coalesce('search_path=semel, pg_temp' = ANY (proconfig), false)""") == []
+
+
+# A gateway whose role does not own the schema
+
+ROUTE = {"name": "charges", "path": "/charges", "unknown": "hold"}
+# The day on which an answer expires that is given now and kept for a day.
+ITS_DAY = "semel.day_of(semel.now_ms() + 86400000)"
+
+
+@pytest.fixture
+def gateways(roles, database):
+    database.execute("SELECT semel.allow_gateway('gateway')")
+    return database
+
+
+def refusal(database, start_gateway):
+    with pytest.raises(AssertionError) as refused_at_start:
+        start_node(start_gateway, database.url_for("gateway"), ROUTE)
+    return str(refused_at_start.value)
+
+
+def test_a_gateway_that_does_not_own_the_schema_serves_and_makes_tables_for_new_days(
+        gateways, start_gateway, upstream, key):
+    table = f"semel.answers_{gateways.one(f'SELECT {ITS_DAY}')}"
+    gateways.execute(f"DROP TABLE {table}")
+    node = start_node(start_gateway, gateways.url_for("gateway"), {**ROUTE, "ttl": "24h"})
+    eventually(lambda: gateways.one("SELECT to_regclass(%s) IS NOT NULL", table))
+    first = node.post("/charges", json={"amount": 1}, key=key)
+    assert first.status == 200
+    assert_replay(node.post("/charges", json={"amount": 1}, key=key), first)
+    assert upstream.effects(key) == 1
+    assert gateways.one(f"SELECT count(*) FROM ONLY {table}") == 1
+    assert gateways.one("SELECT relowner = 'semel'::regrole FROM pg_class WHERE oid = %s::regclass", table)
+    assert "gateway" not in node.stderr()
+
+
+def test_a_gateway_without_a_right_is_refused_at_start_and_told_which(gateways, start_gateway):
+    table = f"semel.answers_{gateways.one(f'SELECT {ITS_DAY}')}"
+    gateways.execute(f"REVOKE INSERT ON {table} FROM gateway")
+    said = refusal(gateways, start_gateway)
+    assert f"no right to INSERT on {table}" in said and "semel.allow_gateway('gateway')" in said
+    gateways.execute("SELECT semel.allow_gateway('gateway')")
+    gateways.execute("REVOKE EXECUTE ON FUNCTION semel.await_batch FROM gateway")
+    assert "EXECUTE semel.await_batch" in refusal(gateways, start_gateway)
+    gateways.execute("SELECT semel.disallow_gateway('gateway')")
+    said = refusal(gateways, start_gateway)
+    assert "permission denied" in said and "semel.allow_gateway('gateway')" in said
+
+
+def test_a_gateways_role_may_call_functions_that_are_new(gateways):
+    gateways.execute("DROP FUNCTION semel.may_lose_at_failover(); "
+                     "UPDATE semel.migrations SET checksum = 'another' WHERE number = 0")
+    apply_schema(gateways.url)
+    assert gateways.one("SELECT semel.missing_rights()", user="gateway") is None
+    assert gateways.one("SELECT semel.may_lose_at_failover()", user="gateway") is False
+    # What is the owner's stays his, and so does what he has applied.
+    for statement in ("SELECT semel.allow('app', '*', '*')", "SELECT semel.allow_gateway('app')",
+                      "UPDATE semel.migrations SET checksum = ''", "INSERT INTO semel.grants VALUES ('app', '*', '*')"):
+        assert refused(gateways, "gateway", statement)[0] == "42501", statement
+
+
+def test_a_role_that_is_an_application_as_well_loses_only_what_is_taken_back(gateways):
+    gateways.execute("SELECT semel.allow('gateway', 'acme', 'orders')")
+    gateways.execute("SELECT semel.disallow('gateway', 'acme', 'orders')")
+    assert gateways.one("SELECT semel.missing_rights()", user="gateway") is None
+    gateways.execute("SELECT semel.allow('gateway', 'acme', 'orders')")
+    gateways.execute("SELECT semel.disallow_gateway('gateway')")
+    claimed(gateways, "gateway")
+    assert refused(gateways, "gateway", "SELECT * FROM semel.records")[0] == "42501"
+
+
+def test_days_that_cannot_be_made_are_logged_and_counted(database, start_gateway, key):
+    database.execute("CREATE OR REPLACE FUNCTION semel.keep_days() RETURNS integer LANGUAGE plpgsql AS "
+                     "$$ BEGIN RAISE EXCEPTION 'no room for another day'; END $$")
+    node = start_node(start_gateway, database.url, ROUTE)
+    eventually(lambda: node.metrics()["semel_store_failures_total"] >= 1)
+    eventually(lambda: "call=keep_days" in node.stderr() and "no room for another day" in node.stderr())
+    assert node.post("/charges", json={"amount": 1}, key=key).status == 200
