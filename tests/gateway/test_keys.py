@@ -240,8 +240,8 @@ def test_a_key_is_found_beside_what_a_strict_parser_refuses(gateway, upstream, k
     ({}, b'{"idempotency_key":"k1","idempotency_k\\u0065y":"k1"}'),
     ({}, b'{"idempotency_key":"k1","x":NaN}'), ({}, b'{"x":"\xff","idempotency_key":"k1"}'),
     ({}, '{"idempotency_key":"k1"}'.encode("utf-16")), ({}, b" "),
-    ({}, gzip.compress(b'{"idempotency_key":"k1"}')),
-    ({"Content-Encoding": "gzip"}, gzip.compress(b'{"idempotency_key":"k1"}')),
+    ({}, gzip.compress(mtime=0, data=b'{"idempotency_key":"k1"}')),
+    ({"Content-Encoding": "gzip"}, gzip.compress(mtime=0, data=b'{"idempotency_key":"k1"}')),
     ({"Content-Encoding": ["identity", "x-own"]}, b'{"idempotency_key":"k1"}'),
     ({"Content-Type": "application/x-www-form-urlencoded"}, b"idempotency_key=k1"),
 ], ids=lambda v: str(v)[:40])
