@@ -9,8 +9,8 @@
 #include "relay/database.h"
 #include "semel/record.h"
 
-// The relay's side of sql/functions/4_outbox.sql. Every call blocks, is one transaction, and leaves none
-// open. An error is a sentence for the operator; what the statement did is not known then.
+// The relay's side of sql/functions/4_outbox.sql. Every call blocks, is one transaction, and leaves
+// none open. An error is a sentence for the operator; what the statement did is not known then.
 namespace semel::relay {
 
 struct StoredMessage {
