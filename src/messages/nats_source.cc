@@ -152,6 +152,7 @@ bool NatsSource::fetch_from(const Link& link) {
     if (!pause(wait_.next())) return true;
     // The library connects again by itself, but gives up for good when it was refused twice.
     if (link.is_closed()) return false;
+    look_after_consumer(link);
   }
   return true;
 }
@@ -187,8 +188,8 @@ std::expected<std::shared_ptr<NatsSource::Link>, std::string> NatsSource::open()
   return link;
 }
 
-// Somebody may have deleted the consumer: the server says nothing to who fetches from one that is
-// not there.
+// Somebody may have deleted the consumer. To who fetches from one that is not there, NATS 2.9 says
+// nothing; 2.10 says so once, and then that nobody answers.
 void NatsSource::look_after_consumer(const Link& link) {
   const auto now = std::chrono::steady_clock::now();
   if (now < look_after_consumer_at_) return;
