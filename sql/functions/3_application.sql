@@ -210,7 +210,8 @@ BEGIN
       'date', 'set-cookie', 'set-cookie2', 'clear-site-data', 'server', 'alt-svc', 'authorization',
       'www-authenticate', 'authentication-info', 'ratelimit', 'ratelimit-policy',
       'request-id', 'x-request-id', 'x-correlation-id', 'x-amzn-requestid', 'x-amzn-trace-id', 'cf-ray',
-      'traceparent', 'tracestate', 'age')
+      'traceparent', 'tracestate', 'age', 'authorization', 'proxy-authorization', 'authentication-info',
+      'proxy-authentication-info', 'set-cookie2', 'clear-site-data')
       OR lower(pair ->> 0) ~ '^(ratelimit-|x-ratelimit-|x-rate-limit-)';
     lines := lines || (pair ->> 0) || ': ' || btrim(pair ->> 1, E' \t') || E'\r\n';
   END LOOP;

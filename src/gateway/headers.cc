@@ -268,7 +268,7 @@ bool is_never_kept(std::string_view name) {
 }
 
 bool is_kept(std::string_view name, const RouteConfig& route) {
-  if (is_never_kept(name)) return false;
+  if (is_never_kept(name) || iequals(name, route.replayed_header)) return false;
   const bool denied = listed(kNeverReplayed, name) || listed(route.replay_headers_deny, name) ||
                       std::ranges::any_of(kNeverReplayedPrefixes, [&](std::string_view prefix) {
                         return has_prefix(name, prefix);

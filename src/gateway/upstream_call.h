@@ -19,8 +19,8 @@ namespace semel {
 class UpstreamCall {
  public:
   // When the end of the connection ends an answer that has no length. announced: only if the
-  // executor said that it would close (Connection: close, or HTTP/1.0); a server that meant to go
-  // on and is gone has not said all.
+  // executor said that it would close (Connection: close, or HTTP/1.0), or ended TLS in order; one
+  // that meant to go on and is gone has not said all.
   enum class Ending { announced, any };
   UpstreamCall(Worker& worker, SettingsPtr settings, std::size_t route, Ending ending);
 

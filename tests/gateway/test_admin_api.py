@@ -76,7 +76,7 @@ def test_a_web_page_cannot_change_anything(gateway, upstream, key, unknown):
         for method in ("GET", "POST"):
             refused = gateway.admin(target if method == "POST" else "/api/keys", method=method,
                                     host=host, headers=token)
-            assert refused.status == 421, host
+            assert refused.status == (400 if host == "[::1" else 421), host
     with Connection(gateway.admin_address) as connection:
         refused = connection.request("GET", "/api/keys", host=None)
         assert refused.status in (400, 421)

@@ -66,7 +66,10 @@ def test_headers_of_the_moment_are_not_kept(world, app):
     a = app()
     claim = a.claim()
     a.complete(claim.held, 200, [["Date", "now"], ["SET-COOKIE", "s=1"], ["Content-Length", "4"], ["ETag", '"1"'],
-                                 ["X-RateLimit-Left", "1"], ["Transfer-Encoding", "chunked"]])
+                                 ["X-RateLimit-Left", "1"], ["Transfer-Encoding", "chunked"],
+                                 ["Authorization", "Bearer a"], ["proxy-authorization", "Basic b"],
+                                 ["Authentication-Info", "c"], ["Proxy-Authentication-Info", "d"],
+                                 ["Set-Cookie2", "e"], ["Clear-Site-Data", "*"]])
     assert a.claim().headers == [["ETag", '"1"']]
 
 
