@@ -1,4 +1,5 @@
--- The functions of atomic phases. sql/005_phases.sql says what they guard.
+-- The functions of atomic phases. sql/005_phases.sql says what they guard. Arguments and bodies are
+-- bytea, text, json or jsonb: bytes_of(). Before, they were bytea.
 
 -- How long after its failure an operation is tried again: 1 s, doubled each time up to 10 min, of
 -- which a random half is waited, so that what failed together does not come back together.
@@ -71,8 +72,10 @@ END $$;
 
 -- Claims a key for an operation, or takes up what was left behind under it, and says where to go on.
 -- For a transaction of its own: the steps come after its commit.
+DROP FUNCTION IF EXISTS semel.begin_operation(text, text, text, text, bytea, bytea, interval, interval,
+                                              interval, text, text);
 CREATE OR REPLACE FUNCTION semel.begin_operation(name text, tenant text, operation text, key text,
-                                      arguments bytea, fingerprint bytea,
+                                      arguments anycompatible, fingerprint bytea,
                                       lease interval DEFAULT '30 seconds',
                                       ttl interval DEFAULT '24 hours',
                                       tombstone interval DEFAULT '0',
@@ -96,7 +99,8 @@ BEGIN
   IF claimed.verdict = 'execute' THEN
     SELECT r.* INTO was FROM semel.records r WHERE r.id = claimed.record;
     own := semel.put_operation(begin_operation.name, begin_operation.namespace, was,
-                               begin_operation.arguments, begin_operation.lease);
+                               semel.bytes_of(begin_operation.arguments, 'arguments'),
+                               begin_operation.lease);
   END IF;
   RETURN QUERY SELECT claimed.verdict, claimed.record, claimed.token, claimed.attempt,
                       own.recovery_point, own.state, own.arguments, claimed.status, claimed.headers,
@@ -111,7 +115,9 @@ EXCEPTION  -- the claim is undone with what follows it
 END $$;
 
 -- The same under a claim that was made by the gateway or by take_abandoned(), and handed on.
-CREATE OR REPLACE FUNCTION semel.adopt_operation(name text, record bytea, token bytea, arguments bytea,
+DROP FUNCTION IF EXISTS semel.adopt_operation(text, bytea, bytea, bytea, interval, text);
+CREATE OR REPLACE FUNCTION semel.adopt_operation(name text, record bytea, token bytea,
+                                      arguments anycompatible,
                                       lease interval DEFAULT '30 seconds',
                                       namespace text DEFAULT 'default')
 RETURNS TABLE (verdict text, record_id bytea, token_kept bytea, attempt integer, recovery_point text,
@@ -123,7 +129,8 @@ DECLARE
 BEGIN
   PERFORM semel.extend_lease(record, token, lease);
   own := semel.put_operation(adopt_operation.name, adopt_operation.namespace, was,
-                             adopt_operation.arguments, adopt_operation.lease);
+                             semel.bytes_of(adopt_operation.arguments, 'arguments'),
+                             adopt_operation.lease);
   RETURN QUERY SELECT 'execute'::text, adopt_operation.record, adopt_operation.token, was.attempt,
                       own.recovery_point, own.state, own.arguments, NULL::integer, NULL::jsonb,
                       NULL::bytea;
@@ -180,8 +187,10 @@ BEGIN
 END $$;
 
 -- Ends the last phase: completes the record, and the operation is over.
+DROP FUNCTION IF EXISTS semel.finish_operation(bytea, bytea, integer, jsonb, bytea);
 CREATE OR REPLACE FUNCTION semel.finish_operation(record bytea, token bytea, status integer,
-                                       headers jsonb DEFAULT '[]', body bytea DEFAULT '') RETURNS void
+                                       headers jsonb DEFAULT '[]', body anycompatible DEFAULT ''::bytea)
+RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = semel, pg_temp AS $$
 BEGIN
   PERFORM semel.require_phase(record, token);

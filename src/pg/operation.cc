@@ -86,7 +86,7 @@ Result run(PGconn* connection, const Operation& operation, const Claim& claim,
   const Rows rows = query(
       connection,
       kBegunColumns + function_in(connection, claim.schema, "begin_operation") +
-          "(name => $1, tenant => $2, operation => $3, key => $4, arguments => $5, "
+          "(name => $1, tenant => $2, operation => $3, key => $4, arguments => $5::bytea, "
           "fingerprint => $6, lease => $7, ttl => $8, tombstone => $9, "
           "response_version => $10, namespace => $11)",
       {operation.name(), claim.tenant, claim.operation.empty() ? operation.name() : claim.operation,
@@ -104,7 +104,7 @@ Result run(PGconn* connection, const Operation& operation, const Handed& claim,
   const Rows rows =
       query(connection,
             kBegunColumns + function_in(connection, claim.schema, "adopt_operation") +
-                "(name => $1, record => $2, token => $3, arguments => $4, lease => $5)",
+                "(name => $1, record => $2, token => $3, arguments => $4::bytea, lease => $5)",
             {operation.name(), id_value(claim.record), token_value(claim.token), bytea(arguments),
              interval_value(operation.lease())});
   return go_on(connection, operation, rows, claim.schema);

@@ -78,7 +78,7 @@ Answer Running::run_finish() {
   in_transaction(
       [&](Transaction& transaction, State& last) { answer = operation.finish_(transaction, last); },
       [&](const State&) {
-        ask("finish_operation", ", status => $3, headers => $4, body => $5",
+        ask("finish_operation", ", status => $3, headers => $4, body => $5::bytea",
             {std::to_string(answer.status), headers_value(answer), bytea(answer.body)});
       });
   return answer;

@@ -47,6 +47,25 @@ def test_a_payload_is_kept_byte_for_byte_however_it_is_handed_over(world, app):
         a.rollback()
 
 
+def test_what_a_phased_operation_keeps_is_kept_byte_for_byte_however_it_is_handed_over(world, app):
+    a = app()
+    for number, (written, given, kept, text) in enumerate(forms()):
+        [(record, token, arguments)] = a.run(
+            f"SELECT record, token, arguments_kept FROM semel.begin_operation('o', 'acme', 'orders', %s, {written}, '')",
+            f"phased {number}", given(text))
+        assert bytes(arguments) == kept(text), (written, text)
+        a.commit()
+        a.run("SELECT semel.enter_phase(%s, %s)", record, token)
+        a.run(f"SELECT semel.finish_operation(%s, %s, 200, body => {written})", record, token, given(text))
+        a.commit()
+        assert a.claim(f"phased {number}").body == kept(text), (written, text)
+        handed = a.claim(f"handed {number}").held
+        [(arguments,)] = a.run(f"SELECT arguments_kept FROM semel.adopt_operation('o', %s, %s, {written})", *handed,
+                               given(text))
+        assert bytes(arguments) == kept(text), (written, text)
+        a.rollback()
+
+
 CLAIM = "SELECT * FROM semel.claim('t', 'o', '{}') \\gset\n"
 LITERALS = {  # a call in psql, and what it keeps
     "positional": (r"""SELECT semel.complete(:'record', :'token', 200, '{}', '{"a":"\n"}');""", rb'{"a":"\n"}'),

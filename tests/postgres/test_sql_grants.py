@@ -204,6 +204,8 @@ def test_a_type_of_the_callers_own_runs_nothing_with_the_owners_rights(granted):
         "22023", "body must be bytea, text, json or jsonb")
     assert refused(granted, "app", "SELECT semel.enqueue('d', ROW(1)::own.mine)") == (
         "22023", "payload must be bytea, text, json or jsonb")
+    assert refused(granted, "app", "SELECT semel.begin_operation('o', 'acme', 'orders', 'o', ROW(1)::own.mine, '')") == (
+        "22023", "arguments must be bytea, text, json or jsonb")
     assert refused(granted, "app", "SELECT semel.enqueue('d', 7)")[0] == "22023"
     assert granted.one("SELECT count(*) FROM semel.grants WHERE operation = '*' AND role = 'app'::regrole") == 0
 
