@@ -279,7 +279,8 @@ CLI::App* add_action(CLI::App* group, Run& run, const Options& options, const ch
 void add_where(CLI::App* command, const Options& options) {
   command
       ->add_option("--where", options->where,
-                   "Which: state, operation, tenant, key, older (did not change for so long), "
+                   "Which: state, reason (how it begins), operation, tenant, key, older (did not "
+                   "change for so long), "
                    "newer;\nas in state=unknown,operation=charges,older=1h")
       ->type_name("NAME=VALUE,...");
 }

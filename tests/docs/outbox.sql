@@ -1,1 +1,2 @@
 CREATE TABLE orders (id integer, customer text, amount integer);
+CREATE ROLE app LOGIN;

@@ -207,6 +207,8 @@ def test_sql_and_python_run(page, database):
             values, check = pages.PYTHON[page.stem](database)
             exec(compile("\n" * (block.line - 1) + block.text, str(page), "exec"), values)
             check()
+    for statement in re.findall(r"`(SELECT semel\.[^`…]*)`", page.read_text()):
+        database.execute(" ".join(statement.split()))
 
 
 # Commands
