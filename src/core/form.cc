@@ -41,35 +41,36 @@ std::optional<std::string_view> decode(std::string_view encoded, std::string& de
   return std::string_view(decoded).substr(begin);
 }
 
-// What stands before the first bracket that is closed again.
+// `a`, `a[b][]`. What else is made of brackets, every executor makes something else of.
+bool is_well_formed(std::string_view name) {
+  if (name.contains('\0')) return false;
+  const std::size_t stem = std::min(name.find_first_of("[]"), name.size());
+  if (stem == 0) return name.empty();
+  name.remove_prefix(stem);
+  while (!name.empty()) {
+    const std::size_t end = name.find_first_of("[]", 1);
+    if (name[0] != '[' || end == std::string_view::npos || name[end] != ']') return false;
+    name.remove_prefix(end + 1);
+  }
+  return true;
+}
+
 std::string_view stem_of(std::string_view name) {
-  const std::size_t open = name.find('[');
-  const bool is_closed = open != std::string_view::npos && name.find(']', open) != name.npos;
-  return is_closed ? name.substr(0, open) : name;
+  return name.substr(0, name.find('['));
 }
 
 // One for all names that some executor may put into one variable.
 std::string root_of(std::string_view name) {
   std::string_view stem = stem_of(name);
-  stem = stem.substr(0, stem.find('\0'));
   stem.remove_prefix(std::min(stem.find_first_not_of(' '), stem.size()));
   std::string root = lower_case(stem);
-  std::ranges::replace_if(root, [](char c) { return c == '.' || c == ' ' || c == '['; }, '_');
+  std::ranges::replace_if(root, [](char c) { return c == '.' || c == ' '; }, '_');
   return root;
 }
 
-// `a`, `a[b]`, `a[b][c]`: a place that no other such name means.
+// A place that no other such name means. A blank bracket is an empty one to some.
 bool is_plain(std::string_view name) {
-  if (name.contains('\0')) return false;
-  name.remove_prefix(std::min(name.find_first_of("[]"), name.size()));
-  while (!name.empty()) {
-    const std::size_t end = std::min(name.find_first_of("[]", 1), name.size());
-    if (name[0] != '[' || end < 2 || end == name.size() || name[end] != ']' || name[1] == ' ') {
-      return false;
-    }
-    name.remove_prefix(end + 1);
-  }
-  return true;
+  return !name.contains("[]") && !name.contains("[ ");
 }
 
 using Fields = std::span<Field>;
@@ -129,7 +130,7 @@ std::optional<std::string> canonical_form(std::string_view body, std::uint8_t re
     if (piece.empty()) continue;
     const std::size_t equals = piece.find('=');
     const std::optional<std::string_view> name = decode(piece.substr(0, equals), decoded);
-    if (!name) return {};
+    if (!name || (!is_first && !is_well_formed(*name))) return {};
     Field field{*name, {}, fields.size(), {}};
     if (equals != std::string_view::npos) {
       field.value = decode(piece.substr(equals + 1), decoded);

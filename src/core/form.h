@@ -12,15 +12,15 @@ namespace semel {
 // The canonical form of an application/x-www-form-urlencoded body: insensitive to the order of
 // fields and to how characters are escaped, sensitive to the order of the values of one field. A
 // field without "=" is not the field with an empty value: some executors tell them apart.
-// nullopt: a "%" is not followed by two hexadecimal digits, or there is a ";", which some executors
-// take for "&".
+// nullopt: a "%" is not followed by two hexadecimal digits, there is a ";", which some executors
+// take for "&", or the brackets of a name are not well-formed.
 //
 //   form  = *group                                         by root, in the order of its bytes
 //   group = ("s" | "o") count *field                       sorted by name, or in order
 //   field = "k" length name ("=" length value | "!")
 //
 // Lengths and counts are varints. A group is what executors may put into one variable: the root of
-// `a[b][]` is `a`, and they differ in what they make of case, dots, blanks and open brackets in it.
+// `a[b][]` is `a`, and they differ in what they make of case, dots and blanks in it.
 // Fields of a group keep their order where that may matter: an empty bracket means "the next"
 // (`a[][x]=1&a[][y]=2&a[][x]=3`), a name may overwrite another (`a=1&a[b]=2`), or two spellings may
 // be one name.

@@ -370,6 +370,10 @@ TEST(FormBody, TheOrderCountsWhereAnExecutorGoesByIt) {
   EXPECT_FALSE(same_form("A=1&a=2", "a=2&A=1"));
   EXPECT_FALSE(same_form("a=1&a%00b=2", "a%00b=2&a=1"));
   EXPECT_FALSE(same_form("a=1;b=2&b=3", "b=3&a=1;b=2"));
+  for (const char* odd : {"[a]=1", "a]=1", "a[x=1", "a[[x]]=1", "a[x]]=1", "a[x].y=1", "[]=1"}) {
+    const std::string body = std::string(odd) + "&a[x]=2";
+    EXPECT_FALSE(same_form(body, std::string("a[x]=2&") + odd)) << odd;
+  }
 }
 
 TEST(FormBody, TheOrderDoesNotCountElsewhere) {
