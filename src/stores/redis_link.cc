@@ -51,6 +51,12 @@ std::string_view setting_of(const RespReply& reply) {
   return reply.at(1).text();
 }
 
+// An error that says nothing of what may be asked: it is asked again later.
+bool is_momentary(const RespReply& reply) {
+  return reply.is_error() &&
+         (reply.text().starts_with("BUSY") || reply.text().starts_with("LOADING"));
+}
+
 std::string ended_phrase(const RespConnection& connection) {
   return "the connection to Redis ended: " + connection.why();
 }
@@ -202,7 +208,7 @@ awaitable<std::expected<void, std::string>> Link::compare_clocks(
   const SteadyTime answered = clock.steady();
   if (const auto theirs = time_of(*reply)) {
     health_.clock = ServerClock(asked, answered, *theirs);
-  } else if (reply->text().starts_with("NOPERM")) {
+  } else if (!is_momentary(*reply)) {
     health_.clock.reset();
     warnings.emplace_back(
         "does not let TIME be asked: whether its clock and this machine's agree is not known");
@@ -216,6 +222,9 @@ awaitable<std::expected<void, std::string>> Link::look_at_settings(
   if (!memory) co_return std::unexpected(std::move(memory.error()));
   auto persistence = co_await ask(to, resp_command({"INFO", "persistence"}));
   if (!persistence) co_return std::unexpected(std::move(persistence.error()));
+  if (is_momentary(*memory) || is_momentary(*persistence)) {
+    co_return std::expected<void, std::string>{};
+  }
   std::string policy(info_field(memory->text(), "maxmemory_policy"));
   std::string_view keeps_file = info_field(persistence->text(), "aof_enabled");
   // What one of the two does not tell, the other may.
