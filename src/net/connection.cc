@@ -30,7 +30,7 @@ constexpr std::size_t kIdleBufferBytesMax = 16 * 1024;
 constexpr Duration kLinger = std::chrono::seconds(5);
 constexpr Duration kLingerSilent = std::chrono::seconds(2);
 constexpr Duration kLingerTick = std::chrono::milliseconds(20);
-constexpr std::size_t kLingerBytesPerTick = 2 * 1024 * 1024;
+constexpr std::size_t kLingerBytesPerTick = 512 * 1024;
 
 std::string_view view(const boost::beast::flat_buffer& buffer) {
   return {static_cast<const char*>(buffer.data().data()), buffer.size()};

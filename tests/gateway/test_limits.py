@@ -413,7 +413,7 @@ def test_those_who_ask_nothing_do_not_keep_a_probe_out(start_gateway, upstream):
 @pytest.mark.parametrize("target, key", [("/keyed", "too-large"), ("/keyed", "a,b")])
 def test_a_refusal_reaches_a_client_that_is_still_sending(slow, upstream, target, key):
     """It sends all it has before it reads: neither a reset nor a broken pipe comes in its way."""
-    size = 48 << 20
+    size = 24 << 20
     with slow.connect() as connection:
         connection.socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 16)
         connection.send(request_bytes("POST", target, key=key, headers={"Content-Length": size}))

@@ -236,10 +236,16 @@ def test_too_many_connections_are_closed_before_their_handshake(start_gateway, c
     gateway = start_gateway(*ROUTES, tls=certificates.server.files(), limits={"connections": 1})
     gateway.tls = certificates.ca.client_context()
     with gateway.connect() as only:
-        assert only.request("GET", "/x").status == 200
+        only.send(request_bytes("GET", "/x", test="gate=busy"))
+        upstream.wait_arrived(1)
         with pytest.raises((ssl.SSLError, ConnectionError)):
             gateway.connect()
-        assert only.request("GET", "/x").status == 200
+        upstream.open_gate("busy")
+        assert only.read_response("GET").status == 200
+        # Idle, it makes room.
+        with gateway.connect() as another:
+            assert another.request("GET", "/x").status == 200
+            assert only.ended() and only.said_goodbye
 
 
 # --- certificates of clients ----------------------------------------------------------------------
