@@ -28,7 +28,7 @@ bool take_dash(std::string_view& text) {
   return true;
 }
 
-bool is_id(std::string_view digits) {
+bool has_other_than_zeros(std::string_view digits) {
   return digits.find_first_not_of('0') != std::string_view::npos;
 }
 
@@ -38,8 +38,8 @@ bool is_traceparent(std::string_view text) {
   if (text.size() > kLengthMax) return false;
   const std::string_view version = take_digits(text, kVersionDigits);
   if (version.empty() || version == "ff" || !take_dash(text)) return false;
-  if (!is_id(take_digits(text, kTraceDigits)) || !take_dash(text)) return false;
-  if (!is_id(take_digits(text, kParentDigits)) || !take_dash(text)) return false;
+  if (!has_other_than_zeros(take_digits(text, kTraceDigits)) || !take_dash(text)) return false;
+  if (!has_other_than_zeros(take_digits(text, kParentDigits)) || !take_dash(text)) return false;
   if (take_digits(text, kFlagsDigits).empty()) return false;
   return text.empty() || (version != "00" && text.starts_with('-'));
 }

@@ -73,15 +73,23 @@ class Servers:
         self._reader = threading.Thread(target=self._read)
         self._reader.start()
         self._folder = tempfile.mkdtemp(prefix="semel-nginx-")
-        self.ports = {"node": ports["node"], "nginx": free_port(),
-                      "node direct": ports["node direct"], "nginx direct": free_port()}
+        self.ports = {"node": ports["node"], "node direct": ports["node direct"]}
+        self._nginx = None
+        eventually(lambda: self._start_nginx(ports))
+
+    def _start_nginx(self, recorders):
+        """False: somebody else took a port in between."""
+        self.ports.update({"nginx": free_port(), "nginx direct": free_port()})
         config = pathlib.Path(self._folder, "nginx.conf")
         config.write_text(NGINX.format(
             folder=self._folder, behind=self.ports["nginx"], direct=self.ports["nginx direct"],
-            behind_recorder=ports["nginx"], direct_recorder=ports["nginx direct"]))
-        self._nginx = subprocess.Popen([program("nginx"), "-p", self._folder, "-c", str(config)],
-                                       stderr=subprocess.DEVNULL)
-        eventually(lambda: self._accepts("nginx") and self._accepts("nginx direct"))
+            behind_recorder=recorders["nginx"], direct_recorder=recorders["nginx direct"]))
+        self._nginx = subprocess.Popen(
+            [program("nginx"), "-p", self._folder, "-c", str(config), "-e",
+             f"{self._folder}/error.log"], stderr=subprocess.DEVNULL)
+        eventually(lambda: self._nginx.poll() is not None or
+                   (self._accepts("nginx") and self._accepts("nginx direct")))
+        return self._nginx.poll() is None
 
     def _accepts(self, name):
         try:
