@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "core/hex.h"
-#include "core/text.h"
 #include "core/varint.h"
 
 namespace semel {
@@ -14,7 +13,7 @@ namespace {
 
 struct Field {
   std::string_view name;
-  std::string root;
+  std::string_view root = {};
   std::size_t position = 0;
   std::optional<std::string_view> value;
 };
@@ -59,13 +58,17 @@ std::string_view stem_of(std::string_view name) {
   return name.substr(0, name.find('['));
 }
 
-// One for all names that some executor may put into one variable.
-std::string root_of(std::string_view name) {
+// One for all names that some executor may put into one variable. Appended to `roots`, which must
+// have room for it.
+std::string_view root_of(std::string_view name, std::string& roots) {
   std::string_view stem = stem_of(name);
   stem.remove_prefix(std::min(stem.find_first_not_of(' '), stem.size()));
-  std::string root = lower_case(stem);
-  std::ranges::replace_if(root, [](char c) { return c == '.' || c == ' '; }, '_');
-  return root;
+  const std::size_t begin = roots.size();
+  for (const char c : stem) {
+    const bool is_upper = c >= 'A' && c <= 'Z';
+    roots.push_back(c == '.' || c == ' ' ? '_' : is_upper ? static_cast<char>(c + 32) : c);
+  }
+  return std::string_view(roots).substr(begin);
 }
 
 // A place that no other such name means. A blank bracket is an empty one to some.
@@ -77,17 +80,18 @@ using Fields = std::span<Field>;
 
 // Sorts the group unless its order may matter. True: it is sorted.
 bool sort_group(Fields group) {
+  if (group.size() == 1) return true;
   const std::string_view stem = stem_of(group.front().name);
   for (const Field& field : group) {
     if (!is_plain(field.name) || stem_of(field.name) != stem) return false;
   }
-  std::vector<Field> sorted(group.begin(), group.end());
-  std::ranges::sort(sorted, {}, by_name);
-  for (std::size_t i = 1; i < sorted.size(); ++i) {
-    const std::string_view outer = sorted[i - 1].name;
-    if (sorted[i].name != outer && sorted[i].name.starts_with(outer)) return false;
+  std::ranges::sort(group, {}, by_name);
+  for (std::size_t i = 1; i < group.size(); ++i) {
+    const std::string_view outer = group[i - 1].name;
+    if (group[i].name == outer || !group[i].name.starts_with(outer)) continue;
+    std::ranges::sort(group, {}, &Field::position);
+    return false;
   }
-  std::ranges::copy(sorted, group.begin());
   return true;
 }
 
@@ -101,9 +105,14 @@ void append_fields(Fields fields, std::string& out) {
 }
 
 void append_groups(std::vector<Field>& fields, std::string& out) {
-  for (Field& field : fields) field.root = root_of(field.name);
-  std::ranges::sort(fields, {}, [](const Field& field) {
-    return std::pair(std::string_view(field.root), field.position);
+  std::size_t name_bytes = 0;
+  for (const Field& field : fields) name_bytes += field.name.size();
+  std::string roots;
+  roots.reserve(name_bytes);
+  for (Field& field : fields) field.root = root_of(field.name, roots);
+  std::ranges::sort(fields, [](const Field& a, const Field& b) {
+    const int order = a.root.compare(b.root);
+    return order < 0 || (order == 0 && a.position < b.position);
   });
   for (auto begin = fields.begin(); begin != fields.end();) {
     const auto end = std::ranges::find_if(
@@ -136,7 +145,7 @@ std::optional<std::string> canonical_form(std::string_view body, std::uint8_t re
       field.value = decode(piece.substr(equals + 1), decoded);
       if (!field.value) return {};
     }
-    fields.push_back(std::move(field));
+    fields.push_back(field);
   }
   std::string out;
   out.reserve(decoded.size() + 8 * fields.size());
