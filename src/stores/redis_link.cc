@@ -259,11 +259,18 @@ awaitable<std::expected<void, std::string>> Link::look_at_settings(
   } else if (synced == "no") {
     warnings.emplace_back(
         "syncs its append-only file when the system likes (appendfsync no): a power cut forgets "
-        "keys, and so can a kill of the server");
+        "keys");
   } else if (synced == "everysec") {
     warnings.emplace_back(
         "syncs its append-only file once a second (appendfsync everysec): a power cut forgets the "
         "keys of the last two seconds, and on a slow disk so does a kill of the server");
+  }
+  auto rewriting = co_await ask(to, resp_command({"CONFIG", "GET", "no-appendfsync-on-rewrite"}));
+  if (!rewriting) co_return std::unexpected(std::move(rewriting.error()));
+  if (setting_of(*rewriting) == "yes") {
+    warnings.emplace_back(
+        "does not sync its append-only file while it rewrites it (no-appendfsync-on-rewrite yes): "
+        "a power cut then forgets keys, whatever appendfsync says");
   }
   co_return std::expected<void, std::string>{};
 }

@@ -145,6 +145,7 @@ def test_nobody_there_is_said(upstream):
     ({"appendonly": "no"}, "appendonly no"),
     ({"appendfsync": "no"}, "appendfsync no"),
     ({"appendfsync": "everysec"}, "appendfsync everysec"),
+    ({"no_appendfsync_on_rewrite": "yes"}, "no-appendfsync-on-rewrite yes"),
 ])
 def test_a_server_that_forgets_is_warned_of(start_gateway, new_redis, settings, words):
     gateway = start_gateway(*ROUTES, store={"kind": "redis", "url": new_redis(**settings).url()})
