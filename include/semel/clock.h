@@ -21,6 +21,8 @@ class Clock {
   virtual ~Clock() = default;
   virtual Time now() const = 0;
   virtual SteadyTime steady() const = 0;
+  // The same, but it passes also while the machine sleeps: what the wall clock is checked against.
+  virtual SteadyTime since_boot() const { return steady(); }
   // Resumes on the caller's executor after `duration`.
   virtual boost::asio::awaitable<void> sleep(Duration duration) = 0;
 };

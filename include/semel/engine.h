@@ -45,11 +45,15 @@ struct Ask {
   std::function<bool(bool is_new)> may_execute;
 };
 
-// The right to execute. A finish() or abandon() must follow; if neither comes, the key becomes
+class ClaimHold;
+
+// The right to execute. A finish() or abandon() must follow. If neither comes before the last copy
+// is gone, the engine records that the outcome is unknown; if the process dies, the key becomes
 // unknown when its lease runs out. It is never silently run again.
 struct Claim {
   RecordPtr record;  // as written; never null, as in all that follows unless it says so
   Policy policy;
+  std::shared_ptr<ClaimHold> hold = nullptr;  // the engine's; null: of a record that is not held
 };
 
 namespace admission {
@@ -171,11 +175,15 @@ class Observer {
   virtual void left_to_others(const Record&) {}
   virtual void lease_lost(const RecordId& id) = 0;
   virtual void store_failed(std::string_view what, std::string_view why) = 0;
+  // The wall clock was set, forward or back, by so much.
+  virtual void clock_stepped(Duration /*by*/) {}
 };
 
 struct EngineOptions {
   Owner owner;
-  Duration skew{0};
+  // By how much the clocks of processes that share the store may differ. nullopt: a second, or
+  // nothing where one process has the store, or where the store's own clock decides.
+  std::optional<Duration> skew = std::nullopt;
   // How long admit() and finish() try to reach the store before they say so.
   Duration patience = std::chrono::seconds(2);
   Duration backoff_min = std::chrono::milliseconds(5);
@@ -192,8 +200,13 @@ struct EngineOptions {
 };
 
 // Admits each request once, over any store. All calls may be made from any executor and resume on
-// the caller's. The store, clock, token source and observer must outlive it; it must outlive every
-// call and be stopped (stop(), then the executors run dry) before it is destroyed.
+// the caller's; what outlives its call goes on on the engine's own (run_on()). The store, clock,
+// token source and observer must outlive it; it must outlive every call and be stopped (stop(),
+// then the executors run dry) before it is destroyed.
+//
+// Time is the store's, where it has a clock, and `clock`'s where it has none. A record expires when
+// its ttl has really passed: a clock that is set forward expires nothing earlier, as far as this
+// process has seen it being set.
 class Engine {
  public:
   Engine(Store& store, Clock& clock, TokenSource& tokens, Observer& observer,
@@ -201,6 +214,14 @@ class Engine {
   ~Engine();
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
+
+  // Where it goes on with what a caller no longer waits for: writes of unknown fate, claims that
+  // were dropped, renewals. It must have one thread, and run until stop(). To be set before
+  // anything runs. Without it the engine has a thread of its own, which it waits for when it is
+  // destroyed.
+  void run_on(boost::asio::any_io_executor executor);
+  // The time that the engine goes by. Lives as long as the engine.
+  Clock& clock();
 
   // The record that admit() would say Replay with, if the store has it at hand: without waiting,
   // and without a claim being made first. Null: ask admit().
@@ -265,6 +286,9 @@ class Engine {
   // Ends the loops and all waits. To be called once more when no executor runs any longer, before
   // they are destroyed: a wait that began meanwhile must not outlive its executor.
   void stop();
+  // The store is about to be destroyed, while callers that are left are still to be unwound. No
+  // executor runs any more, and nothing is asked of the engine but the time.
+  void let_go_of_store();
 
   // The number of executions in this process, since when the oldest runs, and how many wait for
   // them.
@@ -276,8 +300,9 @@ class Engine {
   Running running() const;
 
  private:
+  friend class ClaimHold;
   class Impl;
-  std::unique_ptr<Impl> impl_;
+  std::shared_ptr<Impl> impl_;
 };
 
 }  // namespace semel

@@ -1,11 +1,11 @@
 #include "admin/admin.h"
 
 #include <boost/asio/co_spawn.hpp>
-#include <boost/asio/detached.hpp>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
 #include "admin/admin_answer.h"
+#include "engine/spawn.h"
 #include "gateway/headers.h"
 #include "gateway/routing.h"
 
@@ -59,7 +59,8 @@ std::expected<std::unique_ptr<Admin>, std::string> Admin::start(Server& server) 
                            " (admin): " + error.message());
   }
   admin->listening_ = {wanted.host, acceptor.local_endpoint().port()};
-  asio::co_spawn(server.context(), admin->accept(), asio::detached);
+  spawn_loop(server.context().get_executor(), "accepting (admin)",
+             [serving = admin.get()] { return serving->accept(); });
   return admin;
 }
 
@@ -77,7 +78,7 @@ awaitable<void> Admin::accept() {
       co_await gateway_.clock.sleep(std::chrono::milliseconds(20));
       continue;
     }
-    asio::co_spawn(server_.context(), serve(std::move(socket)), asio::detached);
+    asio::co_spawn(server_.context(), serve(std::move(socket)), OrReport{"serving (admin)"});
   }
 }
 

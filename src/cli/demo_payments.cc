@@ -3,9 +3,10 @@
 #include <fmt/format.h>
 
 #include <boost/asio/co_spawn.hpp>
-#include <boost/asio/detached.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/json.hpp>
+
+#include "engine/spawn.h"
 
 namespace semel::cli {
 namespace asio = boost::asio;
@@ -15,8 +16,8 @@ using asio::ip::tcp;
 DemoPayments::DemoPayments()
     : acceptor_(context_, tcp::endpoint(asio::ip::address_v4::loopback(), 0)),
       port_(acceptor_.local_endpoint().port()) {
-  asio::co_spawn(context_, accept(), asio::detached);
-  asio::co_spawn(context_, deadlines_.run(), asio::detached);
+  asio::co_spawn(context_, accept(), OrReport{"the demo's service"});
+  asio::co_spawn(context_, deadlines_.run(), OrReport{"the demo's deadlines"});
   thread_ = std::thread([this] { context_.run(); });
 }
 
@@ -33,7 +34,7 @@ void DemoPayments::wait_for_arrivals(int count) {
 awaitable<void> DemoPayments::accept() {
   for (;;) {
     tcp::socket socket = co_await acceptor_.async_accept(asio::use_awaitable);
-    asio::co_spawn(context_, serve(std::move(socket)), asio::detached);
+    asio::co_spawn(context_, serve(std::move(socket)), OrReport{"the demo's service"});
   }
 }
 

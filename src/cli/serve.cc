@@ -1,5 +1,4 @@
 #include <boost/asio/co_spawn.hpp>
-#include <boost/asio/detached.hpp>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/signal_set.hpp>
 #include <boost/asio/thread_pool.hpp>
@@ -11,6 +10,7 @@
 #include "cli/commands.h"
 #include "cli/load_config.h"
 #include "cli/server_process.h"
+#include "engine/spawn.h"
 #include "gateway/descriptors.h"
 #include "stores/sealed.h"
 
@@ -121,7 +121,7 @@ int serve(const std::string& file) {
   });
   boost::asio::signal_set hangups((*server)->context(), SIGHUP);
   boost::asio::co_spawn((*server)->context(), reload_on(hangups, **server, **admin, file),
-                        boost::asio::detached);
+                        OrStop{"reloading"});
   for (const HostPort& at : (*server)->listening()) {
     announce((*server)->config().tls ? "https" : "http", at);
   }

@@ -193,12 +193,13 @@ bool says_so(const Record& record, const event::Finish& finish) {
 Decision on(const Record* found, const event::Claim& claim, Time now) {
   if (!found) return take(claimed(claim, now), claim, now, "claimed");
   const Record& record = *found;
-  if (record.state == State::tombstone || has_expired(record, now)) {
-    if (now < record.tombstone_until) return {Keep{}, verdict::Expired{}};
+  const Time aged = now - claim.lag;
+  if (record.state == State::tombstone || has_expired(record, aged)) {
+    if (aged < record.tombstone_until) return {Keep{}, verdict::Expired{}};
     return take(claimed(claim, now), claim, now, "claimed after expiry");
   }
   // Its hold has passed; the sweeper is about to make it a tombstone, and no claim comes between.
-  if (record.state == State::unknown && record.hold_until <= now) {
+  if (record.state == State::unknown && record.hold_until <= aged) {
     return {Keep{}, verdict::Expired{}};
   }
   if (claim.compared.digest != record.fingerprint.digest) {
@@ -216,7 +217,7 @@ Decision on(const Record* found, const event::Claim& claim, Time now) {
     case State::unknown:
       return claim_unknown(record, claim, now);
     case State::completed:
-      if (is_replay(record, claim.compared, claim.policy, now)) return {Keep{}, verdict::Replay{}};
+      if (is_replay(record, claim.compared, claim.policy, aged)) return {Keep{}, verdict::Replay{}};
       if (claim.policy.on_version_change == OnVersionChange::gone) {
         return {Keep{}, verdict::VersionChanged{}};
       }
@@ -320,6 +321,14 @@ Decision on(const Record* found, const event::Abandon& abandon, Time now) {
   return {Put{std::move(next)}, verdict::Done{}};
 }
 
+// The times that a record without a claim waits for.
+void put_off(Record& record, Duration by, Time now) {
+  for (Time* due : {&record.expires_at, &record.tombstone_until, &record.hold_until}) {
+    *due = after(*due, by);
+  }
+  remember(record, now, "put off: the clock was set forward");
+}
+
 Decision on(const Record* found, const event::Sweep& sweep, Time now) {
   if (!found) return {Keep{}, verdict::Nothing{}};
   const bool abandoned = found->state == State::in_progress && sweep.holder == Holder::gone;
@@ -330,6 +339,10 @@ Decision on(const Record* found, const event::Sweep& sweep, Time now) {
     const bool is_left = now < after(next->lease_until, *sweep.left_to_others_for);
     if (is_left || sweep.holder == Holder::running_here) return {Keep{}, verdict::Nothing{}};
     next->lease_until = after(now, 2 * *sweep.left_to_others_for);
+    return {Put{std::move(next)}, verdict::Done{}};
+  }
+  if (!is_work && due_at(*found) > now - sweep.lag) {
+    put_off(*next, sweep.lag, now);
     return {Put{std::move(next)}, verdict::Done{}};
   }
   switch (next->state) {
@@ -395,7 +408,7 @@ Decision on(const Record* found, const event::Resolve& resolve, Time now) {
     return {Keep{}, verdict::Refused{"the execution may still run; wait for it, or force"}};
   }
   // A claim that comes now is told that the key has expired; a release would let it run.
-  if (found->state == State::unknown && found->hold_until <= now) {
+  if (found->state == State::unknown && found->hold_until <= now - resolve.lag) {
     return {Keep{}, verdict::Refused{"its hold_for has passed: it is never executable again"}};
   }
   if (resolve.why.empty()) return {Keep{}, verdict::Refused{"a reason is required"}};

@@ -41,6 +41,7 @@ struct Claim {
   std::string trace;
   Token handle;         // of a record that has none; all zero: it gets none
   std::string request;  // not empty: the request is queued with it, to be started later
+  Duration lag{0};      // by how much the clock was set forward since the record was stamped
 };
 
 // Queued work is taken up: it is executed from now on, under the next attempt.
@@ -86,6 +87,7 @@ struct Sweep {
   // is left as it is for those who know it; only after it was due for so long it is put off, for
   // twice as long, so that it does not stand before everything that is due later.
   std::optional<Duration> left_to_others_for;
+  Duration lag{0};  // as of a claim: the record expires so much later, and is told so
 };
 
 // An operator's decision about an unknown or queued record: with an answer it is completed, without
@@ -100,6 +102,7 @@ struct Resolve {
   Holder holder = Holder::unsure;
   Duration skew{0};
   bool force = false;  // also while the execution may still run
+  Duration lag{0};     // as of a claim
 };
 
 }  // namespace event

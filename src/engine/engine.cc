@@ -5,11 +5,8 @@
 // run again.
 #include "semel/engine.h"
 
-#include <boost/asio/co_spawn.hpp>
-#include <boost/asio/detached.hpp>
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/post.hpp>
-#include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <stdexcept>
 #include <utility>
@@ -52,6 +49,26 @@ Admission to_admission(const Verdict& verdict, RecordPtr record, const Policy& p
   return std::visit(ToAdmission{record, policy}, verdict);
 }
 
+// Where the store has no clock that decides.
+constexpr Duration kClockSkew = std::chrono::seconds(1);
+
+// By the clock as it stands, what the record was kept for is over.
+bool is_over(const Record& record, Time now) {
+  switch (record.state) {
+    case State::completed:
+    case State::released:
+      return record.expires_at <= now;
+    case State::tombstone:
+      return record.tombstone_until <= now;
+    case State::unknown:
+      return record.hold_until <= now;
+    case State::queued:
+    case State::in_progress:
+      break;
+  }
+  return false;
+}
+
 constexpr const char* kHeld = "the record is held by an open transaction";
 
 // What is known of a record that somebody else is about to make.
@@ -88,11 +105,6 @@ std::shared_ptr<Record> forgotten(const Record& record, Time now) {
   return gone;
 }
 
-// The store may have set it, and others may be reading the record by now.
-void set_version(Record& record, Version version) {
-  if (record.version != version) record.version = version;
-}
-
 // False: nothing is left to drop.
 bool make_smaller(Answer& answer) {
   if (answer.body_note == BodyNote::kept && !answer.body.empty()) {
@@ -114,16 +126,37 @@ Holder Engine::Impl::holder_of(const Record& record) const {
   return Holder::unsure;
 }
 
-void Engine::Impl::look_at_holder(Event& event, const Record* known) const {
+void Engine::Impl::look_at_holder(Event& event, const Record* known) {
   if (!known) return;
   const auto look = [&](auto& happened) {
     if constexpr (requires { happened.holder; }) happened.holder = holder_of(*known);
+    if constexpr (requires { happened.lag; }) happened.lag = lag_of(*known, clock.now());
   };
   std::visit(look, event);
 }
 
 StoreUnavailable Engine::Impl::doubtful() const {
   return {store.trouble().value_or("the store's doubts are being settled")};
+}
+
+void Engine::Impl::look_at_clocks() {
+  const SteadyTime before = clock.since_boot();
+  const Time now = clock.now();
+  const SteadyTime after = clock.since_boot();
+  // Whoever was held up in between has read two clocks at two times.
+  if (after - before > options.tick) return;
+  if (const auto step = steps.saw(now, after)) observer.clock_stepped(*step);
+}
+
+Duration Engine::Impl::lag_of(const Record& record, Time now) {
+  if (!is_over(record, now)) return Duration{0};
+  look_at_clocks();
+  return steps.lag_of(record.updated_at);
+}
+
+Duration Engine::Impl::skew() const {
+  if (options.skew) return *options.skew;
+  return exclusive || store.now() ? Duration{0} : kClockSkew;
 }
 
 awaitable<Engine::Impl::Applied> Engine::Impl::apply(RecordId id, RecordPtr known, Event& event) {
@@ -208,7 +241,7 @@ awaitable<Admission> Engine::Impl::admit(Ask ask) {
   claim.fingerprint = std::move(ask.fingerprint);
   claim.policy = std::move(ask.policy);
   claim.owner = options.owner;
-  claim.skew = options.skew;
+  claim.skew = skew();
   claim.trace = std::move(ask.trace);
   if (ask.wants_handle) claim.handle = tokens.next();
   claim.request = std::move(ask.request);
@@ -267,7 +300,7 @@ awaitable<std::optional<Admission>> Engine::Impl::admit_known(event::Claim& clai
   const bool is_former = known != nullptr;
   claim.token = tokens.next_for(id);
 
-  Entered entered(running, id, claim.token);
+  Entered entered(shared_running(), id, claim.token);
   Backoff backoff(options);
   const SteadyTime give_up = after(clock.steady(), options.patience);
   bool has_room = false;
@@ -281,6 +314,7 @@ awaitable<std::optional<Admission>> Engine::Impl::admit_known(event::Claim& clai
       claim.holder = holder_of(*known);
     }
     const Time now = clock.now();
+    if (known) claim.lag = lag_of(*known, now);
     const SteadyTime steady = clock.steady();
     auto decided = decide(known.get(), claim, now);
     if (!decided) co_return doubtful();
@@ -314,19 +348,33 @@ awaitable<std::optional<Admission>> Engine::Impl::admit_known(event::Claim& clai
     Version expected = known ? known->version : 0;
     bool unsure = false;
     bool landed = false;  // it was seen in the store
+    // Whoever asked is gone, and the claim may land all the same.
+    OnDrop unheard([&] {
+      if (stopped) return;
+      if (executes) entered.keep();
+      never_ran(*next, expected);
+    });
     for (;;) {
+      if (executes || queues) unheard.arm();
       SwapResult result = co_await store.swap(id, expected, next);
+      unheard.disarm();
       if (auto* applied = std::get_if<swap::Applied>(&result)) {
         set_version(*next, applied->version);
+        std::shared_ptr<ClaimHold> hold;
+        if (executes) {
+          hold = std::make_shared<ClaimHold>(weak_from_this(), next, claim.policy);
+        }
         observer.transitioned(known.get(), next.get(), now);
         if (executes && clock.now() >= next->lease_until) {
           // It was ours, but others may have given it up for lost by now.
+          hold->ended();
           entered.keep();
-          co_await give_back_later(std::move(next));
+          pursue(kGivingBack, give_back(std::move(next)));
           co_return StoreUnavailable{"the claim was written too slowly for its lease"};
         }
         Admission admission = to_admission(decision.verdict, std::move(next), claim.policy);
         if (auto* execute = std::get_if<admission::Execute>(&admission)) {
+          execute->claim.hold = std::move(hold);
           running.started(execute->claim, now, steady);
           entered.keep();
         }
@@ -353,7 +401,7 @@ awaitable<std::optional<Admission>> Engine::Impl::admit_known(event::Claim& clai
         if (queues) break;
         // It was swept up while we could not see it. Nothing ran under it.
         entered.keep();
-        co_await give_back_later(std::move(known));
+        pursue(kGivingBack, give_back(std::move(known)));
         co_return StoreUnavailable{"the claim was lost while it was being confirmed"};
       }
       if (auto* unavailable = std::get_if<StoreUnavailable>(&result)) {
@@ -378,52 +426,21 @@ awaitable<std::optional<Admission>> Engine::Impl::admit_known(event::Claim& clai
         if (executes) {
           entered.keep();
           next->version = expected;
-          co_await give_back_later(std::move(next));
+          pursue(kGivingBack, give_back(std::move(next)));
         }
         // What was seen in the store may have been seen by others too: it stays, and is handed out
         // when it is due.
         if (queues && !landed) {
           next->version = expected;
-          co_await withdraw_later(std::move(next));
+          pursue(kWithdrawing, withdraw(std::move(next)));
         }
         co_return StoreUnavailable{"the fate of a claim could not be confirmed"};
       }
+      if (unsure && (executes || queues)) unheard.arm();
       co_await clock.sleep(backoff.next());
+      unheard.disarm();
     }
   }
-}
-
-// A write that is still on its way could land at any time, so looking is not enough: the claim is
-// written again until the store says whose the record is.
-awaitable<void> Engine::Impl::give_back(RecordPtr claim) {
-  const RecordId id = claim->id;
-  const Token token = claim->token;
-  const Version expected = claim->version;
-  Backoff backoff(options);
-  while (!stopped) {
-    RecordPtr known;
-    auto next = std::make_shared<Record>(*claim);
-    SwapResult result = co_await store.swap(id, expected, next);
-    if (auto* applied = std::get_if<swap::Applied>(&result)) {
-      set_version(*next, applied->version);
-      known = std::move(next);
-    } else if (auto* conflict = std::get_if<swap::Conflict>(&result)) {
-      known = std::move(conflict->current);
-      if (!known || known->token != token) break;
-    }
-    if (known) {
-      Event abandon = event::Abandon{token};
-      Applied abandoned = co_await apply(id, std::move(known), abandon);
-      if (std::holds_alternative<Changed>(abandoned)) break;
-    }
-    co_await clock.sleep(backoff.next());
-  }
-  running.leave(id, token);
-}
-
-awaitable<void> Engine::Impl::give_back_later(RecordPtr claim) {
-  auto executor = co_await asio::this_coro::executor;
-  asio::co_spawn(executor, give_back(std::move(claim)), asio::detached);
 }
 
 void Engine::Impl::settle(const Claim& claim, const Outcome& outcome, const RecordPtr& record,
@@ -444,10 +461,16 @@ awaitable<Finished> Engine::Impl::try_finish(const Claim& claim, Event& event,
     Applied applied = co_await apply(record.id, claim.record, event);
     if (auto* changed = std::get_if<Changed>(&applied)) {
       if (std::holds_alternative<verdict::Stale>(changed->verdict)) {
+        claim.hold->ended();
         running.leave(record.id, record.token);
         // The key may have lived anew since, for another request: its answer is not for this one.
         const bool same = changed->after && changed->after->fingerprint == record.fingerprint;
         co_return finish::Stale{same ? std::move(changed->after) : nullptr};
+      }
+      if (listening == Listening::yes) {
+        claim.hold->listens(event);
+      } else {
+        claim.hold->ended();
       }
       settle(claim, outcome, changed->after, listening);
       co_return finish::Recorded{std::move(changed->after)};
@@ -462,44 +485,70 @@ awaitable<Finished> Engine::Impl::try_finish(const Claim& claim, Event& event,
 }
 
 awaitable<Finished> Engine::Impl::finish(Claim claim, Outcome outcome, Listening listening) {
-  Event event = event::Finish{claim.record->token, std::move(outcome), claim.policy.unknown,
-                              claim.policy.on_retry};
+  auto event = std::make_shared<Event>(event::Finish{claim.record->token, std::move(outcome),
+                                                     claim.policy.unknown, claim.policy.on_retry});
+  if (!claim.hold) {
+    claim.hold = std::make_shared<ClaimHold>(std::weak_ptr<Impl>(), claim.record, claim.policy);
+  }
+  claim.hold->ends(event);
   Backoff backoff(options);
   const SteadyTime give_up = after(clock.steady(), options.patience);
   for (;;) {
-    Finished finished = co_await try_finish(claim, event, listening);
+    Finished finished = co_await try_finish(claim, *event, listening);
     if (!std::holds_alternative<finish::Pending>(finished)) co_return finished;
     if (clock.steady() >= give_up) {
-      auto executor = co_await asio::this_coro::executor;
-      asio::co_spawn(executor, finish_in_background(std::move(claim), std::move(event), listening),
-                     asio::detached);
+      pursue(kFinishing, finish_in_background(std::move(claim), std::move(event), listening));
       co_return finished;
     }
     co_await clock.sleep(backoff.next());
   }
 }
 
-awaitable<void> Engine::Impl::finish_in_background(Claim claim, Event event, Listening listening) {
-  Backoff backoff(options);
-  while (!stopped) {
-    co_await clock.sleep(backoff.next());
-    const Finished finished = co_await try_finish(claim, event, listening);
-    if (!std::holds_alternative<finish::Pending>(finished)) co_return;
+awaitable<void> Engine::Impl::abandon(Claim claim) {
+  if (claim.hold) claim.hold->abandoned();
+  Event abandon = event::Abandon{claim.record->token};
+  Applied applied = co_await apply(claim.record->id, claim.record, abandon);
+  if (claim.hold) claim.hold->ended();
+  if (std::holds_alternative<Changed>(applied)) {
+    running.leave(claim.record->id, claim.record->token);
+    co_return;
   }
+  pursue(kGivingBack, give_back(std::move(claim.record)));
 }
 
 Engine::Engine(Store& store, Clock& clock, TokenSource& tokens, Observer& observer,
                EngineOptions options)
-    : impl_(std::make_unique<Impl>(store, clock, tokens, observer, std::move(options))) {}
+    : impl_(std::make_shared<Impl>(store, clock, tokens, observer, std::move(options))) {
+  impl_->look_at_clocks();
+}
 
-Engine::~Engine() = default;
+Engine::~Engine() {
+  impl_->stopped = true;
+  {
+    const std::lock_guard lock(impl_->executor_mutex);
+    if (!impl_->own_thread) return;
+  }
+  impl_->own_thread->work.reset();
+  impl_->own_thread->thread.join();
+  // With what was too late to run, and refers to the engine's parts.
+  impl_->own_thread.reset();
+}
+
+void Engine::run_on(asio::any_io_executor executor) {
+  impl_->given_executor = std::move(executor);
+}
+
+Clock& Engine::clock() {
+  return impl_->clock;
+}
 
 RecordPtr Engine::recorded(const RecordId& id, const Recipe& recipe, const Fingerprint& fingerprint,
                            const Policy& policy) const {
   auto record = impl_->store.completed_at_hand(id);
   // Under another recipe the request has to be fingerprinted anew.
   if (!record || record->recipe != recipe) return nullptr;
-  if (!is_replay(*record, fingerprint, policy, impl_->clock.now())) return nullptr;
+  const Time now = impl_->clock.now();
+  if (!is_replay(*record, fingerprint, policy, now - impl_->lag_of(*record, now))) return nullptr;
   return record;
 }
 
@@ -528,6 +577,7 @@ void Engine::ask_about_kept(std::function<KeptWork(const Record&)> ask) {
 }
 
 void Engine::stop_listening(const Claim& claim) {
+  if (claim.hold) claim.hold->ended();
   impl_->running.leave(claim.record->id, claim.record->token);
 }
 
@@ -539,13 +589,7 @@ awaitable<bool> Engine::begin_stream(const Claim& claim, int status) {
 }
 
 awaitable<void> Engine::abandon(Claim claim) {
-  Event abandon = event::Abandon{claim.record->token};
-  Impl::Applied applied = co_await impl_->apply(claim.record->id, claim.record, abandon);
-  if (std::holds_alternative<Impl::Changed>(applied)) {
-    impl_->running.leave(claim.record->id, claim.record->token);
-    co_return;
-  }
-  co_await impl_->give_back_later(std::move(claim.record));
+  return impl_->abandon(std::move(claim));
 }
 
 awaitable<Waited> Engine::wait(RecordId id, Token token, Duration timeout) {
@@ -572,10 +616,10 @@ awaitable<Resolved> Engine::resolve(RecordId id, Resolution resolution) {
   decided.token = token;
   decided.answer = std::move(resolution.answer);
   // By the clock of another process it may be over earlier.
-  if (resolution.forget_for) decided.forget_for = *resolution.forget_for + impl_->options.skew;
+  if (resolution.forget_for) decided.forget_for = *resolution.forget_for + impl_->skew();
   decided.who = std::move(resolution.who);
   decided.why = std::move(resolution.why);
-  decided.skew = impl_->options.skew;
+  decided.skew = impl_->skew();
   decided.force = resolution.force;
   Event event = std::move(decided);
   auto known = std::make_shared<const Record>(**std::move(found));
@@ -598,6 +642,10 @@ awaitable<Resolved> Engine::resolve(RecordId id, Resolution resolution) {
 void Engine::stop() {
   impl_->stopped = true;
   impl_->running.end_waits(kSteadyNever);
+}
+
+void Engine::let_go_of_store() {
+  impl_->clock.let_go();
 }
 
 Engine::Running Engine::running() const {

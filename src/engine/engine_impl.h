@@ -1,20 +1,29 @@
 #pragma once
 
 #include <atomic>
+#include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/io_context.hpp>
+#include <mutex>
+#include <thread>
 
 #include "core/transition.h"
+#include "engine/claim_hold.h"
+#include "engine/clock_steps.h"
 #include "engine/executions.h"
+#include "engine/spawn.h"
+#include "engine/store_clock.h"
 #include "semel/engine.h"
 
 namespace semel {
 
-// The engine's parts, shared by engine.cc (requests) and upkeep.cc (leases, expiry, recovery).
-class Engine::Impl {
+// The engine's parts, shared by engine.cc (requests), queued.cc (accepted work), pursuits.cc (what
+// outlives its call) and upkeep.cc (leases, expiry, recovery).
+class Engine::Impl : public std::enable_shared_from_this<Engine::Impl> {
  public:
   Impl(Store& store_in, Clock& clock_in, TokenSource& tokens_in, Observer& observer_in,
        EngineOptions options_in)
       : store(store_in),
-        clock(clock_in),
+        clock(clock_in, store_in),
         tokens(tokens_in),
         observer(observer_in),
         options(std::move(options_in)),
@@ -66,7 +75,6 @@ class Engine::Impl {
   // Finds out what became of a queued record whose write is of unknown fate. If others may have
   // seen it, it stays; if it never landed, it does not land any more.
   boost::asio::awaitable<void> withdraw(RecordPtr queued);
-  boost::asio::awaitable<void> withdraw_later(RecordPtr queued);
   void hand_out(const Record& queued);
 
   boost::asio::awaitable<Finished> finish(Claim claim, Outcome outcome, Listening listening);
@@ -74,26 +82,48 @@ class Engine::Impl {
   // headers.
   boost::asio::awaitable<Finished> try_finish(const Claim& claim, Event& event,
                                               Listening listening);
+  boost::asio::awaitable<void> abandon(Claim claim);
   // Gives back a claim on which nothing was executed. Its fate may not even be known (it is then at
   // the version it was to replace): finds out first.
   boost::asio::awaitable<void> give_back(RecordPtr claim);
-  // The same in the background, for a caller whose client is not to wait for it.
-  boost::asio::awaitable<void> give_back_later(RecordPtr claim);
-  boost::asio::awaitable<void> finish_in_background(Claim claim, Event event, Listening listening);
+  boost::asio::awaitable<void> finish_in_background(Claim claim, std::shared_ptr<Event> event,
+                                                    Listening listening);
+  // Of a claim that was dropped. `ending`: what was being recorded; null: nobody knows.
+  boost::asio::awaitable<void> finish_dropped(Claim claim, std::shared_ptr<Event> ending);
+
+  // Goes on with something for which no caller waits, on the engine's own executor. What is thrown
+  // there is reported.
+  void pursue(std::string_view task, boost::asio::awaitable<void> work);
+  // The claim is to be given back, or what was queued withdrawn, at whatever version it was to
+  // replace. Called while something is unwound: throws nothing.
+  void never_ran(const Record& written, Version replaces) noexcept;
+  // The last copy of a claim is gone. Throws nothing.
+  void dropped(RecordPtr record, Policy policy, ClaimHold::Stage stage,
+               std::shared_ptr<Event> ending) noexcept;
+  boost::asio::any_io_executor executor();
 
   boost::asio::awaitable<void> renew(Executions::Renewal renewal);
   // Of work whose request is kept.
   KeptWork look_at_kept(const Record& record) const;
   boost::asio::awaitable<void> sweep_record(Record record, std::size_t& changed_records);
 
+  // Lives as long as the engine's parts do, whoever is unwound last.
+  std::shared_ptr<Executions> shared_running() { return {shared_from_this(), &running}; }
   Holder holder_of(const Record& record) const;
   // A conflict may bring another claim than the one that was looked at first.
-  void look_at_holder(Event& event, const Record* known) const;
+  void look_at_holder(Event& event, const Record* known);
+  // Compares the clocks. The step that is seen is told to the observer.
+  void look_at_clocks();
+  // By how much the clock was set forward since the record was stamped; looked for only if it would
+  // be over at `now`.
+  Duration lag_of(const Record& record, Time now);
+  Duration skew() const;
   void settle(const Claim& claim, const Outcome& outcome, const RecordPtr& record,
               Listening listening);
 
   Store& store;
-  Clock& clock;
+  StoreClock clock;
+  ClockSteps steps;
   TokenSource& tokens;
   Observer& observer;
   const EngineOptions options;
@@ -102,29 +132,82 @@ class Engine::Impl {
   std::function<void(QueuedWork)> take_queued;  // set before the loops run, like the next
   std::function<KeptWork(const Record&)> ask_about_kept;
   std::atomic<bool> stopped = false;
+
+  struct OwnThread {
+    boost::asio::io_context io{1};
+    boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work{
+        io.get_executor()};
+    std::thread thread{[this] { io.run(); }};
+  };
+  std::mutex executor_mutex;
+  boost::asio::any_io_executor given_executor;
+  std::unique_ptr<OwnThread> own_thread;
+};
+
+// What is pursued after its caller has gone, as it is called if it fails.
+inline constexpr std::string_view kGivingBack = "giving back a claim";
+inline constexpr std::string_view kWithdrawing = "withdrawing queued work";
+inline constexpr std::string_view kFinishing = "recording an outcome";
+inline constexpr std::string_view kRenewing = "renewing a lease";
+
+// Gives back what was claimed if it goes while it is armed: a coroutine was destroyed where it
+// waits, or something was thrown.
+template <typename Do>
+class OnDrop {
+ public:
+  explicit OnDrop(Do what) : what_(std::move(what)) {}
+  ~OnDrop() {
+    if (!armed_) return;
+    try {
+      what_();
+    } catch (...) {
+      detail::task_failed(kGivingBack, std::current_exception());
+    }
+  }
+  OnDrop(const OnDrop&) = delete;
+  OnDrop& operator=(const OnDrop&) = delete;
+  void arm() { armed_ = true; }
+  void disarm() { armed_ = false; }
+
+ private:
+  Do what_;
+  bool armed_ = false;
 };
 
 // An execution is in the table from before its claim is written until it is finished; if the claim
 // does not come about, it leaves again by itself.
 class Entered {
  public:
-  Entered(Executions& running, RecordId id, Token token)
-      : running_(running), id_(id), token_(token) {
-    running_.enter(id_, token_);
+  Entered(std::shared_ptr<Executions> running, RecordId id, Token token)
+      : running_(std::move(running)), id_(id), token_(token) {
+    running_->enter(id_, token_);
   }
   ~Entered() {
-    if (!kept_) running_.leave(id_, token_);
+    if (!kept_) running_->leave(id_, token_);
   }
   Entered(const Entered&) = delete;
   Entered& operator=(const Entered&) = delete;
+  // One that is in, and leaves with this.
+  static Entered already(std::shared_ptr<Executions> running, RecordId id, Token token) {
+    return {std::move(running), id, token, AlreadyIn{}};
+  }
   void keep() { kept_ = true; }
 
  private:
-  Executions& running_;
+  struct AlreadyIn {};
+  Entered(std::shared_ptr<Executions> running, RecordId id, Token token, AlreadyIn)
+      : running_(std::move(running)), id_(id), token_(token) {}
+
+  const std::shared_ptr<Executions> running_;
   RecordId id_;
   Token token_;
   bool kept_ = false;
 };
+
+// The store may have set it, and others may be reading the record by now.
+inline void set_version(Record& record, Version version) {
+  if (record.version != version) record.version = version;
+}
 
 // Doubles up to a maximum.
 class Backoff {

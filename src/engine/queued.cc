@@ -1,10 +1,6 @@
 // Work that was accepted and not begun. The promise: it is started once, under a claim like any
 // other, and what was accepted is never dropped: it stays in the store until it was started, or an
 // operator has decided about it.
-#include <boost/asio/co_spawn.hpp>
-#include <boost/asio/detached.hpp>
-#include <boost/asio/this_coro.hpp>
-
 #include "engine/engine_impl.h"
 
 namespace semel {
@@ -19,46 +15,48 @@ void Engine::Impl::hand_out(const Record& queued) {
 awaitable<Started> Engine::Impl::start(RecordPtr queued, Policy policy) {
   const RecordId id = queued->id;
   const Token queued_token = queued->token;
-  if (store.doubts().claims) {
-    running.leave(id, queued_token);
-    co_return doubtful();
-  }
+  const Entered taken_up = Entered::already(shared_running(), id, queued_token);  // wakes who waits
+  if (store.doubts().claims) co_return doubtful();
   const Token token = tokens.next_for(id);
-  Entered entered(running, id, token);
+  Entered entered(shared_running(), id, token);
   Event event = event::Start{queued_token, token, options.owner, policy};
+  // Nothing is executed under a claim that is not known to be ours. It is pursued, and queued
+  // again.
+  const auto queue_again = [&] {
+    if (stopped) return;
+    Decision decision = transition(queued.get(), event, clock.now());
+    auto* put = std::get_if<Put>(&decision.change);
+    if (!put) return;
+    entered.keep();
+    never_ran(*put->next, queued->version);
+  };
+  OnDrop unheard(queue_again);
+  unheard.arm();
   Applied applied = co_await apply(id, queued, event);
+  unheard.disarm();
 
   Started started = start::Gone{};
   if (auto* unavailable = std::get_if<Unavailable>(&applied)) {
-    if (unavailable->unsure) {
-      // Nothing is executed under a claim that is not known to be ours. It is pursued, and queued
-      // again.
-      Decision decision = transition(queued.get(), event, clock.now());
-      if (auto* put = std::get_if<Put>(&decision.change)) {
-        put->next->version = queued->version;
-        entered.keep();
-        co_await give_back_later(std::move(put->next));
-      }
-    }
+    if (unavailable->unsure) queue_again();
     started = StoreUnavailable{std::move(unavailable->why)};
   } else if (auto* changed = std::get_if<Changed>(&applied)) {
     const bool ours = changed->after && changed->after->token == token;
     const bool done = std::holds_alternative<verdict::Done>(changed->verdict);
     if (ours && done && clock.now() < changed->after->lease_until) {
       Claim claim{std::move(changed->after), std::move(policy)};
+      claim.hold = std::make_shared<ClaimHold>(weak_from_this(), claim.record, claim.policy);
       running.started(claim, clock.now(), clock.steady());
       entered.keep();
       started = std::move(claim);
     } else if (ours) {
       // It was ours, but others may have given it up for lost by now, or have.
       entered.keep();
-      co_await give_back_later(std::move(changed->after));
+      pursue(kGivingBack, give_back(std::move(changed->after)));
       started = StoreUnavailable{"the claim was written too slowly for its lease"};
     }
   } else {
     started = StoreUnavailable{"the record is larger than the store takes"};
   }
-  running.leave(id, queued_token);  // who waits for it to begin looks again
   co_return started;
 }
 
@@ -85,11 +83,6 @@ awaitable<void> Engine::Impl::withdraw(RecordPtr queued) {
     }
     co_await clock.sleep(backoff.next());
   }
-}
-
-awaitable<void> Engine::Impl::withdraw_later(RecordPtr queued) {
-  auto executor = co_await asio::this_coro::executor;
-  asio::co_spawn(executor, withdraw(std::move(queued)), asio::detached);
 }
 
 }  // namespace semel

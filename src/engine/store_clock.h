@@ -1,6 +1,6 @@
 #pragma once
 
-#include <memory>
+#include <atomic>
 
 #include "semel/clock.h"
 #include "semel/store.h"
@@ -8,26 +8,28 @@
 namespace semel {
 
 // The store's clock, where it has one, so that all processes agree about when a lease is over; the
-// machine's until the store has been reached, where it has none, and after it was destroyed. The
-// pointer to the store must outlive this; what it points to need not, but is to be reset on a
-// thread while no other asks for the time.
+// machine's until the store has been reached, where it has none, and after it was let go of.
 class StoreClock final : public Clock {
  public:
-  StoreClock(Clock& machine, const std::unique_ptr<Store>& store)
-      : machine_(machine), store_(store) {}
+  StoreClock(Clock& machine, const Store& store) : machine_(machine), store_(&store) {}
 
   Time now() const override {
-    const std::optional<Time> by_store = store_ ? store_->now() : std::nullopt;
+    const Store* store = store_;
+    const std::optional<Time> by_store = store ? store->now() : std::nullopt;
     return by_store ? *by_store : machine_.now();
   }
   SteadyTime steady() const override { return machine_.steady(); }
+  SteadyTime since_boot() const override { return machine_.since_boot(); }
   boost::asio::awaitable<void> sleep(Duration duration) override {
     return machine_.sleep(duration);
   }
 
+  // The store may be destroyed after this, if nobody asks for the time meanwhile.
+  void let_go() { store_ = nullptr; }
+
  private:
   Clock& machine_;
-  const std::unique_ptr<Store>& store_;
+  std::atomic<const Store*> store_;
 };
 
 }  // namespace semel

@@ -8,6 +8,7 @@
 #include <boost/asio/use_awaitable.hpp>
 #include <cerrno>
 #include <cstring>
+#include <ctime>
 #include <stdexcept>
 
 #include "core/sha256.h"
@@ -33,6 +34,13 @@ Time SystemClock::now() const {
 
 SteadyTime SystemClock::steady() const {
   return std::chrono::floor<Duration>(std::chrono::steady_clock::now());
+}
+
+SteadyTime SystemClock::since_boot() const {
+  timespec at{};
+  clock_gettime(CLOCK_BOOTTIME, &at);
+  return SteadyTime(std::chrono::floor<Duration>(std::chrono::seconds(at.tv_sec) +
+                                                 std::chrono::nanoseconds(at.tv_nsec)));
 }
 
 boost::asio::awaitable<void> SystemClock::sleep(Duration duration) {

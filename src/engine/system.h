@@ -12,6 +12,7 @@ class SystemClock final : public Clock {
  public:
   Time now() const override;
   SteadyTime steady() const override;
+  SteadyTime since_boot() const override;
   boost::asio::awaitable<void> sleep(Duration duration) override;
 };
 

@@ -1,7 +1,6 @@
 // What the engine does by itself: renews the leases of running executions, ends waits, expires
 // records in small batches, and takes stock of what an earlier run left behind.
 #include <boost/asio/co_spawn.hpp>
-#include <boost/asio/detached.hpp>
 #include <boost/asio/this_coro.hpp>
 
 #include "engine/engine_impl.h"
@@ -53,13 +52,13 @@ awaitable<void> Engine::Impl::renew(Executions::Renewal renewal) {
 }
 
 awaitable<void> Engine::keep() {
-  auto executor = co_await asio::this_coro::executor;
   while (!impl_->stopped) {
     co_await impl_->clock.sleep(impl_->options.tick);
+    impl_->look_at_clocks();
     const SteadyTime steady = impl_->clock.steady();
     impl_->running.end_waits(steady);
     for (auto& renewal : impl_->running.take_renewals(impl_->clock.now(), steady)) {
-      asio::co_spawn(executor, impl_->renew(renewal), asio::detached);
+      impl_->pursue(kRenewing, impl_->renew(renewal));
     }
   }
 }
@@ -76,7 +75,7 @@ KeptWork Engine::Impl::look_at_kept(const Record& record) const {
 awaitable<void> Engine::Impl::sweep_record(Record record, std::size_t& changed_records) {
   const RecordId id = record.id;
   event::Sweep sweep;
-  sweep.skew = options.skew;
+  sweep.skew = skew();
   sweep.queued_lease = options.queued_lease;
   const bool is_work = record.state == State::queued || record.state == State::in_progress;
   if (is_work && !record.request.empty()) {

@@ -3,9 +3,9 @@
 #include "gateway/background.h"
 
 #include <boost/asio/co_spawn.hpp>
-#include <boost/asio/detached.hpp>
 #include <boost/asio/post.hpp>
 
+#include "engine/spawn.h"
 #include "gateway/execution.h"
 #include "gateway/queued_request.h"
 #include "gateway/redelivery.h"
@@ -125,7 +125,7 @@ void Background::pump() {
     if (!item) return;
     Worker& worker = *gateway_.workers[next_worker_++ % gateway_.workers.size()];
     lock.unlock();
-    asio::co_spawn(worker.context(), run(worker, std::move(*item)), asio::detached);
+    asio::co_spawn(worker.context(), run(worker, std::move(*item)), OrReport{"queued work"});
   }
 }
 

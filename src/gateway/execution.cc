@@ -5,8 +5,8 @@
 #include "gateway/execution.h"
 
 #include <boost/asio/co_spawn.hpp>
-#include <boost/asio/detached.hpp>
 
+#include "engine/spawn.h"
 #include "gateway/answer_stream.h"
 #include "gateway/reauthorize.h"
 #include "gateway/redelivery.h"
@@ -261,7 +261,7 @@ awaitable<void> Execution::timed_out() {
     asio::co_spawn(
         worker_.context(),
         listen_late(gateway_, route_, std::move(claim), std::move(call), std::move(late)),
-        asio::detached);
+        OrReport{"listening for a late answer"});
   }
 }
 

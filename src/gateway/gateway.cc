@@ -7,10 +7,6 @@
 namespace semel {
 namespace {
 
-// By how much the clocks of processes that share a store may differ, where the store has none that
-// decides.
-constexpr Duration kClockSkew = std::chrono::seconds(1);
-
 // Beside the records, where they are on this machine: that disk is watched.
 std::string spool_directory(const Config& config) {
   if (!config.spool.path.empty()) return config.spool.path;
@@ -29,22 +25,21 @@ Spool::Options spool_options(const Config& config) {
           .free_bytes_min = is_beside_records ? mark + mark / 4 : mark};
 }
 
-EngineOptions engine_options(Owner owner, const Store& store) {
+EngineOptions engine_options(Owner owner) {
   EngineOptions options;
   options.owner = std::move(owner);
-  if (!store.features().exclusive && !store.now()) options.skew = kClockSkew;
   return options;
 }
 
 }  // namespace
 
-Gateway::Gateway(Store& store_in, Metrics& metrics_in, Clock& clock_in, TokenSource& tokens_in,
+Gateway::Gateway(Store& store_in, Metrics& metrics_in, Clock& machine_clock, TokenSource& tokens_in,
                  Owner owner, const Config& config)
     : metrics(metrics_in),
       observer(metrics, limits, config.log.keys),
       store(store_in),
-      clock(clock_in),
-      engine(store, clock, tokens_in, observer, engine_options(std::move(owner), store)),
+      engine(store, machine_clock, tokens_in, observer, engine_options(std::move(owner))),
+      clock(engine.clock()),
       background(*this),
       spool(spool_options(config)),
       prober(std::make_unique<Prober>(*this)) {

@@ -26,7 +26,7 @@ class Worker;
 
 // What all workers of one process share, whatever the configuration.
 struct Gateway {
-  Gateway(Store& store_in, Metrics& metrics_in, Clock& clock_in, TokenSource& tokens_in,
+  Gateway(Store& store_in, Metrics& metrics_in, Clock& machine_clock, TokenSource& tokens_in,
           Owner owner, const Config& config);
   ~Gateway();
 
@@ -34,8 +34,8 @@ struct Gateway {
   TenantLimits limits;
   LoggingObserver observer;
   Store& store;
-  Clock& clock;
   Engine engine;
+  Clock& clock;     // the engine's
   Holders holders;  // peers and tenants, with what each of them has
   Background background;
   Spool spool;

@@ -9,6 +9,7 @@
 #include <boost/json.hpp>
 #include <mutex>
 
+#include "engine/spawn.h"
 #include "gateway/log_pace.h"
 #include "gateway/node.h"
 
@@ -125,6 +126,10 @@ void start_logging(const LogConfig& config) {
   logger->set_formatter(
       std::make_unique<spdlog::pattern_formatter>(pattern(), spdlog::pattern_time_type::utc));
   spdlog::set_default_logger(std::move(logger));
+  on_task_failed([](std::string_view task, std::string_view why) {
+    log_event(LogLevel::error, "background task failed", {{"task", task}, {"why", why}});
+    flush_log();
+  });
   spdlog::flush_every(std::chrono::seconds(1));
 }
 
@@ -191,6 +196,10 @@ void LoggingObserver::left_to_others(const Record& record) {
 void LoggingObserver::lease_lost(const RecordId& id) {
   metrics_.lease_lost();
   log_event(LogLevel::warn, "lease lost", {{"record", id.hex().substr(0, kIdDigitsShown)}});
+}
+
+void LoggingObserver::clock_stepped(Duration by) {
+  log_event(LogLevel::warn, "the clock was set", {{"by_ms", std::to_string(by.count())}});
 }
 
 void LoggingObserver::store_failed(std::string_view what, std::string_view why) {

@@ -1,9 +1,9 @@
 #include "gateway/observe.h"
 
 #include <boost/asio/co_spawn.hpp>
-#include <boost/asio/detached.hpp>
 #include <stdexcept>
 
+#include "engine/spawn.h"
 #include "gateway/caller.h"
 #include "gateway/operation.h"
 #include "gateway/proxy.h"
@@ -230,7 +230,7 @@ void Observation::conclude(std::shared_ptr<Observation> observation) {
       log_event(LogLevel::error, "observation failed", {{"why", error.what()}});
     }
   };
-  asio::co_spawn(observation->worker_.context(), run(observation), asio::detached);
+  asio::co_spawn(observation->worker_.context(), run(observation), OrReport{"observing"});
 }
 
 awaitable<Admission> Observation::admit() const {

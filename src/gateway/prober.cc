@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <boost/asio/co_spawn.hpp>
-#include <boost/asio/detached.hpp>
 #include <charconv>
 
+#include "engine/spawn.h"
 #include "gateway/forward_key.h"
 #include "gateway/headers.h"
 #include "gateway/probe_url.h"
@@ -243,7 +243,7 @@ awaitable<void> Prober::run(Worker& worker) {
       look_again_at = after(now, kLookAgainEvery);
     }
     for (const RecordId& id : due(gateway_.clock.now())) {
-      asio::co_spawn(worker.context(), ask_in_background(worker, id), asio::detached);
+      asio::co_spawn(worker.context(), ask_in_background(worker, id), OrReport{"probing a key"});
     }
   }
 }

@@ -5,11 +5,11 @@
 
 #include <algorithm>
 #include <boost/asio/co_spawn.hpp>
-#include <boost/asio/detached.hpp>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
 
+#include "engine/spawn.h"
 #include "gateway/node.h"
 #include "gateway/prober.h"
 
@@ -57,10 +57,9 @@ Server::Server(Config config, Trust trust, std::unique_ptr<Metrics> metrics,
                std::unique_ptr<Store> store)
     : metrics_(std::move(metrics)),
       store_(std::move(store)),
-      clock_(machine_clock_, store_),
       files_(std::make_unique<BlockingPool>("semel-files", 1)),
       settings_(std::make_shared<const Settings>(std::move(config), std::move(trust), *metrics_)),
-      gateway_(std::make_unique<Gateway>(*store_, *metrics_, clock_, tokens_, this_node(),
+      gateway_(std::make_unique<Gateway>(*store_, *metrics_, machine_clock_, tokens_, this_node(),
                                          settings_->config)) {
   gateway_->limits.count_live(counts_live(settings_->config));
   gateway_->background.set_limit(settings_->config.limits.in_flight);
@@ -68,6 +67,7 @@ Server::Server(Config config, Trust trust, std::unique_ptr<Metrics> metrics,
     workers_.push_back(std::make_unique<Worker>(*gateway_, settings_));
     gateway_->workers.push_back(workers_.back().get());
   }
+  gateway_->engine.run_on(context().get_executor());
 }
 
 std::expected<std::unique_ptr<Server>, std::string> Server::start(Config config,
@@ -89,6 +89,8 @@ std::expected<std::unique_ptr<Server>, std::string> Server::start(Config config,
 Server::~Server() {
   gateway_->spool.stop();
   files_.reset();
+  gateway_->engine.stop();
+  gateway_->engine.let_go_of_store();
   store_.reset();
   gateway_->engine.stop();
   workers_.clear();
@@ -120,11 +122,13 @@ std::expected<void, std::string> Server::bind() {
 }
 
 void Server::run() {
-  asio::co_spawn(context(), gateway_->engine.keep(), asio::detached);
-  asio::co_spawn(context(), gateway_->engine.recover(), asio::detached);
-  asio::co_spawn(context(), gateway_->engine.sweep_forever(), asio::detached);
-  asio::co_spawn(context(), follow_files(), asio::detached);
-  asio::co_spawn(context(), gateway_->prober->run(*workers_.front()), asio::detached);
+  const asio::any_io_executor executor = context().get_executor();
+  Engine& engine = gateway_->engine;
+  spawn_loop(executor, "keeping leases", [&engine] { return engine.keep(); });
+  spawn_loop(executor, "recovery", [&engine] { return engine.recover(); });
+  spawn_loop(executor, "sweeping", [&engine] { return engine.sweep_forever(); });
+  spawn_loop(executor, "following files", [this] { return follow_files(); });
+  spawn_loop(executor, "probing", [this] { return gateway_->prober->run(*workers_.front()); });
   std::vector<std::thread> threads;
   for (std::size_t i = 1; i < workers_.size(); ++i) {
     threads.emplace_back([worker = workers_[i].get()] { worker->run(); });
@@ -135,7 +139,7 @@ void Server::run() {
 
 asio::awaitable<void> Server::follow_files() {
   for (;;) {
-    co_await clock_.sleep(kLookAtFilesEvery);
+    co_await machine_clock_.sleep(kLookAtFilesEvery);
     const std::shared_ptr<TokenKeys> tokens = settings_->trust.tokens;
     if (!tokens) continue;
     auto refresh = [tokens] { tokens->refresh(); };
@@ -164,15 +168,16 @@ void Server::drain() {
   if (gateway_->draining.exchange(true)) return;
   log_event(LogLevel::info, "draining", {});
   for (auto& worker : workers_) worker->drain();
-  asio::co_spawn(context(), wait_until_idle(), asio::detached);
+  asio::co_spawn(context(), wait_until_idle(), OrStop{"draining"});
 }
 
 asio::awaitable<void> Server::wait_until_idle() {
-  const SteadyTime give_up = after(clock_.steady(), settings_->config.drain_timeout);
+  const SteadyTime give_up = after(machine_clock_.steady(), settings_->config.drain_timeout);
   const auto busy = [this] {
     return gateway_->active > 0 || gateway_->engine.running().executions > 0;
   };
-  while (busy() && clock_.steady() < give_up) co_await clock_.sleep(kIdleCheckEvery);
+  while (busy() && machine_clock_.steady() < give_up)
+    co_await machine_clock_.sleep(kIdleCheckEvery);
   log_event(LogLevel::info, "stopped", {{"cut_off", std::to_string(gateway_->active)}});
   gateway_->engine.stop();
   for (auto& worker : workers_) worker->stop();

@@ -7,7 +7,6 @@
 #include <thread>
 #include <vector>
 
-#include "engine/store_clock.h"
 #include "engine/system.h"
 #include "gateway/gateway.h"
 #include "gateway/settings.h"
@@ -59,7 +58,6 @@ class Server {
   SystemClock machine_clock_;
   SystemTokens tokens_;
   std::unique_ptr<Store> store_;
-  StoreClock clock_;
   std::unique_ptr<BlockingPool> files_;
   SettingsPtr settings_;
   std::unique_ptr<Gateway> gateway_;

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <boost/asio/co_spawn.hpp>
-#include <boost/asio/detached.hpp>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
+#include "engine/spawn.h"
 #include "gateway/headers.h"
 #include "gateway/session.h"
 
@@ -19,6 +19,7 @@ constexpr auto kPruneEvery = std::chrono::seconds(1);
 constexpr auto kAcceptPause = std::chrono::milliseconds(20);
 // How many idle connections are looked at for one of a certain peer.
 constexpr std::size_t kIdleLookedAtMax = 256;
+constexpr std::string_view kServing = "serving a connection";
 
 Duration longest_idle(const Config& config) {
   Duration longest{0};
@@ -74,10 +75,11 @@ void Worker::listen(tcp::acceptor acceptor) {
 
 void Worker::run() {
   for (auto& acceptor : acceptors_) {
-    asio::co_spawn(context_, accept(acceptor), asio::detached);
+    spawn_loop(context_.get_executor(), "accepting",
+               [this, &acceptor] { return accept(acceptor); });
   }
-  asio::co_spawn(context_, deadlines_.run(), asio::detached);
-  asio::co_spawn(context_, prune(), asio::detached);
+  spawn_loop(context_.get_executor(), "watching deadlines", [this] { return deadlines_.run(); });
+  spawn_loop(context_.get_executor(), "pruning", [this] { return prune(); });
   context_.run();
 }
 
@@ -94,7 +96,8 @@ void Worker::close_gently(tcp::acceptor& acceptor) {
   while (!error) {
     tcp::socket socket(context_);
     acceptor.accept(socket, error);
-    if (!error) asio::co_spawn(context_, serve_client(*this, std::move(socket)), asio::detached);
+    if (!error)
+      asio::co_spawn(context_, serve_client(*this, std::move(socket)), OrReport{kServing});
   }
   acceptor.close(error);
 }
@@ -112,7 +115,7 @@ awaitable<void> Worker::accept(tcp::acceptor& acceptor) {
     tcp::socket socket(context_);
     co_await acceptor.async_accept(socket, asio::redirect_error(asio::use_awaitable, error));
     if (!error) {
-      asio::co_spawn(context_, serve_client(*this, std::move(socket)), asio::detached);
+      asio::co_spawn(context_, serve_client(*this, std::move(socket)), OrReport{kServing});
     } else if (acceptor.is_open()) {
       log_repeating(LogLevel::warn, "accept failed", "", {{"why", error.message()}});
       const bool no_descriptor = error == asio::error::no_descriptors ||

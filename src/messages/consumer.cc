@@ -4,13 +4,13 @@
 #include "messages/consumer.h"
 
 #include <boost/asio/co_spawn.hpp>
-#include <boost/asio/detached.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
 #include "core/keyed_hash.h"
+#include "engine/spawn.h"
 #include "engine/system.h"
 #include "gateway/elsewhere.h"
 #include "gateway/operation.h"
@@ -102,7 +102,7 @@ void Consumer::pump() {
   while (places_->taken < config_.in_flight && !ready_.empty()) {
     Item item = std::move(ready_.front());
     ready_.pop_front();
-    asio::co_spawn(worker_.context(), run(std::move(item), take_place()), asio::detached);
+    asio::co_spawn(worker_.context(), run(std::move(item), take_place()), OrReport{"a message"});
   }
 }
 

@@ -5,7 +5,6 @@
 #include <simdjson.h>
 
 #include <boost/asio/co_spawn.hpp>
-#include <boost/asio/detached.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/steady_timer.hpp>
@@ -13,6 +12,7 @@
 #include <boost/asio/use_awaitable.hpp>
 #include <mutex>
 
+#include "engine/spawn.h"
 #include "messages/consumed_message.h"
 
 namespace semel {
@@ -158,7 +158,7 @@ awaitable<void> FunctionHandler::execute(std::shared_ptr<const Message> message,
   if (config_.route.policy.unknown == UnknownPolicy::retry) {
     co_await std::move(late);
   } else {
-    asio::co_spawn(worker_.context(), std::move(late), asio::detached);
+    asio::co_spawn(worker_.context(), std::move(late), OrReport{"waiting for a function"});
   }
 }
 

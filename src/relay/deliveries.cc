@@ -1,9 +1,9 @@
 #include "relay/deliveries.h"
 
 #include <boost/asio/co_spawn.hpp>
-#include <boost/asio/detached.hpp>
 #include <boost/asio/post.hpp>
 
+#include "engine/spawn.h"
 #include "engine/system.h"
 #include "gateway/config_relay.h"
 #include "gateway/log.h"
@@ -52,7 +52,7 @@ std::expected<void, std::string> Deliveries::open() {
     if (!made) return std::unexpected("destination " + config.name + ": " + made.error());
     named_[config.name] = *std::move(made);
   }
-  asio::co_spawn(context_, deadlines_.run(), asio::detached);
+  spawn_loop(context_.get_executor(), "watching deadlines", [this] { return deadlines_.run(); });
   return {};
 }
 
@@ -64,7 +64,7 @@ std::expected<std::shared_ptr<Destination>, std::string> Deliveries::make(RelayD
 
 void Deliveries::start(std::shared_ptr<Lane> lane) {
   asio::post(context_, [this, lane = std::move(lane)]() mutable {
-    asio::co_spawn(context_, run(std::move(lane)), asio::detached);
+    asio::co_spawn(context_, run(std::move(lane)), OrStop{"delivering"});
   });
 }
 

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <boost/asio/co_spawn.hpp>
-#include <boost/asio/detached.hpp>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <utility>
 
+#include "engine/spawn.h"
 #include "engine/system.h"
 
 namespace semel {
@@ -62,7 +62,8 @@ PostgresPool::PostgresPool(asio::io_context& context, Options options, PostgresC
 }
 
 void PostgresPool::start() {
-  for (auto& slot : slots_) asio::co_spawn(context_, keep(*slot), asio::detached);
+  for (auto& slot : slots_)
+    asio::co_spawn(context_, keep(*slot), OrStop{"keeping a session of PostgreSQL"});
 }
 
 void PostgresPool::close() {

@@ -3,10 +3,10 @@
 #include <pthread.h>
 
 #include <boost/asio/co_spawn.hpp>
-#include <boost/asio/detached.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/redirect_error.hpp>
 
+#include "engine/spawn.h"
 #include "engine/system.h"
 
 namespace semel {
@@ -58,7 +58,7 @@ PostgresThread::PostgresThread(PostgresOptions options)
       failed_(std::move(options.failed)) {
   pool_.start();
   look_at_deadlines();
-  asio::co_spawn(context_, keep_up(), asio::detached);
+  asio::co_spawn(context_, keep_up(), OrStop{"keeping up with PostgreSQL"});
   thread_ = std::thread([this] {
     pthread_setname_np(pthread_self(), "semel-postgres");
     context_.run();

@@ -6,12 +6,12 @@
 #include <pthread.h>
 
 #include <boost/asio/co_spawn.hpp>
-#include <boost/asio/detached.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <future>
 #include <utility>
 
+#include "engine/spawn.h"
 #include "engine/system.h"
 #include "stores/redis_impl.h"
 
@@ -123,11 +123,11 @@ std::expected<void, std::string> RedisStore::Impl::begin() {
           counted.error());
     }
     nodes_.keep();
-    asio::co_spawn(io_, listener_.keep(), asio::detached);
-    asio::co_spawn(io_, keep_counting(), asio::detached);
+    asio::co_spawn(io_, listener_.keep(), OrStop{"listening to Redis"});
+    asio::co_spawn(io_, keep_counting(), OrStop{"counting in Redis"});
     co_return started;
   };
-  asio::co_spawn(io_, deadlines_.run(), asio::detached);
+  asio::co_spawn(io_, deadlines_.run(), OrStop{"watching Redis"});
   asio::co_spawn(io_, start, [&](std::exception_ptr failed, std::expected<void, std::string> how) {
     if (failed) {
       promise.set_exception(failed);

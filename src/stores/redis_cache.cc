@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <atomic>
 #include <boost/asio/co_spawn.hpp>
-#include <boost/asio/detached.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/redirect_error.hpp>
@@ -13,6 +12,7 @@
 #include <thread>
 #include <utility>
 
+#include "engine/spawn.h"
 #include "stores/redis_nodes.h"
 
 namespace semel {
@@ -53,8 +53,8 @@ class RedisCache::Impl {
                 .is_cache = true,
                 .warn = std::move(warn)},
         nodes_(common_, config_) {
-    asio::co_spawn(io_, deadlines_.run(), asio::detached);
-    asio::co_spawn(io_, begin(), asio::detached);
+    asio::co_spawn(io_, deadlines_.run(), OrStop{"watching the cache"});
+    asio::co_spawn(io_, begin(), OrReport{"beginning with the cache"});
     thread_ = std::thread([this] {
       pthread_setname_np(pthread_self(), "semel-cache");
       io_.run();

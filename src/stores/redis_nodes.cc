@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <boost/asio/co_spawn.hpp>
-#include <boost/asio/detached.hpp>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <set>
 #include <utility>
 
+#include "engine/spawn.h"
 #include "stores/redis_cluster.h"
 
 namespace semel::redis {
@@ -82,20 +82,21 @@ awaitable<std::expected<void, std::string>> Nodes::start() {
 }
 
 void Nodes::keep_link(const std::shared_ptr<Link>& link) {
-  asio::co_spawn(common_.executor, link->keep(), asio::detached);
-  if (!common_.is_cache) asio::co_spawn(common_.executor, link->watch(), asio::detached);
+  asio::co_spawn(common_.executor, link->keep(), OrStop{"keeping up with Redis"});
+  if (!common_.is_cache)
+    asio::co_spawn(common_.executor, link->watch(), OrStop{"keeping up with Redis"});
 }
 
 void Nodes::keep() {
   is_kept_ = true;
   if (common_.is_cluster) {
     for (const auto& [address, link] : links_) keep_link(link);
-    asio::co_spawn(common_.executor, follow_slots(), asio::detached);
+    asio::co_spawn(common_.executor, follow_slots(), OrStop{"keeping up with Redis"});
     return;
   }
   keep_link(owners_[0]);
   if (!config_.sentinels.empty()) {
-    asio::co_spawn(common_.executor, follow_sentinels(), asio::detached);
+    asio::co_spawn(common_.executor, follow_sentinels(), OrStop{"keeping up with Redis"});
   }
 }
 

@@ -1,10 +1,11 @@
 #include "stores/redis_waiting.h"
 
 #include <boost/asio/co_spawn.hpp>
-#include <boost/asio/detached.hpp>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <cstring>
+
+#include "engine/spawn.h"
 
 namespace semel::redis {
 namespace asio = boost::asio;
@@ -25,7 +26,8 @@ awaitable<void> Waiting::ended(RecordId id, Token token, Duration timeout) {
   auto& listed = claims_[claim];
   if (!listed) {
     listed = std::make_shared<Entry>(common_.executor);
-    asio::co_spawn(common_.executor, watch(claim, listed), asio::detached);
+    asio::co_spawn(common_.executor, watch(claim, listed),
+                   OrReport{"waiting for a claim in Redis"});
   }
   const auto entry = listed;
   asio::steady_timer until(common_.executor, timeout);

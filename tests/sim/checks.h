@@ -32,9 +32,14 @@ void check_nothing_stuck(const Lab& lab, Violations& violations);
 // until it is begun, or an operator decides about it; and it is begun.
 void check_queued(const Lab& lab, Violations& violations);
 
-// (g) Not needlessly unknown: a record is unknown only if its executor fell silent or its node
-// died. Whoever lives says how it ended, or that nothing was executed, however long the store makes
-// him wait. To be asked while those nodes are still up.
+// (g) Not needlessly unknown: a record is unknown only if its executor fell silent, its claim was
+// dropped, or its node died. Whoever lives says how it ended, or that nothing was executed, however
+// long the store makes him wait. To be asked while those nodes are still up.
 void check_needlessly_unknown(const Lab& lab, Violations& violations);
+
+// (h) Not before its time: where one clock counts, no answer expires before its ttl has passed in
+// true time, however often that clock is set. Only what happens to it while no process runs is not
+// seen.
+void check_expiry(const Lab& lab, Violations& violations);
 
 }  // namespace semel::sim

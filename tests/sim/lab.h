@@ -64,6 +64,12 @@ struct Lab {
   std::deque<Answered> answers;
   std::deque<Accepted> accepted;
   int open_sessions = 0;
+  struct ClockStep {
+    Time at;       // true time, like of the boots
+    Duration off;  // from then on
+  };
+  std::vector<ClockStep> clock_steps;
+  std::vector<Time> boots;
   std::set<std::pair<std::string, std::uint64_t>> died;  // nodes, each with its run
   // Claims that were under way while their key lived and was removed, and that landed then: their
   // node was told long ago whose the key is, and no store tells one absence from another.

@@ -85,12 +85,12 @@ Node::Node(Lab& lab, const Place& place)
     : lab_(lab),
       place_(place),
       name_(fmt::format("n{}.{}", place.number, place.run)),
-      clock_(lab.time, place.lane),
+      clock_(lab.time, place.lane, place.clock_off),
       faulty_(lab, name_, place.lane, place.wire),
       planted_(make_planted(lab.plant, faulty_)),
       watched_(planted_ ? *planted_ : static_cast<Store&>(faulty_), lab.leases),
       engine_(watched_, clock_, lab.tokens, *this, options_of(lab.scenario, place)) {
-  clock_.set_offset(place.clock_off);
+  engine_.run_on(lab.io.get_executor());
   engine_.hand_queued_to([this](QueuedWork work) {
     lab_.tally.count("queued work handed out");
     spawn(run_queued(work));
@@ -120,6 +120,7 @@ void Node::freeze(Duration duration) {
 
 void Node::die() {
   alive_ = false;
+  engine_.stop();  // a process that dies says nothing more
   const Owner owner = options_of(lab_.scenario, place_).owner;
   lab_.died.insert({owner.node, owner.run});
   lab_.leases.died(place_.lane);
@@ -222,6 +223,11 @@ awaitable<void> Node::execute(Request request, Claim claim) {
   });
   co_await lab_.time.pause(place_.lane, execution.takes);
   lab_.leases.ended(token);
+  if (lab_.random.chance(20)) {
+    lab_.tally.count("claim dropped");
+    execution.dropped = true;
+    co_return;
+  }
   co_await finish(request, std::move(claim), execution);
 }
 

@@ -56,6 +56,7 @@ TEST(Simulation, KeepsEveryPromiseUnderFaults) {
                            "queued work started",
                            "swap of unknown fate",
                            "write faded",
+                           "claim dropped",
                            "swap of a held record",
                            "swap unavailable"}) {
     EXPECT_TRUE(tally.counts().contains(what)) << what << " never happened";

@@ -26,6 +26,7 @@ struct Execution {
   Duration takes{};
   std::optional<Duration> late;  // silent: when its answer comes after all
   Answer answer;
+  bool dropped = false;  // whoever executed it was unwound before he said how it ended
   // When the engine was told that the executor had done nothing. Nobody else can know.
   std::optional<Time> reported_harmless_at;
 };

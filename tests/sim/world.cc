@@ -71,6 +71,7 @@ class World {
     check_durable(lab_, report.violations);
     check_nothing_stuck(lab_, report.violations);
     check_queued(lab_, report.violations);
+    check_expiry(lab_, report.violations);
     for (const Site& site : sites_) {
       if (!site.node->idle()) {
         report.violations.push_back(fmt::format("node {} still executes", site.number));
@@ -104,6 +105,7 @@ class World {
   void boot(Site& site) {
     if (site.node) return;
     const VirtualTime::Lane lane = ++lanes_;
+    lab_.boots.push_back(lab_.time.now());
     // A shared store's network outlives the process. A store in the process dies with it.
     site.wire = lab_.scenario.exclusive ? ++lanes_ : kWorld;
     site.node = std::make_unique<Node>(
@@ -132,6 +134,7 @@ class World {
     site.clock_off = lab_.random.ms(-max, max);
     clock_ahead_max_ = std::max(clock_ahead_max_, site.clock_off);
     if (site.node) site.node->set_clock(site.clock_off);
+    lab_.clock_steps.push_back({lab_.time.now(), site.clock_off});
     lab_.trace.line(lab_.time.now(), [&] {
       return fmt::format("node {} clock is off by {} ms", site.number, site.clock_off.count());
     });

@@ -51,11 +51,13 @@ class CountingObserver final : public Observer {
   void left_to_others(const Record&) override { ++left_alone; }
   void lease_lost(const RecordId&) override { ++leases_lost; }
   void store_failed(std::string_view, std::string_view) override { ++store_failures; }
+  void clock_stepped(Duration by) override { stepped += by; }
 
   int transitions = 0;
   int left_alone = 0;
   int leases_lost = 0;
   int store_failures = 0;
+  Duration stepped{0};
 };
 
 // Something under way; its result once it is there.
@@ -76,8 +78,10 @@ class EngineBench {
   EngineBench() = default;
   ~EngineBench() {
     // Whatever is under way is unwound while the engines are still there, as their contract says.
+    for (const auto& engine : engines_) engine->stop();
     time.take(0);
     time.run_ready();
+    held_.clear();
     engines_.clear();
     time.run_ready();
   }
@@ -94,6 +98,7 @@ class EngineBench {
     options.skew = kSkew;
     options.sweep_batch = kSweepBatch;
     engines_.push_back(std::make_unique<Engine>(store, clock, tokens, observer, options));
+    engines_.back()->run_on(io.get_executor());
     return *engines_.back();
   }
 
@@ -120,6 +125,22 @@ class EngineBench {
     time.run_ready();
     return later;
   }
+  // The same for what is to end in an exception.
+  template <typename T>
+  Later<T> start(boost::asio::awaitable<T> task, std::string_view thrown) {
+    Later<T> later;
+    boost::asio::co_spawn(io, std::move(task),
+                          [thrown = std::string(thrown)](std::exception_ptr failed, T) {
+                            try {
+                              if (failed) std::rethrow_exception(failed);
+                            } catch (const std::exception& error) {
+                              if (error.what() == thrown) return;
+                            }
+                            throw std::runtime_error("it did not throw: " + thrown);
+                          });
+    time.run_ready();
+    return later;
+  }
   void start(boost::asio::awaitable<void> task) {
     boost::asio::co_spawn(io, std::move(task), [](std::exception_ptr failed) {
       if (failed) std::rethrow_exception(failed);
@@ -136,8 +157,10 @@ class EngineBench {
     return std::move(later.value());
   }
 
+  // Until the bench is taken down, as by an execution that goes on.
+  Claim hold(Claim claim) { return held_.emplace_back(std::move(claim)); }
   Claim claim(Engine& engine, const std::string& key) {
-    return std::get<admission::Execute>(run(engine.admit(ask(key)))).claim;
+    return hold(std::get<admission::Execute>(run(engine.admit(ask(key)))).claim);
   }
 
   boost::asio::io_context io{1};
@@ -151,6 +174,7 @@ class EngineBench {
 
  private:
   static constexpr int kPatienceMs = 100'000;
+  std::vector<Claim> held_;
   std::vector<std::unique_ptr<Engine>> engines_;
 };
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <deque>
+#include <stdexcept>
 #include <utility>
 
 #include "support/model_store.h"
@@ -16,6 +17,7 @@ class PlainStore final : public Store {
     unavailable,  // nothing written
     lost_reply,   // written, fate unknown
     lost_write,   // not written, fate unknown
+    thrown,       // written, and something is thrown
     held,         // not written: somebody holds the record in an open transaction
   };
 
@@ -68,6 +70,7 @@ class PlainStore final : public Store {
     }
     SwapResult result = model_.swap(id, expected, next ? std::optional(*next) : std::nullopt);
     if (fault == Fault::lost_reply) co_return swap::Unknown{"no reply"};
+    if (fault == Fault::thrown) throw std::runtime_error("the store threw");
     co_return result;
   }
 

@@ -107,7 +107,8 @@ class VirtualTime {
 // How one process sees the time: it may be off, and it may be stepped.
 class VirtualClock final : public Clock {
  public:
-  VirtualClock(VirtualTime& time, VirtualTime::Lane lane) : time_(time), lane_(lane) {}
+  VirtualClock(VirtualTime& time, VirtualTime::Lane lane, Duration offset = Duration{0})
+      : time_(time), lane_(lane), offset_(offset) {}
 
   Time now() const override { return time_.now() + offset_; }
   SteadyTime steady() const override { return SteadyTime(time_.now().time_since_epoch()); }
@@ -119,7 +120,7 @@ class VirtualClock final : public Clock {
  private:
   VirtualTime& time_;
   VirtualTime::Lane lane_;
-  Duration offset_{0};
+  Duration offset_;
 };
 
 }  // namespace semel::testing

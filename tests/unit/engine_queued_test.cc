@@ -36,7 +36,10 @@ class QueuedTest : public ::testing::Test, public EngineBench {
     return *std::get<admission::Queued>(run(engine.admit(queued_ask(key)))).record;
   }
   Started begin(Engine& engine, const std::string& key) {
-    return run(engine.start(std::make_shared<const Record>(record(key).value()), policy));
+    Started started =
+        run(engine.start(std::make_shared<const Record>(record(key).value()), policy));
+    if (const auto* claim = std::get_if<Claim>(&started)) hold(*claim);
+    return started;
   }
 
   std::vector<std::unique_ptr<Process>> processes_;

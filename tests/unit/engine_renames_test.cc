@@ -23,7 +23,7 @@ class EngineRenamesTest : public ::testing::Test, public EngineBench {
     return store.model().read(make_id({"test", "tenant", "new name"}, key));
   }
   Claim claim_renamed(Engine& engine, const std::string& key) {
-    return std::get<admission::Execute>(run(engine.admit(renamed(key)))).claim;
+    return hold(std::get<admission::Execute>(run(engine.admit(renamed(key)))).claim);
   }
   template <typename Kind>
   Kind admitted(Ask request) {

@@ -14,15 +14,14 @@ TEST(StoreClock, TheTimeIsTheStoresWhileThereIsAStore) {
   boost::asio::io_context io{1};
   VirtualTime time{io};
   VirtualClock machine{time, 0};
-  auto made = std::make_unique<PlainStore>(time);
-  PlainStore& plain = *made;
-  std::unique_ptr<Store> store = std::move(made);
-  const StoreClock clock(machine, store);
+  auto store = std::make_unique<PlainStore>(time);
+  StoreClock clock(machine, *store);
   EXPECT_EQ(clock.now(), machine.now());
   const Time ahead = after(machine.now(), std::chrono::hours(1));
-  plain.set_now(ahead);
+  store->set_now(ahead);
   EXPECT_EQ(clock.now(), ahead);
   // As when a server ends: its store goes first, and what still waits is unwound after it.
+  clock.let_go();
   store.reset();
   EXPECT_EQ(clock.now(), machine.now());
 }

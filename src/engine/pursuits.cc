@@ -1,0 +1,128 @@
+// What goes on after its call: claims that were dropped or are to be given back, outcomes that the
+// store has not taken yet. The promise: nothing stays busy because nobody is left to end it.
+//
+// If the process dies in here, the lease runs out, and the key is unknown.
+#include <boost/asio/co_spawn.hpp>
+
+#include "engine/engine_impl.h"
+#include "engine/spawn.h"
+
+namespace semel {
+namespace asio = boost::asio;
+using asio::awaitable;
+
+asio::any_io_executor Engine::Impl::executor() {
+  if (given_executor) return given_executor;
+  const std::lock_guard lock(executor_mutex);
+  if (!own_thread) own_thread = std::make_unique<OwnThread>();
+  return own_thread->io.get_executor();
+}
+
+void Engine::Impl::pursue(std::string_view task, awaitable<void> work) {
+  if (stopped) return;
+  // Whoever is unwound last, the parts that the work refers to are still there.
+  auto run = [](std::shared_ptr<Impl>, awaitable<void> pursued) -> awaitable<void> {
+    co_await std::move(pursued);
+  };
+  asio::co_spawn(executor(), run(shared_from_this(), std::move(work)), OrReport{task});
+}
+
+// A write that is still on its way could land at any time, so looking is not enough: the claim is
+// written again until the store says whose the record is.
+awaitable<void> Engine::Impl::give_back(RecordPtr claim) {
+  const RecordId id = claim->id;
+  const Token token = claim->token;
+  const Version expected = claim->version;
+  Backoff backoff(options);
+  while (!stopped) {
+    RecordPtr known;
+    auto next = std::make_shared<Record>(*claim);
+    SwapResult result = co_await store.swap(id, expected, next);
+    if (auto* applied = std::get_if<swap::Applied>(&result)) {
+      set_version(*next, applied->version);
+      known = std::move(next);
+    } else if (auto* conflict = std::get_if<swap::Conflict>(&result)) {
+      known = std::move(conflict->current);
+      if (!known || known->token != token) break;
+    }
+    if (known) {
+      Event abandon = event::Abandon{token};
+      Applied abandoned = co_await apply(id, std::move(known), abandon);
+      if (std::holds_alternative<Changed>(abandoned)) break;
+    }
+    co_await clock.sleep(backoff.next());
+  }
+  running.leave(id, token);
+}
+
+awaitable<void> Engine::Impl::finish_in_background(Claim claim, std::shared_ptr<Event> event,
+                                                   Listening listening) {
+  Backoff backoff(options);
+  while (!stopped) {
+    co_await clock.sleep(backoff.next());
+    const Finished finished = co_await try_finish(claim, *event, listening);
+    if (!std::holds_alternative<finish::Pending>(finished)) co_return;
+  }
+}
+
+awaitable<void> Engine::Impl::finish_dropped(Claim claim, std::shared_ptr<Event> ending) {
+  if (!ending) {
+    const Record& record = *claim.record;
+    Outcome outcome{OutcomeKind::unknown, {}, "its claim was dropped"};
+    const KeptWork kept = record.request.empty() ? kept::StaysUnknown{} : look_at_kept(record);
+    if (const auto* again = std::get_if<kept::TriedAgain>(&kept)) {
+      outcome.queue_again_after = again->after;
+    }
+    // There is no answer that could be taken as final.
+    ending = std::make_shared<Event>(event::Finish{record.token, std::move(outcome),
+                                                   UnknownPolicy::hold, claim.policy.on_retry});
+  }
+  const Finished finished = co_await try_finish(claim, *ending, Listening::no);
+  if (!std::holds_alternative<finish::Pending>(finished)) co_return;
+  co_await finish_in_background(std::move(claim), std::move(ending), Listening::no);
+}
+
+void Engine::Impl::never_ran(const Record& written, Version replaces) noexcept {
+  if (stopped) return;
+  try {
+    auto claim = std::make_shared<Record>(written);
+    claim->version = replaces;
+    if (claim->state == State::queued) {
+      pursue(kWithdrawing, withdraw(std::move(claim)));
+    } else {
+      pursue(kGivingBack, give_back(std::move(claim)));
+    }
+  } catch (...) {
+    detail::task_failed(kGivingBack, std::current_exception());
+    running.leave(written.id, written.token);
+  }
+}
+
+void Engine::Impl::dropped(RecordPtr record, Policy policy, ClaimHold::Stage stage,
+                           std::shared_ptr<Event> ending) noexcept {
+  const RecordId id = record->id;
+  const Token token = record->token;
+  try {
+    if (stopped || stage == ClaimHold::Stage::listening) {
+      running.leave(id, token);
+      return;
+    }
+    if (stage == ClaimHold::Stage::abandoned) {
+      pursue(kGivingBack, give_back(std::move(record)));
+      return;
+    }
+    Claim claim{std::move(record), std::move(policy)};
+    claim.hold = std::make_shared<ClaimHold>(std::weak_ptr<Impl>(), claim.record, claim.policy);
+    pursue(kFinishing, finish_dropped(std::move(claim), std::move(ending)));
+  } catch (...) {
+    detail::task_failed(kFinishing, std::current_exception());
+    running.leave(id, token);
+  }
+}
+
+ClaimHold::~ClaimHold() {
+  if (stage_ == Stage::ended) return;
+  if (const auto engine = engine_.lock()) engine->dropped(record_, policy_, stage_, ending_);
+}
+
+}  // namespace semel
