@@ -22,9 +22,6 @@ namespace {
 // record, in the store's batch.
 constexpr std::size_t kQueuedCopies = 4;
 
-// Of what lies in the spool's files: what callers have shares of.
-constexpr std::size_t kSpooledBytesShared = std::size_t{1} << 30;
-
 // A body of less is not counted for its tenant.
 constexpr std::size_t kOwnedAboveBytes = 16 * 1024;
 
@@ -248,8 +245,8 @@ bool Exchange::hold(std::size_t memory_bytes) {
     spooled_bytes_.belong_to(std::move(tenant));
   }
   const bool in_memory = held_bytes_.recount(memory_bytes, kBufferedBytesMax);
-  const bool in_file =
-      spooled_bytes_.recount(body_->is_spooled() ? body_->size() : 0, kSpooledBytesShared);
+  const bool in_file = spooled_bytes_.recount(body_->is_spooled() ? body_->size() : 0,
+                                              request_.settings->config.spool.bytes_max);
   return in_memory && in_file;
 }
 

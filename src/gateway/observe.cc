@@ -50,7 +50,9 @@ Observation::Observation(const ClientRequest& request, std::size_t route)
       metrics_(request.metrics(route)),
       target_(request.target),
       method_(request.message.method()),
-      held_bytes_(gateway_.buffered_bytes, 0) {
+      held_bytes_(gateway_.buffered_bytes, nullptr) {
+  // This may outlive the connection.
+  if (request.peer) held_bytes_.belong_to(request.peer->shared_from_this());
   for (const net::Field& field : request.message.fields()) {
     headers_.push_back({std::string(field.name), std::string(field.value)});
   }
@@ -104,10 +106,10 @@ void Observation::request_done() noexcept {
 
 void Observation::keep(std::string_view piece) {
   if (decided_) return;
-  held_bytes_.recount(body_.size() + piece.size());
+  const bool has_room = held_bytes_.recount(body_.size() + piece.size(), kBufferedBytesMax);
   if (body_.size() + piece.size() > route_.max_request_body) {
     decided_ = Observed::too_large;
-  } else if (held_bytes_.before() > kBufferedBytesMax) {
+  } else if (!has_room) {
     decided_ = Observed::unseen;
     why_ = "too many request bodies are being held";
   } else {
@@ -115,7 +117,7 @@ void Observation::keep(std::string_view piece) {
     return;
   }
   body_ = {};
-  held_bytes_.recount(0);
+  held_bytes_.recount(0, kBufferedBytesMax);
 }
 
 void Observation::compare() {

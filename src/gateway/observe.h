@@ -73,7 +73,7 @@ class Observation : public std::enable_shared_from_this<Observation> {
   std::string tenant_;
   std::optional<Credential> credential_;  // where the tenant has to be asked for: afterwards
   std::string body_;
-  Counted held_bytes_;
+  HeldBytes held_bytes_;
   bool request_whole_ = false;
   Recipe recipe_;
   Fingerprint fingerprint_;

@@ -206,11 +206,11 @@ def test_a_record_made_under_an_older_recipe_is_compared_under_that(start_gatewa
 # --- what it may take -----------------------------------------------------------------------------
 
 
-def begin_upload(gateway, key, size, sent, path="/big"):
+def begin_upload(gateway, key, size, sent, path="/big", headers=""):
     """Declares `size` bytes, sends `sent` of them, and stalls."""
     connection = gateway.connect()
     connection.send(f"POST {path} HTTP/1.1\r\nHost: semel.test\r\nIdempotency-Key: {key}\r\n"
-                    f"Content-Length: {size}\r\n\r\n".encode() + pattern(size)[:sent])
+                    f"Content-Length: {size}\r\n{headers}\r\n".encode() + pattern(size)[:sent])
     return connection
 
 
@@ -219,7 +219,8 @@ def spooled_bytes(gateway):
 
 
 def test_stalled_uploads_take_the_spool_and_nothing_else(start_gateway, upstream, key):
-    gateway = start_gateway(*ROUTES, spool={"bytes_max": 2 * MIB})
+    gateway = start_gateway(*ROUTES, spool={"bytes_max": 2 * MIB},
+                            trusted_proxies=["127.0.0.1"])  # which may take all of it
     stalled = [begin_upload(gateway, f"{key}-{n}", MIB, MIB - 1000) for n in range(2)]
     eventually(lambda: spooled_bytes(gateway) > MIB + MIB // 4)
     for chunked in (False, True):
@@ -238,6 +239,34 @@ def test_stalled_uploads_take_the_spool_and_nothing_else(start_gateway, upstream
     stalled[1].close()
     assert upstream.effects() == 3
     eventually(lambda: spooled_bytes(gateway) == 0)
+
+
+def test_one_peer_leaves_room_in_the_spool(start_gateway, upstream, key):
+    gateway = start_gateway(*ROUTES, spool={"bytes_max": 4 * MIB})
+    stalled = [begin_upload(gateway, f"{key}-{n}", MIB, MIB - 1000) for n in range(3)]
+    eventually(lambda: spooled_bytes(gateway) >= 2 * MIB)
+    answer = gateway.post("/big", pattern(MIB), key=key)
+    assert_problem(answer, 503, "overloaded")
+    assert gateway.post("/big", pattern(MIB - 4000), key=key, source="127.0.0.2").status == 200
+    for connection in stalled:
+        connection.close()
+    eventually(lambda: spooled_bytes(gateway) == 0)
+    assert gateway.post("/big", pattern(MIB), key=f"{key}-later").status == 200
+    assert upstream.effects() == 2
+
+
+def test_one_tenant_leaves_room_in_the_spool(start_gateway, upstream, key):
+    gateway = start_gateway(*ROUTES, spool={"bytes_max": 4 * MIB}, trusted_proxies=["127.0.0.1"],
+                            tenant={"from": "header", "name": "X-Tenant"})
+    stalled = [begin_upload(gateway, f"{key}-{n}", MIB, MIB - 1000, headers="X-Tenant: greedy\r\n")
+               for n in range(3)]
+    eventually(lambda: spooled_bytes(gateway) >= 2 * MIB)
+    body = pattern(MIB - 4000)
+    answer = gateway.post("/big", body, key=key, headers={"X-Tenant": "greedy"})
+    assert_problem(answer, 503, "overloaded")
+    assert gateway.post("/big", body, key=key, headers={"X-Tenant": "modest"}).status == 200
+    for connection in stalled:
+        connection.close()
 
 
 def test_however_a_request_ends_its_room_is_given_back(start_gateway, upstream, key):
