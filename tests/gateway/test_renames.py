@@ -50,6 +50,18 @@ def test_a_renamed_route_honours_the_keys_of_its_old_names(start_gateway, upstre
     assert upstream.effects(fresh) == 1
 
 
+@pytest.mark.parametrize("scope", ["operation", "path"])
+def test_a_status_outlives_the_name_of_its_route(start_gateway, upstream, key, scope):
+    route = {"path": "/x", "in_progress": "accept", "scope": scope}
+    gateway = start_gateway({"name": "pay", **route}, store_keys="digest")
+    accepted = gateway.post("/x", json=BODY, key=key, headers={"Prefer": "respond-async"})
+    assert accepted.status == 202
+    upstream.wait_effects(1, key)
+    edited(gateway, {"name": "payments", **route, "aliases": ["pay"]})
+    status = gateway.get(accepted.header("Location") + "?wait=20s")
+    assert status.status == 200 and status.json()["state"] == "completed"
+
+
 def test_a_widened_path_is_another_name_and_can_be_told_so(start_gateway, upstream):
     """The name is the path unless one is given."""
     gateway = start_gateway({"path": "/v1/charges"})
