@@ -219,7 +219,7 @@ std::expected<SchemaApplied, PgError> try_to_apply(PGconn* connection, const std
 // Judging
 // -------------------------------------------------------------------------------------------
 
-SchemaMisfit unfit(std::string why) {
+SchemaMisfit unfit_schema(std::string why) {
   return {.why = std::move(why), .unfit = true};
 }
 
@@ -233,13 +233,13 @@ std::string grant_for(const PgLink& link, const std::string& schema) {
 
 SchemaMisfit misfit_of_error(const PgLink& link, const PgError& error, const std::string& schema) {
   if (error.sqlstate == "3F000") {
-    return unfit("the database has no schema " + schema + ": run semel schema apply");
+    return unfit_schema("the database has no schema " + schema + ": run semel schema apply");
   }
   if (error.sqlstate == "42883" || error.sqlstate == "42P01") {
-    return unfit("the schema " + schema +
-                 " is not complete, or of an older layout: run semel schema apply");
+    return unfit_schema("the schema " + schema +
+                        " is not complete, or of an older layout: run semel schema apply");
   }
-  if (error.sqlstate == "42501") return unfit(error.why + grant_for(link, schema));
+  if (error.sqlstate == "42501") return unfit_schema(error.why + grant_for(link, schema));
   return {.why = error.why};
 }
 
@@ -286,28 +286,29 @@ std::optional<SchemaMisfit> misfit_of_schema(PgLink& link, const std::string& sc
   const std::int64_t found = rows->size() > 0 ? rows->number(rows->size() - 1, 0) : 0;
   const std::string at = "the schema " + schema + " is at version " + std::to_string(found);
   if (found > last_known()) {
-    return unfit(at + ", and this program knows versions up to " + std::to_string(last_known()) +
-                 ": use a newer semel");
+    return unfit_schema(at + ", and this program knows versions up to " +
+                        std::to_string(last_known()) + ": use a newer semel");
   }
   std::map<std::int64_t, int> row_of;
   for (int row = 0; row < rows->size(); ++row) row_of[rows->number(row, 0)] = row;
   for (const Migration& migration : migrations()) {
     const auto row = row_of.find(migration.number);
     if (row == row_of.end()) {
-      return unfit(at + ", and this program needs version " + std::to_string(last_known()) +
-                   ": run semel schema apply");
+      return unfit_schema(at + ", and this program needs version " + std::to_string(last_known()) +
+                          ": run semel schema apply");
     }
     if (rows->bytes(row->second, 2) != checksum_of(migration.text)) {
-      return unfit(std::string(migration.name) + " was applied to the schema " + schema +
-                   " with another text than this program has: use the semel that applied it (" +
-                   std::string(rows->bytes(row->second, 3)) + "), or make the schema anew");
+      return unfit_schema(
+          std::string(migration.name) + " was applied to the schema " + schema +
+          " with another text than this program has: use the semel that applied it (" +
+          std::string(rows->bytes(row->second, 3)) + "), or make the schema anew");
     }
   }
   const auto functions = row_of.find(kFunctionsRow);
   if (functions == row_of.end() || rows->bytes(functions->second, 2) != functions_checksum()) {
-    return unfit("the functions of the schema " + schema +
-                 " are not those of this program: run "
-                 "semel schema apply, of the newest version that uses it");
+    return unfit_schema("the functions of the schema " + schema +
+                        " are not those of this program: run "
+                        "semel schema apply, of the newest version that uses it");
   }
   return std::nullopt;
 }
@@ -316,7 +317,7 @@ std::optional<SchemaMisfit> misfit_of_rights(PgLink& link, const std::string& sc
   const auto missing = link.run("SELECT " + schema + ".missing_rights()");
   if (!missing) return misfit_of_error(link, missing.error(), schema);
   if (missing->is_null(0, 0)) return std::nullopt;
-  return unfit(std::string(missing->bytes(0, 0)) + grant_for(link, schema));
+  return unfit_schema(std::string(missing->bytes(0, 0)) + grant_for(link, schema));
 }
 
 }  // namespace semel

@@ -203,6 +203,7 @@ def test_a_completion_that_no_standby_has_is_replayed_by_no_gateway(pair, start_
     store = {"kind": "postgres", "url": url, "local_cache": "1MiB"}
     nodes = [start_gateway(ROUTE, store=store) for _ in range(2)]
     for how in ("cancel", "terminate"):
+        eventually(lambda: nodes[0].post("/charges", key=f"before {how}").status == 200, timeout=30)
         first = Background(nodes[0].post, "/charges", key=how, test=f"gate={how}")
         upstream.wait("arrived", 1, key=how)
         standby.stop()

@@ -1,10 +1,12 @@
 """Who may call what: nothing for PUBLIC, and a role uses only the tenants and operations granted to it."""
 
+import subprocess
+
 import psycopg2
 import pytest
 
 from postgres_nodes import apply_schema, start_node
-from semel_harness import assert_replay, eventually
+from semel_harness import assert_replay, binary, eventually
 
 ORDERS = ("SELECT record, token FROM semel.claim('acme', 'orders', %s)",)
 COMPLETE = "SELECT semel.complete(%s, %s, 200)"
@@ -227,6 +229,16 @@ def test_every_function_for_applications_has_a_fixed_search_path(granted):
     assert granted.execute("""
         SELECT oid::regprocedure::text FROM pg_proc WHERE pronamespace = 'semel'::regnamespace AND prosecdef
         AND NOT coalesce('search_path=semel, pg_temp' = ANY (proconfig), false)""") == []
+
+
+def test_an_application_may_run_semel_complete(granted):
+    """It compares the schema with its own, and reaches no table for that."""
+    done = subprocess.run([binary(), "complete", "--once", "--url", granted.url_for("app"), "--operation", "orders",
+                           "--to", "http://127.0.0.1:1/"], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (0, "")
+    done = subprocess.run([binary(), "complete", "--once", "--url", granted.url_for("nobody"), "--operation", "orders",
+                           "--to", "http://127.0.0.1:1/"], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 1 and "permission denied" in done.stderr
 
 
 # A gateway whose role does not own the schema
