@@ -16,8 +16,8 @@
 
 namespace semel {
 
-// The engine's parts, shared by engine.cc (requests), queued.cc (accepted work), pursuits.cc (what
-// outlives its call) and upkeep.cc (leases, expiry, recovery).
+// The engine's parts, shared by admission.cc, engine.cc (requests), queued.cc (accepted work),
+// pursuits.cc (what outlives its call) and upkeep.cc (leases, expiry, recovery).
 class Engine::Impl : public std::enable_shared_from_this<Engine::Impl> {
  public:
   Impl(Store& store_in, Clock& clock_in, TokenSource& tokens_in, Observer& observer_in,
@@ -207,6 +207,14 @@ class Entered {
 // The store may have set it, and others may be reading the record by now.
 inline void set_version(Record& record, Version version) {
   if (record.version != version) record.version = version;
+}
+
+// Whether what was found is what was written.
+inline bool same_but_version(const Record* found, const Record* written) {
+  if (!found || !written) return found == written;
+  Record same = *found;
+  same.version = written->version;
+  return same == *written;
 }
 
 // Doubles up to a maximum.
