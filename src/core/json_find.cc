@@ -19,7 +19,7 @@ constexpr std::string_view kNotJson = "it is not valid JSON.";
 constexpr std::string_view kNotUtf8 = "it is not UTF-8, as JSON has to be.";
 constexpr std::string_view kTwice = "it names a member on the way there more than once.";
 
-bool is_digit(char c) {
+bool is_decimal_digit(char c) {
   return c >= '0' && c <= '9';
 }
 
@@ -223,7 +223,7 @@ class Finder {
 
   bool read_digits() {
     const std::size_t begin = at_;
-    while (is_digit(peek())) ++at_;
+    while (is_decimal_digit(peek())) ++at_;
     return at_ > begin;
   }
 

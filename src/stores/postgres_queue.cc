@@ -32,7 +32,7 @@ constexpr auto kLookAgain = 3ms;
 // Of the records in a reply. Those that are left out are asked for again.
 constexpr std::int64_t kReplyBytesMax = 8 << 20;
 // The columns of a batch's reply: its last row has the first three, the others have the record.
-enum Column : int { kAt, kBase, kVersions, kFound };
+enum SwapColumn : int { kAt, kBase, kVersions, kFound };
 
 // Long enough for what is sent over a slow network, too.
 PostgresClock::Steady::time_point deadline_of(std::size_t bytes) {

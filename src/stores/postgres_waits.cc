@@ -15,8 +15,8 @@ namespace {
 constexpr auto kRoundEvery = 10ms;
 constexpr auto kLookEvery = 1s;
 constexpr auto kLookAtHeldEvery = 50ms;
-constexpr auto kReplyTimeout = 5s;
-constexpr std::size_t kClaimsMax = 1000;  // in one statement
+constexpr auto kLookTimeout = 5s;
+constexpr std::size_t kClaimsAskedMax = 1000;  // in one statement
 
 std::optional<RecordId> id_of_hex(std::string_view hex) {
   RecordId id;
@@ -93,7 +93,7 @@ void PostgresWaits::look(Steady::time_point now) {
     if (entry.asking || entry.look_at > now) continue;
     entry.asking = true;
     claims.push_back(claim);
-    if (claims.size() == kClaimsMax) break;
+    if (claims.size() == kClaimsAskedMax) break;
   }
   if (claims.empty()) return;
   PgArray ids(PgType::bytea, claims.size());
@@ -109,7 +109,7 @@ void PostgresWaits::look(Steady::time_point now) {
   connection->send({.statement = pg_statement::kAwait,
                     .parameters = std::move(parameters),
                     .reply = std::move(reply),
-                    .deadline = now + kReplyTimeout});
+                    .deadline = now + kLookTimeout});
 }
 
 void PostgresWaits::looked(const std::vector<Claim>& claims, PgReply reply) {
