@@ -15,7 +15,7 @@ using std::chrono::seconds;
 
 class ClockTest : public ::testing::Test, public EngineBench {
  protected:
-  ClockTest() { policy.ttl = hours(1); }
+  ClockTest() { policy.ttl = minutes(6); }
   void complete(const std::string& key) { run(a.finish(claim(a, key), final_outcome("paid"))); }
   bool replays(const std::string& key) {
     return std::holds_alternative<admission::Replay>(run(a.admit(ask(key))));
@@ -41,7 +41,7 @@ TEST_F(ClockTest, TheSweeperRemovesNothingEarlyAfterAForwardStep) {
   complete("k");
   start(a.sweep_forever());
   clock.set_offset(kFar);
-  time.run_for(minutes(59));
+  time.run_for(minutes(5));
   EXPECT_EQ(state("k"), State::completed);
   EXPECT_TRUE(replays("k"));
   time.run_for(minutes(2));
@@ -66,7 +66,7 @@ TEST_F(ClockTest, WhatIsStampedAfterTheStepExpiresInItsTime) {
   clock.set_offset(kFar);
   time.run_for(seconds(1));
   complete("k");
-  time.run_for(minutes(59));
+  time.run_for(minutes(5));
   EXPECT_TRUE(replays("k"));
   time.run_for(minutes(2));
   EXPECT_FALSE(at_hand("k"));
@@ -79,7 +79,7 @@ TEST_F(ClockTest, StepsAddUp) {
   clock.set_offset(hours(2));
   time.run_for(minutes(1));
   clock.set_offset(hours(4));
-  time.run_for(minutes(58));
+  time.run_for(minutes(4));
   EXPECT_TRUE(replays("k"));
   time.run_for(minutes(2));
   EXPECT_FALSE(replays("k"));
@@ -91,7 +91,7 @@ TEST_F(ClockTest, AStepThatIsTakenBackWasNone) {
   clock.set_offset(kFar);
   time.run_for(minutes(1));
   clock.set_offset(Duration{0});
-  time.run_for(minutes(58));
+  time.run_for(minutes(4));
   EXPECT_TRUE(replays("k"));
   time.run_for(minutes(2));
   EXPECT_FALSE(replays("k"));
