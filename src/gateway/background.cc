@@ -44,7 +44,8 @@ std::size_t Background::running_max() const {
   return std::max<std::size_t>(1, held_max_ / kHeldPerRunning);
 }
 
-Background::Place::Place(std::atomic<std::size_t>& held, HolderPtr for_whom, HolderPtr from_peer)
+Background::Place::Place(std::atomic<std::size_t>& held, ShareHolderPtr for_whom,
+                         ShareHolderPtr from_peer)
     : holder(std::move(for_whom)), peer(std::move(from_peer)), all(held), own(holder->queued) {
   if (peer) peers.emplace(peer->queued);
 }
@@ -56,7 +57,8 @@ bool Background::Place::has_share_of(std::size_t limit) const {
 }
 
 std::optional<Background::Place> Background::reserve(std::string_view tenant,
-                                                     std::string_view operation, HolderPtr peer) {
+                                                     std::string_view operation,
+                                                     ShareHolderPtr peer) {
   const bool has_tenant = !tenant.empty() && tenant != kWebhookTenant;
   Place place(
       held_,
@@ -69,7 +71,7 @@ std::optional<Background::Place> Background::reserve(std::string_view tenant,
 void Background::add(const QueuedWork& work, Place place) {
   {
     std::lock_guard lock(mutex_);
-    const Holder* holder = place.holder.get();
+    const ShareHolder* holder = place.holder.get();
     Lane& lane = lanes_[holder];
     if (lane.waiting.empty()) turns_.push_back(holder);
     lane.waiting.push_back({work, std::move(place)});
@@ -100,7 +102,7 @@ KeptWork Background::look_at(const Record& kept) const {
 std::optional<Background::Item> Background::take_next() {
   if (running_ >= running_max()) return std::nullopt;
   for (std::size_t looked_at = turns_.size(); looked_at > 0; --looked_at) {
-    const Holder* holder = turns_.front();
+    const ShareHolder* holder = turns_.front();
     turns_.pop_front();
     Lane& lane = lanes_.at(holder);
     if (!has_share(lane.running, running_, running_max())) {

@@ -34,11 +34,11 @@ class Background {
 
   // Room for one piece of work, for as long as it lives.
   struct Place {
-    Place(std::atomic<std::size_t>& held, HolderPtr for_whom, HolderPtr from_peer);
+    Place(std::atomic<std::size_t>& held, ShareHolderPtr for_whom, ShareHolderPtr from_peer);
     bool has_share_of(std::size_t limit) const;
 
-    HolderPtr holder;  // whose it is
-    HolderPtr peer;    // who sent it; null: a trusted proxy, or an earlier run took it
+    ShareHolderPtr holder;  // whose it is
+    ShareHolderPtr peer;    // who sent it; null: a trusted proxy, or an earlier run took it
     Counted all;
     Counted own;
     std::optional<Counted> peers;
@@ -46,7 +46,7 @@ class Background {
   // nullopt: as much is held as may be, of this tenant, of this peer, or altogether. Work without a
   // tenant of its own is its operation's.
   std::optional<Place> reserve(std::string_view tenant, std::string_view operation,
-                               HolderPtr peer = nullptr);
+                               ShareHolderPtr peer = nullptr);
 
   // To be executed in its turn.
   void add(const QueuedWork& work, Place place);
@@ -80,8 +80,8 @@ class Background {
   std::atomic<std::size_t> held_max_ = 0;
   std::atomic<std::size_t> held_ = 0;
   std::mutex mutex_;
-  std::unordered_map<const Holder*, Lane> lanes_;  // of those who have anything here
-  std::deque<const Holder*> turns_;                // those with waiting work, the next one first
+  std::unordered_map<const ShareHolder*, Lane> lanes_;  // of those who have anything here
+  std::deque<const ShareHolder*> turns_;  // those with waiting work, the next one first
   std::size_t running_ = 0;
   std::size_t next_worker_ = 0;
 };

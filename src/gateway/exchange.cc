@@ -240,7 +240,7 @@ awaitable<bool> Exchange::read_body() {
 bool Exchange::hold(std::size_t memory_bytes) {
   const bool has_tenant = !tenant_.empty() && !route_.webhook;
   if (has_tenant && memory_bytes > kOwnedAboveBytes && !held_bytes_.has_tenant()) {
-    HolderPtr tenant = gateway_.holders.of_tenant(tenant_);
+    ShareHolderPtr tenant = gateway_.holders.of_tenant(tenant_);
     held_bytes_.belong_to(tenant);
     spooled_bytes_.belong_to(std::move(tenant));
   }

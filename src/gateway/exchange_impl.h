@@ -22,7 +22,7 @@ class Exchange {
         route_index_(route),
         route_(request.route(route)),
         held_bytes_(gateway_.buffered_bytes, request.peer),
-        spooled_bytes_(gateway_.spooled_bytes, request.peer, &Holder::spooled_bytes) {}
+        spooled_bytes_(gateway_.spooled_bytes, request.peer, &ShareHolder::spooled_bytes) {}
 
   boost::asio::awaitable<void> run();
 

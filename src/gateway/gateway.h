@@ -35,8 +35,8 @@ struct Gateway {
   LoggingObserver observer;
   Store& store;
   Engine engine;
-  Clock& clock;     // the engine's
-  Holders holders;  // peers and tenants, with what each of them has
+  Clock& clock;          // the engine's
+  ShareHolders holders;  // peers and tenants, with what each of them has
   Background background;
   Spool spool;
   // Of a store in this process; nullopt: it is elsewhere.

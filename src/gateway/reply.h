@@ -28,7 +28,7 @@ struct ClientRequest {
   std::optional<InFlight> in_flight = {};
   // The same among its tenant's of this route, where there is such a limit.
   std::optional<TenantLimits::Place> tenant_place = {};
-  Holder* peer = nullptr;  // who has the connection; null: a trusted proxy, which has no share
+  ShareHolder* peer = nullptr;  // who has the connection; null: a trusted proxy, which has no share
   void give_up_place() {
     in_flight.reset();
     tenant_place.reset();

@@ -125,7 +125,7 @@ awaitable<bool> finish_request(ClientRequest& request) {
 
 // False: the connection is to be closed.
 awaitable<bool> serve_request(Worker& worker, net::Connection& client, const Forwarded& from,
-                              Holder* peer) {
+                              ShareHolder* peer) {
   const SettingsPtr settings = worker.settings();
   const LimitsConfig& limits = settings->config.limits;
   client.set_deadline(limits.header_timeout);
@@ -159,7 +159,7 @@ awaitable<void> refuse_connection(Worker& worker, net::Connection& client, const
 
 // A client's place among limits.connections.
 struct ConnectionPlace {
-  ConnectionPlace(Gateway& gateway, Holder* holder) : all(gateway.connections) {
+  ConnectionPlace(Gateway& gateway, ShareHolder* holder) : all(gateway.connections) {
     if (holder) own.emplace(holder->connections);
   }
   Counted all;
@@ -168,7 +168,7 @@ struct ConnectionPlace {
 
 // Whether the connection may stay. Where all places are taken, an idle connection has to go for it:
 // one of the peer's own if that has its share already, the longest idle otherwise.
-bool has_room(Worker& worker, const ConnectionPlace& place, const Holder* peer) {
+bool has_room(Worker& worker, const ConnectionPlace& place, const ShareHolder* peer) {
   const std::size_t limit = worker.settings()->config.limits.connections;
   const std::size_t own = place.own ? place.own->before() : 0;
   const std::size_t all = place.all.before();
@@ -191,7 +191,7 @@ awaitable<void> serve_client(Worker& worker, asio::ip::tcp::socket socket) {
   const auto tls = settings->trust.server;
   Forwarded from{remote.address().to_string(), settings->trusted.contains(remote.address()),
                  tls != nullptr};
-  const HolderPtr peer =
+  const ShareHolderPtr peer =
       from.from_trusted_proxy ? nullptr : gateway.holders.of_peer(remote.address());
   std::optional<ConnectionPlace> place(std::in_place, gateway, peer.get());
   net::Connection client(std::move(socket), worker.deadlines());

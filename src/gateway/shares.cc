@@ -24,36 +24,36 @@ std::string peer_name(const boost::asio::ip::address& address) {
 
 }  // namespace
 
-HolderPtr Holders::of_peer(const boost::asio::ip::address& address) {
+ShareHolderPtr ShareHolders::of_peer(const boost::asio::ip::address& address) {
   return find(peer_name(address));
 }
 
-HolderPtr Holders::of_tenant(std::string_view tenant) {
+ShareHolderPtr ShareHolders::of_tenant(std::string_view tenant) {
   return find(std::string("tenant:").append(tenant));
 }
 
-HolderPtr Holders::of_operation(std::string_view operation) {
+ShareHolderPtr ShareHolders::of_operation(std::string_view operation) {
   return find(std::string("operation:").append(operation));
 }
 
-HolderPtr Holders::find(std::string who) {
+ShareHolderPtr ShareHolders::find(std::string who) {
   Shard& shard = shards_[std::hash<std::string>{}(who) % kShards];
   const std::lock_guard lock(shard.mutex);
-  std::weak_ptr<Holder>& known = shard.holders[who];
-  if (HolderPtr holder = known.lock()) return holder;
-  const auto forget = [&shard, who = std::move(who)](Holder* holder) {
+  std::weak_ptr<ShareHolder>& known = shard.holders[who];
+  if (ShareHolderPtr holder = known.lock()) return holder;
+  const auto forget = [&shard, who = std::move(who)](ShareHolder* holder) {
     delete holder;
     const std::lock_guard forgetting(shard.mutex);
     const auto found = shard.holders.find(who);
     // Somebody may have come back meanwhile.
     if (found != shard.holders.end() && found->second.expired()) shard.holders.erase(found);
   };
-  HolderPtr holder(new Holder, forget);
+  ShareHolderPtr holder(new ShareHolder, forget);
   known = holder;
   return holder;
 }
 
-void HeldBytes::belong_to(HolderPtr tenant) {
+void HeldBytes::belong_to(ShareHolderPtr tenant) {
   tenants_.emplace((*tenant).*kind_, bytes_);
   tenant_ = std::move(tenant);
 }

@@ -58,40 +58,40 @@ constexpr bool has_share(std::size_t own, std::size_t all, std::size_t limit) {
 }
 
 // What one peer or one tenant holds.
-struct Holder : std::enable_shared_from_this<Holder> {
+struct ShareHolder : std::enable_shared_from_this<ShareHolder> {
   std::atomic<std::size_t> connections = 0;
   std::atomic<std::size_t> in_flight = 0;
   std::atomic<std::size_t> held_bytes = 0;     // of bodies, in memory
   std::atomic<std::size_t> spooled_bytes = 0;  // the same in files
   std::atomic<std::size_t> queued = 0;
 };
-using HolderPtr = std::shared_ptr<Holder>;
+using ShareHolderPtr = std::shared_ptr<ShareHolder>;
 
 // Everybody who holds something, and nobody else: one is forgotten with the last that refers to it.
 // Must outlive those. Thread-safe.
-class Holders {
+class ShareHolders {
  public:
   // Of IPv6 a whole /64: whoever has one of its addresses has all of them.
-  HolderPtr of_peer(const boost::asio::ip::address& address);
-  HolderPtr of_tenant(std::string_view tenant);
+  ShareHolderPtr of_peer(const boost::asio::ip::address& address);
+  ShareHolderPtr of_tenant(std::string_view tenant);
   // For what has no tenant: its operation.
-  HolderPtr of_operation(std::string_view operation);
+  ShareHolderPtr of_operation(std::string_view operation);
 
  private:
   struct Shard {
     std::mutex mutex;
-    std::unordered_map<std::string, std::weak_ptr<Holder>> holders;
+    std::unordered_map<std::string, std::weak_ptr<ShareHolder>> holders;
   };
   static constexpr std::size_t kShards = 16;
 
-  HolderPtr find(std::string who);
+  ShareHolderPtr find(std::string who);
 
   std::array<Shard, kShards> shards_;
 };
 
 // One place among limits.in_flight, and among those of the peer it is taken for.
 struct InFlight {
-  InFlight(std::atomic<std::size_t>& everybodys, Holder* holder) : all(everybodys) {
+  InFlight(std::atomic<std::size_t>& everybodys, ShareHolder* holder) : all(everybodys) {
     if (holder) own.emplace(holder->in_flight);
   }
   bool has_share_of(std::size_t limit) const {
@@ -105,14 +105,15 @@ struct InFlight {
 // The bytes of one request's body, counted for all and for whoever sent it.
 class HeldBytes {
  public:
-  using Kind = std::atomic<std::size_t> Holder::*;
+  using Kind = std::atomic<std::size_t> ShareHolder::*;
   // `peer` outlives this; null: nobody in particular.
-  HeldBytes(std::atomic<std::size_t>& everybodys, Holder* peer, Kind kind = &Holder::held_bytes)
+  HeldBytes(std::atomic<std::size_t>& everybodys, ShareHolder* peer,
+            Kind kind = &ShareHolder::held_bytes)
       : kind_(kind), all_(everybodys, 0) {
     if (peer) peers_.emplace(peer->*kind, 0);
   }
   // Counts for this tenant, too, from now on.
-  void belong_to(HolderPtr tenant);
+  void belong_to(ShareHolderPtr tenant);
   bool has_tenant() const { return tenant_ != nullptr; }
   // Holds so many now. False: there is no room for them.
   bool recount(std::size_t bytes, std::size_t limit);
@@ -122,7 +123,7 @@ class HeldBytes {
   std::size_t bytes_ = 0;
   Counted all_;
   std::optional<Counted> peers_;
-  HolderPtr tenant_;
+  ShareHolderPtr tenant_;
   std::optional<Counted> tenants_;
 };
 

@@ -156,7 +156,7 @@ net::UpstreamPool& Worker::own_pool(const Url& url) {
   return pool;
 }
 
-Worker::Idle::Idle(Worker& worker, net::Connection& client, const Holder* peer)
+Worker::Idle::Idle(Worker& worker, net::Connection& client, const ShareHolder* peer)
     : worker_(worker), client_(client), peer_(peer), since_(worker.deadlines_.now()) {
   worker_.idle_.push_back(*this);
   if (&worker_.idle_.front() == this) worker_.note_longest_idle();
@@ -196,7 +196,7 @@ bool Worker::end_longest_idle() {
   return true;
 }
 
-bool Worker::end_idle_of(const Holder& peer) {
+bool Worker::end_idle_of(const ShareHolder& peer) {
   std::size_t looked_at = 0;
   for (Idle& idle : idle_) {
     if (idle.peer_ == &peer) {

@@ -50,7 +50,7 @@ class Worker {
   // one is closed when others want its place.
   class Idle : public boost::intrusive::list_base_hook<> {
    public:
-    Idle(Worker& worker, net::Connection& client, const Holder* peer);
+    Idle(Worker& worker, net::Connection& client, const ShareHolder* peer);
     ~Idle();
     Idle(const Idle&) = delete;
     Idle& operator=(const Idle&) = delete;
@@ -59,13 +59,13 @@ class Worker {
     friend class Worker;
     Worker& worker_;
     net::Connection& client_;
-    const Holder* const peer_;
+    const ShareHolder* const peer_;
     const std::chrono::steady_clock::time_point since_;
   };
   // Closes the longest idle connection of all workers. False: none is idle.
   bool end_longest_idle();
   // The same of one peer, among this worker's that are idle for longest.
-  bool end_idle_of(const Holder& peer);
+  bool end_idle_of(const ShareHolder& peer);
   // The value of a Date header, made anew every second.
   const std::string& date();
 

@@ -25,20 +25,20 @@ TEST(Shares, OfAFewPlacesOneMayTakeAll) {
 }
 
 TEST(Shares, APeerIsItsAddressAndOfIPv6ItsNetwork) {
-  Holders holders;
-  const HolderPtr one = holders.of_peer(make_address("192.0.2.1"));
+  ShareHolders holders;
+  const ShareHolderPtr one = holders.of_peer(make_address("192.0.2.1"));
   EXPECT_EQ(holders.of_peer(make_address("192.0.2.1")), one);
   EXPECT_EQ(holders.of_peer(make_address("::ffff:192.0.2.1")), one);
   EXPECT_NE(holders.of_peer(make_address("192.0.2.2")), one);
-  const HolderPtr six = holders.of_peer(make_address("2001:db8:1:2::1"));
+  const ShareHolderPtr six = holders.of_peer(make_address("2001:db8:1:2::1"));
   EXPECT_EQ(holders.of_peer(make_address("2001:db8:1:2:ffff::9")), six);
   EXPECT_NE(holders.of_peer(make_address("2001:db8:1:3::1")), six);
   EXPECT_NE(holders.of_tenant("a"), holders.of_operation("a"));
 }
 
 TEST(Shares, WhoHoldsNothingIsForgotten) {
-  Holders holders;
-  HolderPtr tenant = holders.of_tenant("a");
+  ShareHolders holders;
+  ShareHolderPtr tenant = holders.of_tenant("a");
   tenant->queued = 5;
   EXPECT_EQ(holders.of_tenant("a")->queued, 5);
   tenant.reset();
@@ -47,7 +47,7 @@ TEST(Shares, WhoHoldsNothingIsForgotten) {
 
 TEST(HeldBytes, OneTenantsBodiesLeaveRoomForAnothers) {
   constexpr std::size_t kLimit = 1000;
-  Holders holders;
+  ShareHolders holders;
   std::atomic<std::size_t> all = 0;
   HeldBytes greedy(all, nullptr);
   greedy.belong_to(holders.of_tenant("greedy"));
@@ -65,9 +65,9 @@ TEST(HeldBytes, OneTenantsBodiesLeaveRoomForAnothers) {
 
 TEST(HeldBytes, APeerWithManyNamesIsOnePeer) {
   constexpr std::size_t kLimit = 1000;
-  Holders holders;
+  ShareHolders holders;
   std::atomic<std::size_t> all = 0;
-  const HolderPtr peer = holders.of_peer(make_address("192.0.2.1"));
+  const ShareHolderPtr peer = holders.of_peer(make_address("192.0.2.1"));
   std::vector<std::unique_ptr<HeldBytes>> bodies;
   bool fits = true;
   for (int i = 0; i < 10; ++i) {
