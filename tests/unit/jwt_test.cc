@@ -8,7 +8,7 @@
 namespace semel {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 using token_maker::base64url;
 using token_maker::hs256;
 using token_maker::jwks;
