@@ -280,11 +280,15 @@ BEGIN
   RETURN NEXT;
 END $$;
 
--- Removes what is past its time by this server's clock, with what belongs to it. Any number of
--- nodes share the work.
-CREATE OR REPLACE FUNCTION semel.remove_expired(records_max integer) RETURNS integer LANGUAGE plpgsql AS $$
+-- Removes what is past its time by this server's clock, with what belongs to it, but nothing whose
+-- time is after `until`: the caller knows whether the clock was set forward. Any number of nodes
+-- share the work.
+DROP FUNCTION IF EXISTS semel.remove_expired(integer);
+CREATE OR REPLACE FUNCTION semel.remove_expired(records_max integer,
+                                                until bigint DEFAULT 9223372036854775807)
+RETURNS integer LANGUAGE plpgsql AS $$
 DECLARE
-  today bigint := semel.now_ms();
+  today bigint := least(semel.now_ms(), until);
   ids bytea[];
   tokens bytea[];
   removed integer;

@@ -4,6 +4,7 @@
 #include <boost/asio/co_spawn.hpp>
 #include <utility>
 
+#include "engine/system.h"
 #include "stores/postgres_rows.h"
 #include "stores/postgres_thread.h"
 
@@ -57,9 +58,10 @@ awaitable<StoreResult<std::int64_t>> repeat(PostgresThread& thread, const char* 
   }
 }
 
-awaitable<StoreResult<void>> remove_expired(PostgresThread& thread) {
+awaitable<StoreResult<void>> remove_expired(PostgresThread& thread, Time until) {
   std::vector<PgValue> parameters;
   parameters.push_back(pg_int4(kRemovedAtOnce));
+  parameters.push_back(pg_int8(until.time_since_epoch().count()));
   const auto removed =
       co_await repeat(thread, pg_statement::kRemoveExpired, std::move(parameters), kRemovedAtOnce);
   if (!removed) co_return std::unexpected(removed.error());
@@ -77,10 +79,21 @@ awaitable<StoreResult<void>> list_leases(PostgresThread& thread, Time now) {
   co_return StoreResult<void>{};
 }
 
-awaitable<StoreResult<std::vector<Record>>> sweep_here(PostgresThread& thread, Time now,
-                                                       std::size_t limit) {
-  const auto removed = co_await remove_expired(thread);
-  if (!removed) co_return std::unexpected(removed.error());
+// Until when the server may remove by its own clock. If that was set forward, not what is only over
+// by so much: those records are left to the engine, which knows when they were stamped.
+std::optional<Time> removable_until(const PostgresThread& thread, ClockSteps& steps) {
+  const auto now = thread.clock().at(PostgresClock::Steady::now());
+  if (!now) return std::nullopt;
+  steps.saw(*now, SystemClock().since_boot());
+  return *now - steps.lag_of(Time::min());
+}
+
+awaitable<StoreResult<std::vector<Record>>> sweep_here(PostgresThread& thread, ClockSteps& steps,
+                                                       Time now, std::size_t limit) {
+  if (const auto until = removable_until(thread, steps)) {
+    const auto removed = co_await remove_expired(thread, *until);
+    if (!removed) co_return std::unexpected(removed.error());
+  }
   const auto listed = co_await list_leases(thread, now);
   if (!listed) co_return std::unexpected(listed.error());
   std::vector<PgValue> parameters;
@@ -166,7 +179,9 @@ awaitable<SwapResult> PostgresStore::swap(RecordId id, Version expected,
 }
 
 awaitable<StoreResult<std::vector<Record>>> PostgresStore::sweep(Time now, std::size_t limit) {
-  auto make = [thread = thread_.get(), now, limit] { return sweep_here(*thread, now, limit); };
+  auto make = [this, thread = thread_.get(), now, limit] {
+    return sweep_here(*thread, steps_, now, limit);
+  };
   return thread_->run<StoreResult<std::vector<Record>>>(std::move(make));
 }
 

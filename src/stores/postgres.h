@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "engine/clock_steps.h"
 #include "semel/store.h"
 #include "stores/embedded.h"
 
@@ -70,6 +71,8 @@ class PostgresStore final : public Store {
 
  private:
   explicit PostgresStore(std::unique_ptr<PostgresThread> thread);
+
+  ClockSteps steps_;  // of the database's clock
 
   std::unique_ptr<PostgresThread> thread_;
 };

@@ -48,7 +48,7 @@ std::vector<Statement> statements(const std::string& schema) {
       {kScan,
        "SELECT " + s + "now_ms(), p.* FROM " + s + "read_page(" + s + "ids_after($1, $2), $3) p"},
       {kListLeases, "SELECT " + s + "list_leases($1, $2)"},
-      {kRemoveExpired, "SELECT " + s + "remove_expired($1)"},
+      {kRemoveExpired, "SELECT " + s + "remove_expired($1, $2)"},
       {kPutChunk, "INSERT INTO " + s + "chunks VALUES ($1, $2, $3, $4, " + s +
                       "now_ms()) ON CONFLICT (id, token, index) DO UPDATE SET bytes = "
                       "excluded.bytes, put_at = excluded.put_at"},
