@@ -48,15 +48,18 @@ void become_tombstone(Record& record, Time now, std::string note) {
   remember(record, now, std::move(note));
 }
 
-void become_completed(Record& record, Time now, Answer answer, std::string reason) {
+void become_completed(Record& record, Time now, Answer answer, std::string reason,
+                      Duration created_lag) {
   record.state = State::completed;
   record.result = answer.status < 400 ? Result::succeeded : Result::failed;
   record.answer = std::move(answer);
   drop(record.request);
   record.status_begun = 0;
   record.hold_until = kNever;
-  // With ttl_from creation a slow execution may outlive its ttl; it is then due at once.
-  record.expires_at = after(record.ttl_from_creation ? record.created_at : now, record.ttl);
+  // With ttl_from creation a slow execution may outlive its ttl; it is then due at once. Not so if
+  // only the clock was set forward meanwhile.
+  const Time from = record.ttl_from_creation ? after(record.created_at, created_lag) : now;
+  record.expires_at = after(from, record.ttl);
   record.tombstone_until = after(record.expires_at, record.tombstone);
   record.reason = std::move(reason);
   remember(record, now, record.reason);
@@ -165,7 +168,8 @@ Decision claim_unknown(const Record& record, const event::Claim& claim, Time now
                   "claimed again: the outcome of the last attempt is unknown");
     case UnknownPolicy::fail: {
       auto next = copy_of(record);
-      become_completed(*next, now, no_answer_known(), "unknown outcome taken as final");
+      become_completed(*next, now, no_answer_known(), "unknown outcome taken as final",
+                       claim.created_lag);
       return {Put{std::move(next)}, verdict::Replay{}};
     }
     case UnknownPolicy::hold:
@@ -290,7 +294,7 @@ Decision on(const Record* found, const event::Finish& finish, Time now) {
     case OutcomeKind::final:
       next->resource_type = outcome.resource_type;
       next->resource_id = outcome.resource_id;
-      become_completed(*next, now, outcome.answer, outcome.reason);
+      become_completed(*next, now, outcome.answer, outcome.reason, finish.created_lag);
       break;
     case OutcomeKind::retry:
       if (finish.on_retry == OnRetry::forget) return {Erase{}, verdict::Done{}};
@@ -298,7 +302,7 @@ Decision on(const Record* found, const event::Finish& finish, Time now) {
       break;
     case OutcomeKind::unknown:
       if (finish.unknown == UnknownPolicy::fail) {
-        become_completed(*next, now, outcome.answer, outcome.reason);
+        become_completed(*next, now, outcome.answer, outcome.reason, finish.created_lag);
         break;
       }
       if (next->state == State::unknown) return {Keep{}, verdict::Done{}};
@@ -364,6 +368,8 @@ Decision on(const Record* found, const event::Sweep& sweep, Time now) {
       break;
     case State::completed:
     case State::released:
+      // Stamped anew, the tombstone no longer shows that the clock was set: it is told now.
+      next->tombstone_until = after(next->tombstone_until, sweep.lag);
       if (next->tombstone_until <= now) return {Erase{}, verdict::Done{}};
       break;
     case State::tombstone:
@@ -421,7 +427,7 @@ Decision on(const Record* found, const event::Resolve& resolve, Time now) {
   const std::string note = std::string(how) + resolve.who +
                            (running ? ", although it may still run: " : ": ") + resolve.why;
   if (resolve.answer) {
-    become_completed(*next, now, *resolve.answer, note);
+    become_completed(*next, now, *resolve.answer, note, resolve.created_lag);
   } else if (next->state != State::queued && !next->request.empty()) {
     // Nobody else would bring the request back.
     become_queued_again(*next, now, now, "", note);

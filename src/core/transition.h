@@ -39,9 +39,10 @@ struct Claim {
   Holder holder = Holder::unsure;
   Duration skew{0};  // how much longer than its lease a foreign claim is believed alive
   std::string trace;
-  Token handle;         // of a record that has none; all zero: it gets none
-  std::string request;  // not empty: the request is queued with it, to be started later
-  Duration lag{0};      // by how much the clock was set forward since the record was stamped
+  Token handle;             // of a record that has none; all zero: it gets none
+  std::string request;      // not empty: the request is queued with it, to be started later
+  Duration lag{0};          // by how much the clock was set forward since the record was stamped
+  Duration created_lag{0};  // the same since it was made, where its ttl counts from then
 };
 
 // Queued work is taken up: it is executed from now on, under the next attempt.
@@ -68,6 +69,7 @@ struct Finish {
   Outcome outcome;
   UnknownPolicy unknown = UnknownPolicy::hold;
   OnRetry on_retry = OnRetry::keep;
+  Duration created_lag{0};  // as of a claim
 };
 
 // The claim was never acted on: nothing was executed under this token. Work that was queued is
@@ -103,6 +105,7 @@ struct Resolve {
   Duration skew{0};
   bool force = false;  // also while the execution may still run
   Duration lag{0};     // as of a claim
+  Duration created_lag{0};
 };
 
 }  // namespace event

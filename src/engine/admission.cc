@@ -137,7 +137,10 @@ awaitable<std::optional<Admission>> Engine::Impl::admit_known(event::Claim& clai
       claim.holder = holder_of(*known);
     }
     const Time now = clock.now();
-    if (known) claim.lag = lag_of(*known, now);
+    if (known) {
+      claim.lag = lag_of(*known, now);
+      claim.created_lag = created_lag_of(*known);
+    }
     const SteadyTime steady = clock.steady();
     auto decided = decide(known.get(), claim, now);
     if (!decided) co_return doubtful();

@@ -21,6 +21,8 @@ std::optional<Duration> ClockSteps::saw(Time wall, SteadyTime since_boot) {
     anchor_ = {wall, since_boot};
     return std::nullopt;
   }
+  // Whoever read the clocks before another did, and tells of it after him, has nothing to add.
+  if (since_boot < anchor_->since_boot) return std::nullopt;
   const Duration passed = since_boot - anchor_->since_boot;
   const Duration step = wall - anchor_->wall - passed;
   const bool is_step = step > kTolerance || step < -kTolerance;

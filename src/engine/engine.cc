@@ -76,11 +76,12 @@ Holder Engine::Impl::holder_of(const Record& record) const {
   return Holder::unsure;
 }
 
-void Engine::Impl::look_at_holder(Event& event, const Record* known) {
+void Engine::Impl::look_at_holder(Event& event, const Record* known, Time now) {
   if (!known) return;
   const auto look = [&](auto& happened) {
     if constexpr (requires { happened.holder; }) happened.holder = holder_of(*known);
-    if constexpr (requires { happened.lag; }) happened.lag = lag_of(*known, clock.now());
+    if constexpr (requires { happened.lag; }) happened.lag = lag_of(*known, now);
+    if constexpr (requires { happened.created_lag; }) happened.created_lag = created_lag_of(*known);
   };
   std::visit(look, event);
 }
@@ -104,6 +105,12 @@ Duration Engine::Impl::lag_of(const Record& record, Time now) {
   return steps.lag_of(record.updated_at);
 }
 
+Duration Engine::Impl::created_lag_of(const Record& record) {
+  if (!record.ttl_from_creation) return Duration{0};
+  look_at_clocks();
+  return steps.lag_of(record.created_at);
+}
+
 Duration Engine::Impl::skew() const {
   if (options.skew) return *options.skew;
   return exclusive || store.now() ? Duration{0} : kClockSkew;
@@ -115,8 +122,8 @@ awaitable<Engine::Impl::Applied> Engine::Impl::apply(RecordId id, RecordPtr know
   const RecordPtr begun = known;
   const bool finishes = std::holds_alternative<event::Finish>(event);
   for (;;) {
-    look_at_holder(event, known.get());
     const Time now = clock.now();
+    look_at_holder(event, known.get(), now);
     auto decided = decide(known.get(), event, now);
     if (!decided) co_return Unavailable{doubtful()};
     Decision& decision = *decided;

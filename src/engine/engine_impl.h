@@ -111,12 +111,14 @@ class Engine::Impl : public std::enable_shared_from_this<Engine::Impl> {
   std::shared_ptr<Executions> shared_running() { return {shared_from_this(), &running}; }
   Holder holder_of(const Record& record) const;
   // A conflict may bring another claim than the one that was looked at first.
-  void look_at_holder(Event& event, const Record* known);
+  void look_at_holder(Event& event, const Record* known, Time now);
   // Compares the clocks. The step that is seen is told to the observer.
   void look_at_clocks();
   // By how much the clock was set forward since the record was stamped; looked for only if it would
   // be over at `now`.
   Duration lag_of(const Record& record, Time now);
+  // The same since it was made; only where its ttl counts from then.
+  Duration created_lag_of(const Record& record);
   Duration skew() const;
   void settle(const Claim& claim, const Outcome& outcome, const RecordPtr& record,
               Listening listening);

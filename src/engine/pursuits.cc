@@ -33,6 +33,8 @@ awaitable<void> Engine::Impl::give_back(RecordPtr claim) {
   const RecordId id = claim->id;
   const Token token = claim->token;
   const Version expected = claim->version;
+  // Whatever is thrown here: nothing runs, and the lease decides.
+  const Entered leaves = Entered::already(shared_running(), id, token);
   Backoff backoff(options);
   while (!stopped) {
     RecordPtr known;
@@ -52,7 +54,6 @@ awaitable<void> Engine::Impl::give_back(RecordPtr claim) {
     }
     co_await clock.sleep(backoff.next());
   }
-  running.leave(id, token);
 }
 
 awaitable<void> Engine::Impl::finish_in_background(Claim claim, std::shared_ptr<Event> event,
@@ -66,6 +67,7 @@ awaitable<void> Engine::Impl::finish_in_background(Claim claim, std::shared_ptr<
 }
 
 awaitable<void> Engine::Impl::finish_dropped(Claim claim, std::shared_ptr<Event> ending) {
+  const Entered leaves = Entered::already(shared_running(), claim.record->id, claim.record->token);
   if (!ending) {
     const Record& record = *claim.record;
     Outcome outcome{OutcomeKind::unknown, {}, "its claim was dropped"};

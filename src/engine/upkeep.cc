@@ -15,22 +15,24 @@ namespace {
 // last has ended: their writes then share the store's group commits.
 awaitable<void> run_all(std::vector<awaitable<void>> tasks) {
   if (tasks.empty()) co_return;
+  std::exception_ptr first_failed;
   auto executor = co_await asio::this_coro::executor;
-  auto initiate = [&executor, &tasks](auto handler) {
+  auto initiate = [&executor, &tasks, &first_failed](auto handler) {
     struct Join {
       std::size_t left;
       decltype(handler) done;
     };
     auto join = std::make_shared<Join>(tasks.size(), std::move(handler));
     for (auto& task : tasks) {
-      asio::co_spawn(executor, std::move(task), [join](std::exception_ptr failed) {
-        if (failed) std::rethrow_exception(failed);
+      asio::co_spawn(executor, std::move(task), [join, &first_failed](std::exception_ptr failed) {
+        if (failed && !first_failed) first_failed = failed;
         if (--join->left == 0) std::move(join->done)();
       });
     }
   };
   co_await asio::async_initiate<const asio::use_awaitable_t<>&, void()>(std::move(initiate),
                                                                         asio::use_awaitable);
+  if (first_failed) std::rethrow_exception(first_failed);
 }
 
 }  // namespace

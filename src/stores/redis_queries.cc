@@ -38,6 +38,7 @@ long long score_of(const net::RespReply& reply) {
 awaitable<std::vector<CallResult>> RedisStore::Impl::call_all(std::vector<Command> commands) {
   std::vector<CallResult> results(commands.size(), std::unexpected(redis::Failed{}));
   if (commands.empty()) co_return results;
+  std::exception_ptr first_failed;
   auto initiate = [&](auto handler) {
     struct Join {
       std::size_t left;
@@ -45,16 +46,18 @@ awaitable<std::vector<CallResult>> RedisStore::Impl::call_all(std::vector<Comman
     };
     auto join = std::make_shared<Join>(commands.size(), std::move(handler));
     for (std::size_t i = 0; i < commands.size(); ++i) {
-      asio::co_spawn(io_, nodes_.call(std::move(commands[i])),
-                     [join, &results, i](std::exception_ptr failed, CallResult result) {
-                       if (failed) std::rethrow_exception(failed);
-                       results[i] = std::move(result);
-                       if (--join->left == 0) std::move(join->done)();
-                     });
+      asio::co_spawn(
+          io_, nodes_.call(std::move(commands[i])),
+          [join, &results, &first_failed, i](std::exception_ptr failed, CallResult result) {
+            if (failed && !first_failed) first_failed = failed;
+            results[i] = std::move(result);
+            if (--join->left == 0) std::move(join->done)();
+          });
     }
   };
   co_await asio::async_initiate<const asio::use_awaitable_t<>&, void()>(std::move(initiate),
                                                                         asio::use_awaitable);
+  if (first_failed) std::rethrow_exception(first_failed);
   co_return results;
 }
 

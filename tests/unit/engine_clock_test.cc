@@ -73,6 +73,30 @@ TEST_F(ClockTest, WhatIsStampedAfterTheStepExpiresInItsTime) {
   EXPECT_FALSE(replays("k"));
 }
 
+// Counted from its creation it would be over before it was completed.
+TEST_F(ClockTest, WhatIsCompletedAfterAStepIsKeptThoughItsTtlCountsFromItsCreation) {
+  policy.ttl_from_creation = true;
+  Claim running = claim(a, "k");
+  clock.set_offset(kFar);
+  run(a.finish(running, final_outcome("paid")));
+  EXPECT_TRUE(replays("k"));
+  time.run_for(minutes(7));
+  EXPECT_FALSE(replays("k"));
+}
+
+TEST_F(ClockTest, TheSweeperLeavesATombstoneForItsWholeTimeAfterAForwardStep) {
+  policy.tombstone = hours(1);
+  complete("k");
+  time.run_for(minutes(7));
+  clock.set_offset(kFar);
+  run(a.sweep_once());
+  EXPECT_EQ(state("k"), State::tombstone);
+  EXPECT_TRUE(std::holds_alternative<admission::Expired>(run(a.admit(ask("k")))));
+  time.run_for(hours(1));
+  run(a.sweep_once());
+  EXPECT_FALSE(record("k"));
+}
+
 TEST_F(ClockTest, StepsAddUp) {
   start(a.keep());
   complete("k");

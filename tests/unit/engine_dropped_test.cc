@@ -105,6 +105,13 @@ TEST_F(DroppedTest, AClaimThatLandsAndThrowsIsGivenBack) {
   EXPECT_EQ(state("k"), State::released);
 }
 
+TEST_F(DroppedTest, WhatIsThrownWhileAClaimIsGivenBackLeavesNothingBusy) {
+  store.next_swaps({Fault::thrown, Fault::thrown});
+  start(a.admit(ask("k")), "the store threw");
+  time.run_for(policy.lease + minutes(1));
+  EXPECT_TRUE(std::holds_alternative<admission::OutcomeUnknown>(run(a.admit(ask("k")))));
+}
+
 TEST_F(DroppedTest, WhatWasToBeQueuedForNobodyIsWithdrawn) {
   Ask request = ask("k");
   request.request = "POST /charges pay 10";
