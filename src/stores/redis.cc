@@ -166,14 +166,16 @@ void RedisStore::Impl::close() {
 void RedisStore::Impl::note_trouble() {
   auto trouble = nodes_.trouble();
   const redis::Instant now = instant_now();
-  std::optional<redis::ServerClock> worst;
-  std::string worst_at;
+  std::optional<FarClock> most_ahead_of;
+  std::optional<FarClock> most_behind;
   std::string evicting;
   for (const redis::Link* master : nodes_.masters()) {
     const redis::Health& health = master->health();
-    if (health.clock && (!worst || abs(health.clock->ahead(now)) > abs(worst->ahead(now)))) {
-      worst = health.clock;
-      worst_at = master->address().text();
+    if (health.clock) {
+      const Duration ahead = health.clock->ahead(now);
+      const FarClock far{*health.clock, master->address().text()};
+      if (!most_ahead_of || ahead > most_ahead_of->clock.ahead(now)) most_ahead_of = far;
+      if (!most_behind || ahead < most_behind->clock.ahead(now)) most_behind = far;
     }
     if (!health.evicts.empty()) {
       evicting = "the maxmemory-policy of Redis at " + master->address().text() + " is " +
@@ -184,8 +186,8 @@ void RedisStore::Impl::note_trouble() {
   {
     const std::lock_guard lock(mutex_);
     trouble_ = std::move(trouble);
-    worst_clock_ = worst;
-    worst_clock_at_ = std::move(worst_at);
+    most_ahead_of_ = std::move(most_ahead_of);
+    most_behind_ = std::move(most_behind);
     evicting_ = std::move(evicting);
   }
   say_doubts();
@@ -212,28 +214,39 @@ void RedisStore::Impl::say_doubts() {
                  "on as usual again");
 }
 
+Duration RedisStore::Impl::ahead_of(const std::optional<FarClock>& far) const {
+  return far ? far->clock.ahead(instant_now()) : Duration{};
+}
+
+// Of the clock that differs most.
 Duration RedisStore::Impl::clock_ahead() const {
-  return worst_clock_ ? worst_clock_->ahead(instant_now()) : Duration{};
+  const Duration ahead = ahead_of(most_ahead_of_);
+  const Duration behind = ahead_of(most_behind_);
+  return abs(behind) > abs(ahead) ? behind : ahead;
 }
 
 // Behind: what is claimed now would be over too early by everybody else's clock, and what is
 // completed now would be swept too early. Ahead: it only lasts longer, and no harm is done.
 StoreDoubts RedisStore::Impl::doubts_now() const {
-  const Duration ahead = clock_ahead();
-  const bool is_behind = ahead < -redis::kClocksAgreeWithin;
-  return {.clock = is_behind || ahead > redis::kClocksAgreeWithin,
+  const bool is_behind = ahead_of(most_behind_) < -redis::kClocksAgreeWithin;
+  return {.clock = is_behind || ahead_of(most_ahead_of_) > redis::kClocksAgreeWithin,
           .claims = is_behind || !evicting_.empty()};
 }
 
 std::string RedisStore::Impl::doubts_sentence() const {
   std::string sentence = evicting_;
-  const Duration ahead = clock_ahead();
-  if (abs(ahead) > redis::kClocksAgreeWithin) {
+  const auto add = [&](const std::optional<FarClock>& far, std::string_view how,
+                       std::string_view then) {
     if (!sentence.empty()) sentence += "; ";
-    sentence += "the clock of this machine is " + redis::in_words(ahead) +
-                (ahead > Duration{} ? " ahead of" : " behind") + " that of Redis at " +
-                worst_clock_at_ + ": until they agree, nothing expires and no lease is over";
-    if (ahead < Duration{}) sentence += ", and nothing new is begun";
+    sentence += "the clock of this machine is " + redis::in_words(ahead_of(far));
+    sentence.append(how).append(" that of Redis at " + far->at).append(then);
+  };
+  if (ahead_of(most_ahead_of_) > redis::kClocksAgreeWithin) {
+    add(most_ahead_of_, " ahead of", ": until they agree, nothing expires and no lease is over");
+  }
+  if (ahead_of(most_behind_) < -redis::kClocksAgreeWithin) {
+    add(most_behind_, " behind",
+        ": until they agree, nothing expires and no lease is over, and nothing new is begun");
   }
   return sentence;
 }

@@ -56,7 +56,12 @@ class RedisStore::Impl {
   };
 
   // With the mutex held.
+  struct FarClock {
+    redis::ServerClock clock;
+    std::string at;
+  };
   Duration clock_ahead() const;
+  Duration ahead_of(const std::optional<FarClock>& far) const;
   StoreDoubts doubts_now() const;
   std::string doubts_sentence() const;
 
@@ -93,8 +98,9 @@ class RedisStore::Impl {
   std::array<Unknowns, redis::kBuckets> unknowns_;
   std::optional<std::string> trouble_;
   // Of the server whose clock is furthest from ours.
-  std::optional<redis::ServerClock> worst_clock_;
-  std::string worst_clock_at_;
+  // The servers whose clocks this machine's is most ahead of, and most behind.
+  std::optional<FarClock> most_ahead_of_;
+  std::optional<FarClock> most_behind_;
   std::string evicting_;  // a sentence; "": no server evicts
   std::atomic<std::uint64_t> removed_records_ = 0;
   std::thread thread_;
