@@ -52,14 +52,18 @@ BEGIN
     AND g.tenant = disallow.tenant AND g.operation = disallow.operation;
   PERFORM FROM semel.grants g WHERE g.role = quote_ident(disallow.role)::regrole;
   IF FOUND THEN RETURN; END IF;
+  PERFORM FROM pg_catalog.pg_class c
+  WHERE c.oid = 'semel.records'::regclass AND c.relowner = quote_ident(disallow.role)::regrole;
+  IF FOUND THEN RETURN; END IF;  -- what the owner has is not a grant's
   FOR offered IN SELECT semel.offered() LOOP
     EXECUTE format('REVOKE EXECUTE ON FUNCTION %s FROM %I', offered, disallow.role);
   END LOOP;
   EXECUTE format('REVOKE USAGE ON SCHEMA %s FROM %I', home, disallow.role);
-  -- A gateway's role needs them for itself.
-  IF has_table_privilege(disallow.role, 'semel.nodes'::regclass, 'INSERT') THEN
-    PERFORM semel.allow_gateway(disallow.role);
-  END IF;
+  -- A gateway's role needs them for itself; not one that is only a member of such a role.
+  PERFORM FROM pg_catalog.pg_class c, aclexplode(c.relacl) AS granted
+  WHERE c.oid = 'semel.nodes'::regclass AND granted.privilege_type = 'INSERT'
+    AND granted.grantee = quote_ident(disallow.role)::regrole;
+  IF FOUND THEN PERFORM semel.allow_gateway(disallow.role); END IF;
 END $$;
 
 -- PostgreSQL lets everybody execute a new function, and a default privilege cannot take that back
@@ -210,8 +214,7 @@ BEGIN
       'date', 'set-cookie', 'set-cookie2', 'clear-site-data', 'server', 'alt-svc', 'authorization',
       'www-authenticate', 'authentication-info', 'ratelimit', 'ratelimit-policy',
       'request-id', 'x-request-id', 'x-correlation-id', 'x-amzn-requestid', 'x-amzn-trace-id', 'cf-ray',
-      'traceparent', 'tracestate', 'age', 'authorization', 'proxy-authorization', 'authentication-info',
-      'proxy-authentication-info', 'set-cookie2', 'clear-site-data')
+      'traceparent', 'tracestate', 'age', 'proxy-authorization', 'proxy-authentication-info')
       OR lower(pair ->> 0) ~ '^(ratelimit-|x-ratelimit-|x-rate-limit-)';
     lines := lines || (pair ->> 0) || ': ' || btrim(pair ->> 1, E' \t') || E'\r\n';
   END LOOP;

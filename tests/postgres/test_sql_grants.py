@@ -317,3 +317,19 @@ def test_days_that_cannot_be_made_are_logged_and_counted(database, start_gateway
     eventually(lambda: node.metrics()["semel_store_failures_total"] >= 1)
     eventually(lambda: "call=keep_days" in node.stderr() and "no room for another day" in node.stderr())
     assert node.post("/charges", json={"amount": 1}, key=key).status == 200
+
+
+def test_the_owner_keeps_its_rights_when_a_grant_is_taken_from_it(database):
+    def rights():
+        return database.execute(
+            "SELECT c.relname, a.privilege_type FROM pg_class c, aclexplode(coalesce(c.relacl, "
+            "acldefault('r', c.relowner))) a WHERE c.relnamespace = 'semel'::regnamespace AND c.relkind = 'r' "
+            "AND a.grantee = c.relowner UNION ALL "
+            "SELECT n.nspname, a.privilege_type FROM pg_namespace n, aclexplode(coalesce(n.nspacl, "
+            "acldefault('n', n.nspowner))) a WHERE n.nspname = 'semel' AND a.grantee = n.nspowner ORDER BY 1, 2")
+    owner = database.one("SELECT relowner::regrole::text FROM pg_class WHERE oid = 'semel.records'::regclass")
+    before = rights()
+    database.execute("SELECT semel.allow(%s, 'acme', 'orders')", owner)
+    database.execute("SELECT semel.disallow(%s, 'acme', 'orders')", owner)
+    assert rights() == before and ("semel", "USAGE") in before
+    assert database.one("SELECT count(*) FROM semel.grants") == 0
