@@ -12,7 +12,7 @@ std::string spool_directory(const Config& config) {
   if (!config.spool.path.empty()) return config.spool.path;
   if (config.store.kind == StoreKind::embedded) return config.store.path;
   const char* wanted = std::getenv("TMPDIR");
-  return wanted && *wanted ? wanted : "/tmp";
+  return wanted && *wanted ? wanted : "/var/tmp";
 }
 
 // On the store's disk the spool stops before the store does: uploads alone must not keep new keys

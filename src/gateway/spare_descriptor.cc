@@ -9,6 +9,7 @@
 namespace semel {
 namespace {
 
+constexpr int kPiecesMax = 16;  // of what a client has sent already
 constexpr std::string_view kNoRoom =
     "HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\nRetry-After: 1\r\n"
     "Connection: close\r\n\r\n";
@@ -33,7 +34,9 @@ bool SpareDescriptor::turn_away(int listener, bool is_plain) {
     if (is_plain) {
       // All it holds of a request is thrown away: closing would take the answer back otherwise.
       char rest[4096];
-      while (::recv(client, rest, sizeof rest, MSG_DONTWAIT) == sizeof rest) continue;
+      for (int pieces = 0; pieces < kPiecesMax; ++pieces) {
+        if (::recv(client, rest, sizeof rest, MSG_DONTWAIT) != sizeof rest) break;
+      }
       static_cast<void>(::send(client, kNoRoom.data(), kNoRoom.size(), MSG_NOSIGNAL));
     }
     ::close(client);

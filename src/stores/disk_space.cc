@@ -45,7 +45,7 @@ bool DiskSpace::is_below(std::uint64_t part_of_mark) const {
 std::string DiskSpace::describe() const {
   constexpr std::uint64_t kMebibyte = 1 << 20;
   return fmt::format(
-      "{} MiB are free on its disk, and {} MiB are to stay so (store.free_bytes_min)",
+      "{} MiB are free on its disk, and {} MiB are to stay so, by store.free_bytes_min",
       free_bytes().value_or(0) / kMebibyte, free_bytes_min_ / kMebibyte);
 }
 
