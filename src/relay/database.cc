@@ -38,7 +38,8 @@ std::expected<Database, std::string> Database::connect(const std::string& url,
                                                        Duration patience) {
   auto link = PgLink::connect(url);
   if (!link) return std::unexpected(std::move(link.error()));
-  link->set_deadline(std::chrono::steady_clock::now() + patience);
+  const auto be_patient = [&] { link->set_deadline(std::chrono::steady_clock::now() + patience); };
+  be_patient();
   const auto pid = link->run("SELECT pg_backend_pid()");
   if (!pid) return std::unexpected(pid.error().why);
   if (pid->number(0, 0) != link->backend_pid()) {
@@ -46,7 +47,9 @@ std::expected<Database, std::string> Database::connect(const std::string& url,
         "there is a connection pooler in between; the outbox needs a connection to PostgreSQL "
         "itself, since it waits for notifications and holds locks of a session");
   }
+  be_patient();
   auto misfit = misfit_of_schema(*link, schema);
+  be_patient();
   if (!misfit) misfit = misfit_of_rights(*link, schema);
   if (misfit) return std::unexpected(std::move(misfit->why));
   return Database(*std::move(link), patience);
