@@ -104,7 +104,7 @@ def test_cpp_compiles_against_an_installed_copy_and_holds_what_it_says(tmp_path,
             (tmp_path / f"{page.stem}_program_{number}.cc").write_text(f'#line {block.line} "{block.page}"\n{block.text}')
     parts = [block.text for block in of("cmake")]
     (tmp_path / "CMakeLists.txt").write_text(
-        "cmake_minimum_required(VERSION 3.25)\nproject(docs LANGUAGES C CXX)\n"
+        "cmake_minimum_required(VERSION 3.25)\nproject(docs LANGUAGES CXX)\n"
         "add_executable(service library.cc)\nadd_executable(payments EXCLUDE_FROM_ALL library_program_0.cc)\n"
         + "".join(parts) +
         # semel/inbox.h is not installed: it is for programs in this tree.

@@ -403,6 +403,12 @@ def assert_problem(response, status, code):
     return problem
 
 
+def store_calls(metrics):
+    """What the store was asked, without what it says of its clock by itself."""
+    return {name: value for name, value in metrics.items()
+            if name.startswith("semel_store_") and name != "semel_store_clock_ahead_seconds"}
+
+
 def assert_replay(replay, first):
     """Byte for byte the first answer, and marked as a replay."""
     assert replay.status == first.status, (first, replay)
