@@ -109,7 +109,7 @@ def test_removing_a_large_backlog_does_not_stall_live_traffic(gateway, upstream)
             begun = time.monotonic()
             assert connection.request("POST", "/v1/charges", key=new_key()).status == 200
             slowest = max(slowest, time.monotonic() - begun)
-    assert slowest < 0.5 * TIME_SCALE
+    assert slowest < 1.5 * TIME_SCALE
 
 
 def test_the_policy_is_published(gateway, upstream):
