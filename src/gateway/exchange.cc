@@ -219,6 +219,7 @@ awaitable<bool> Exchange::read_body() {
       }
     }
     if (!hold(body_->memory_bytes())) {
+      if (body_->is_spooled()) gateway_.spool.count_refused();
       request_.keep_alive = false;
       co_await refuse(
           {.code = Code::overloaded,

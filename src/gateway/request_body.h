@@ -38,6 +38,8 @@ class Spool {
   // Whether take() would give that much now.
   std::expected<void, std::string> has_room_for(std::uint64_t bytes) const;
   std::uint64_t taken_bytes() const { return taken_; }
+  // For whoever finds out by himself that there is no room.
+  void count_refused() { ++refused_; }
   // How often there was no room.
   std::uint64_t refused() const { return refused_; }
   const DiskSpace& disk() const { return disk_; }
