@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <mutex>
 
 namespace semel {
@@ -17,10 +18,13 @@ class SpareDescriptor {
   // Accepts a connection of this listener, which does not block, says 503 where that is plain text,
   // and closes it. False: there was none, or still no descriptor.
   bool turn_away(int listener, bool is_plain);
+  // Another thread may have taken the number in the moment it was free. For when there are some.
+  void regain();
 
  private:
   std::mutex mutex_;
-  int spare_;
+  const int null_;  // what the spare one is a duplicate of
+  std::atomic<int> spare_;
 };
 
 }  // namespace semel

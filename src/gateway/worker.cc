@@ -110,16 +110,21 @@ bool Worker::turn_away(tcp::acceptor& acceptor) {
 }
 
 awaitable<void> Worker::accept(tcp::acceptor& acceptor) {
+  bool no_descriptor = false;
   while (acceptor.is_open()) {
     boost::system::error_code error;
+    const auto done = [&error] { return asio::redirect_error(asio::use_awaitable, error); };
+    // Without a descriptor accepting fails also while nobody is there.
+    if (no_descriptor) co_await acceptor.async_wait(tcp::acceptor::wait_read, done());
     tcp::socket socket(context_);
-    co_await acceptor.async_accept(socket, asio::redirect_error(asio::use_awaitable, error));
+    if (!error) co_await acceptor.async_accept(socket, done());
+    no_descriptor = error == asio::error::no_descriptors ||
+                    error == boost::system::errc::too_many_files_open_in_system;
     if (!error) {
       asio::co_spawn(context_, serve_client(*this, std::move(socket)), OrReport{kServing});
+      gateway_.spare_descriptor.regain();
     } else if (acceptor.is_open()) {
       log_repeating(LogLevel::warn, "accept failed", "", {{"why", error.message()}});
-      const bool no_descriptor = error == asio::error::no_descriptors ||
-                                 error == boost::system::errc::too_many_files_open_in_system;
       // Accepting again at once would spin.
       if (!no_descriptor || !turn_away(acceptor)) co_await gateway_.clock.sleep(kAcceptPause);
     }

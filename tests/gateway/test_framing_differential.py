@@ -32,6 +32,7 @@ events {{ worker_connections 4096; }}
 http {{
   access_log off; client_body_temp_path {folder}/body; proxy_temp_path {folder}/proxy;
   fastcgi_temp_path {folder}/f; uwsgi_temp_path {folder}/u; scgi_temp_path {folder}/s;
+  client_max_body_size 0;
   underscores_in_headers on; ignore_invalid_headers off; large_client_header_buffers 8 64k;
   proxy_http_version 1.1; proxy_set_header Connection ""; proxy_set_header Host $http_host;
   proxy_ignore_client_abort on; proxy_next_upstream off; keepalive_requests 100000;

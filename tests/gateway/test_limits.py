@@ -1,7 +1,6 @@
 """What one client may cost: connections, slow senders, large bodies and executions are bounded, and
 who is over a bound is told so."""
 
-import itertools
 import os
 import resource
 import socket
@@ -217,18 +216,16 @@ def test_what_ends_badly_gives_its_place_back(start_gateway, upstream):
 
 def test_out_of_file_descriptors_is_not_the_end(start_gateway, upstream, key):
     """Who cannot be served is told so at once, and does not wait in the listener's queue."""
-    gateway = start_gateway({"path": "/*"})
+    gateway = start_gateway({"path": "/*"}, store="memory")  # which opens no files meanwhile
     before = resource.prlimit(gateway.process.pid, resource.RLIMIT_NOFILE)
-    # The limit is one of numbers: all below the lowest free one are taken. The store opens a file for a
-    # moment now and then, which does not count.
-    taken = set(os.listdir(f"/proc/{gateway.process.pid}/fd"))
-    for _ in range(50):
-        taken &= set(os.listdir(f"/proc/{gateway.process.pid}/fd"))
-        time.sleep(0.005)
-    last = next(n for n in itertools.count() if str(n) not in taken)
-    resource.prlimit(gateway.process.pid, resource.RLIMIT_NOFILE, (last + 1, before[1]))
+    highest = max(int(n) for n in os.listdir(f"/proc/{gateway.process.pid}/fd"))
+    resource.prlimit(gateway.process.pid, resource.RLIMIT_NOFILE, (highest + 2, before[1]))
     first = gateway.connect()
-    assert first.request("GET", "/.semel/policy").status == 200  # it has the last descriptor
+    assert first.request("GET", "/.semel/policy").status == 200
+    others = []  # in the gaps between the numbers
+    while len(os.listdir(f"/proc/{gateway.process.pid}/fd")) < highest + 2:
+        others.append(gateway.connect())
+        assert others[-1].request("GET", "/.semel/policy").status == 200
     for _ in range(7):
         with gateway.connect() as one_more:
             assert one_more.read_response().status == 503
@@ -238,7 +235,8 @@ def test_out_of_file_descriptors_is_not_the_end(start_gateway, upstream, key):
     assert_problem(answer, 502, "upstream-unreachable")
     resource.prlimit(gateway.process.pid, resource.RLIMIT_NOFILE, before)
     assert first.request("GET", "/").status == 200
-    first.close()
+    for connection in (first, *others):
+        connection.close()
     assert gateway.post("/", json=BODY, key=key).status == 200
     assert [r["attempt"] for r in upstream.requests(key)] == ["2"]
 
@@ -303,12 +301,12 @@ def test_too_few_files_are_refused_at_start(upstream):
         gateway.discard()
 
 
-def held(gateway, count, source=None):
-    """Connections on which a request has begun and does not end."""
-    crowd = []
-    for _ in range(count):
-        crowd.append(gateway.connect(source=source))
-        crowd[-1].send(b"POST /held HTTP/1.1\r\n")
+def held(gateway, upstream, count):
+    """Connections whose request is being executed, so that none is idle."""
+    crowd = [gateway.connect() for _ in range(count)]
+    for connection in crowd:
+        connection.send(request_bytes("POST", "/held", test="gate=held"))
+    upstream.wait_arrived(count, path="/held")
     return crowd
 
 
@@ -325,12 +323,12 @@ def refused(gateway, source=None):
 def test_more_connections_than_allowed_are_closed_at_once(start_gateway, upstream):
     limit = 6
     gateway = start_gateway({"path": "/*"}, limits={"connections": limit, "header_timeout": "60s"})
-    crowd = held(gateway, limit)
-    eventually(lambda: gateway.metrics()["semel_connections"] == limit)
+    crowd = held(gateway, upstream, limit)
     begun = time.monotonic()
     assert refused(gateway)
     assert time.monotonic() - begun < 5 * TIME_SCALE
     assert upstream.arrived(path="/one-more") == 0
+    upstream.open_gate("held")
     for connection in crowd:
         connection.close()
     eventually(lambda: gateway.metrics()["semel_connections"] == 0)
@@ -340,7 +338,7 @@ def test_more_connections_than_allowed_are_closed_at_once(start_gateway, upstrea
 def test_the_longest_idle_connection_goes_when_another_wants_its_place(start_gateway, upstream):
     limit = 6
     gateway = start_gateway({"path": "/*"}, limits={"connections": limit, "header_timeout": "60s"})
-    crowd = held(gateway, limit - 2)
+    crowd = held(gateway, upstream, limit - 2)
     idle = [gateway.connect() for _ in range(2)]
     for connection in idle:
         assert connection.request("POST", "/").status == 200
@@ -355,13 +353,13 @@ def test_the_longest_idle_connection_goes_when_another_wants_its_place(start_gat
 
 def test_one_peer_cannot_take_all_connections(start_gateway, upstream):
     gateway = start_gateway({"path": "/*"}, limits={"connections": 16, "header_timeout": "60s"})
-    crowd = held(gateway, 12)
-    eventually(lambda: gateway.metrics()["semel_connections"] == 12)
+    crowd = held(gateway, upstream, 12)
     assert refused(gateway)  # the last quarter is the others'
     for source in ("127.0.0.2", "127.0.0.3"):
         with gateway.connect(source=source) as other:
             assert other.request("POST", "/other").status == 200
     # It gets another one for an idle one of its own, and nobody else's goes.
+    upstream.open_gate("held")
     for connection in crowd:
         connection.close()
     eventually(lambda: gateway.metrics()["semel_connections"] == 0)
@@ -382,8 +380,7 @@ def test_one_peer_cannot_take_all_connections(start_gateway, upstream):
 def test_a_trusted_proxy_has_no_share(start_gateway, upstream):
     gateway = start_gateway({"path": "/*"}, limits={"connections": 16, "header_timeout": "60s"},
                             trusted_proxies=["127.0.0.1"])
-    crowd = held(gateway, 15)
-    eventually(lambda: gateway.metrics()["semel_connections"] == 15)
+    crowd = held(gateway, upstream, 15)
     assert gateway.post("/last").status == 200
     for connection in crowd:
         connection.close()
@@ -407,7 +404,7 @@ def test_one_peer_cannot_take_all_places_in_flight(start_gateway, upstream):
 def test_those_who_ask_nothing_do_not_keep_a_probe_out(start_gateway, upstream):
     gateway = start_gateway({"path": "/*"}, limits={"connections": 6})
     crowd = [Connection(gateway.admin_address) for _ in range(256)]
-    crowd += held(gateway, 6)
+    crowd += held(gateway, upstream, 6)
     try:
         crowd[0].send(b"GET /healthz HTTP/1.1\r\n")  # and never the rest
         for _ in range(3):
