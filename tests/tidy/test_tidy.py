@@ -1,5 +1,5 @@
-"""The rules of the house that a machine can check: who may include whom, where time and randomness
-come from, formatting, and that documents name what exists."""
+"""The rules of the house that a machine can check: where time and randomness come from, formatting, and that documents
+name what exists. What concerns the shape of the tree is in test_shape.py."""
 import pathlib
 import re
 import subprocess
@@ -8,36 +8,9 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 SOURCES = [p for folder in ("include", "src", "tests", "bench", "fuzz", "examples") for p in
            (ROOT / folder).rglob("*") if p.suffix in (".h", ".cc")]
 
-# A folder may include what stands to the right of it, and itself.
-MAY_INCLUDE = {
-    "core": set(),
-    "pg": {"core"},
-    "engine": {"core"},
-    "net": {"core"},
-    "stores": {"engine", "net", "core"},
-    "gateway": {"stores", "engine", "net", "core"},
-    "admin": {"gateway", "stores", "engine", "net", "core"},
-    "brokers": {"gateway", "core"},
-    "relay": {"brokers", "gateway", "stores", "engine", "net", "core"},
-    "messages": {"brokers", "gateway", "stores", "engine", "net", "core"},
-    "consume": {"messages", "admin", "brokers", "gateway", "stores", "engine", "net", "core"},
-    "cli": {"relay", "consume", "admin", "messages", "brokers", "gateway", "pg", "stores", "engine", "net", "core"},
-}
-
 
 def includes(path):
     return re.findall(r'^#include [<"]([^>"]+)[>"]', path.read_text(), re.M)
-
-
-def test_dependencies_point_down_the_page():
-    bad = []
-    for folder, allowed in MAY_INCLUDE.items():
-        for path in (ROOT / "src" / folder).glob("*"):
-            for name in includes(path):
-                top = name.split("/")[0]
-                if top in MAY_INCLUDE and top != folder and top not in allowed:
-                    bad.append(f"{path.relative_to(ROOT)} includes {name}")
-    assert not bad
 
 
 def test_the_core_is_pure():
@@ -96,12 +69,6 @@ def test_no_loop_runs_over_a_part_of_a_temporary():
             if looks_into_a_temporary(what):
                 bad.append(f"{path.relative_to(ROOT)}:{line}: {what}")
     assert loops > 300 and not bad
-
-
-def test_no_file_has_two_jobs():
-    long = [f"{p.relative_to(ROOT)}: {n}" for p in SOURCES
-            if (n := len(p.read_text().splitlines())) > 600]
-    assert not long
 
 
 def test_documents_link_to_what_exists():

@@ -1,0 +1,141 @@
+"""The shape of the tree: which folder may include which, no circles among modules, and nothing too long to read.
+
+Each rule has a list of today's exceptions. Take an entry out when it is mended; a test fails if an entry is no longer
+needed, so the lists only get shorter."""
+import pathlib
+import re
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+SOURCES = [p for folder in ("include", "src", "tests", "bench", "fuzz", "examples") for p in
+           (ROOT / folder).rglob("*") if p.suffix in (".h", ".cc")]
+
+# A folder includes only folders that stand before it here. "semel" is include/semel, what a service uses.
+LAYERS = ["semel", "core", "pg", "engine", "net", "stores", "gateway", "admin", "brokers", "relay", "messages", "consume",
+          "cli"]
+# Folders that may not be included although they stand before.
+FORBIDDEN = {"engine": {"pg"}, "net": {"pg", "engine"}, "stores": {"pg"}, "gateway": {"pg"}, "admin": {"pg"},
+             "brokers": {"pg", "engine", "net", "stores", "admin"}, "relay": {"pg", "admin"},
+             "messages": {"pg", "admin", "relay"}, "consume": {"pg", "relay"}}
+
+FUNCTION_LINES_MAX = 70
+FILE_LINES_MAX = 500
+FILES_IN_A_FOLDER_MAX = 25
+
+# Modules that include each other in a circle, by the first of their names.
+CYCLES = {
+    "admin/decision_body": 2,
+    "gateway/answer_chunks": 25,
+    "gateway/config": 19,
+    "messages/kafka_source": 4,
+    "stores/commit_thread": 4,
+    "stores/postgres": 2,
+    "stores/redis": 2,
+}
+LONG_FUNCTIONS = {
+    "src/core/codec.cc decode",
+    "src/engine/admission.cc Engine::Impl::admit_known",
+    "src/engine/engine.cc Engine::Impl::apply",
+    "src/gateway/metrics.cc Metrics::Metrics",
+    "tests/unit/codec_test.cc TEST",
+    "tests/unit/config_route_test.cc TEST",
+}
+LONG_FILES = {"tests/unit/config_test.cc"}
+LARGE_FOLDERS = {"src/cli", "src/core", "src/gateway", "src/messages", "src/net", "src/relay", "src/stores"}
+
+
+def included(path):
+    return re.findall(r'^#include [<"]([^>"]+)[>"]', path.read_text(), re.M)
+
+
+def module_of(path):
+    """`gateway/worker` for src/gateway/worker.h and .cc: the folder and the name, without include/ or src/."""
+    return str(path.relative_to(ROOT).with_suffix("")).split("/", 1)[1]
+
+
+def modules():
+    """What each module of include/ and src/ includes, by module."""
+    files = [p for p in SOURCES if p.relative_to(ROOT).parts[0] in ("include", "src")]
+    found = {module_of(p): set() for p in files}
+    for path in files:
+        names = {name.rsplit(".", 1)[0] for name in included(path)}
+        found[module_of(path)] |= {name for name in names if name in found and name != module_of(path)}
+    return found
+
+
+def circles(graph):
+    """The sets of nodes of which each can be reached from each other, those of one node left out."""
+    def reached(start, edges):
+        seen, waiting = {start}, [start]
+        while waiting:
+            for other in edges.get(waiting.pop(), ()):
+                if other not in seen:
+                    seen.add(other)
+                    waiting.append(other)
+        return seen
+
+    back = {}
+    for node, others in graph.items():
+        for other in others:
+            back.setdefault(other, set()).add(node)
+    left, found = set(graph), []
+    while left:
+        node = left.pop()
+        circle = reached(node, graph) & reached(node, back)
+        left -= circle
+        if len(circle) > 1:
+            found.append(circle)
+    return found
+
+
+def functions(text):
+    """(name, first line, lines) of every function, method and lambda, as clang-format lays them out."""
+    lines = text.splitlines()
+    for number, line in enumerate(lines):
+        if not line.endswith("{") or re.match(r"\s*(namespace|class|struct|enum|union|extern)\b", line):
+            continue
+        first = number
+        while first > 0 and not re.search(r"[;{}:>]$|^\s*(//|#|$)", lines[first - 1]):
+            first -= 1
+        head = " ".join(part.strip() for part in lines[first:number + 1])
+        name = re.search(r"([\w:~]+)\(", head)
+        if not name or name[1] in ("if", "for", "while", "switch", "catch"):
+            continue
+        if head.startswith("{") or (first < number and re.search(r"\](\(.*\))?.*{$", head)):
+            continue  # a lambda inside an expression: the end of its body cannot be told by the margin
+        indent = lines[first][:len(lines[first]) - len(lines[first].lstrip())]
+        last = next((n for n in range(number + 1, len(lines)) if lines[n].startswith(indent + "}")), number)
+        yield name[1], first + 1, last - first + 1
+
+
+def test_dependencies_point_down_the_page():
+    bad = []
+    for module, others in modules().items():
+        folder = module.split("/")[0]
+        allowed = set(LAYERS[:LAYERS.index(folder) + 1]) - FORBIDDEN.get(folder, set())
+        bad += [f"{module} includes {other}" for other in others if other.split("/")[0] not in allowed]
+    assert sorted(bad) == []
+
+
+def test_no_modules_include_each_other_in_a_circle():
+    assert circles({"a": {"b"}, "b": {"c"}, "c": {"b"}, "d": {"d"}}) == [{"b", "c"}]
+    assert {min(circle): len(circle) for circle in circles(modules())} == CYCLES
+
+
+def test_a_function_fits_on_a_screen():
+    text = (ROOT / "src/core/transition.cc").read_text()
+    assert "put_off" in [name for name, _, _ in functions(text)] and len(list(functions(text))) > 20
+    long = {f"{p.relative_to(ROOT)} {name}" for p in SOURCES for name, _, lines in functions(p.read_text())
+            if lines > FUNCTION_LINES_MAX}
+    assert long == LONG_FUNCTIONS
+
+
+def test_a_file_has_one_job():
+    long = {str(p.relative_to(ROOT)) for p in SOURCES if len(p.read_text().splitlines()) > FILE_LINES_MAX}
+    assert long == LONG_FILES
+
+
+def test_a_folder_can_be_taken_in_at_a_glance():
+    folders = {p.parent for p in SOURCES if p.relative_to(ROOT).parts[0] in ("include", "src")}
+    large = {str(folder.relative_to(ROOT)) for folder in folders
+             if len([p for p in folder.iterdir() if p.suffix in (".h", ".cc")]) > FILES_IN_A_FOLDER_MAX}
+    assert large == LARGE_FOLDERS
