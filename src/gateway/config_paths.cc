@@ -6,6 +6,7 @@
 #include <ranges>
 
 #include "gateway/config_values.h"
+#include "gateway/own_paths.h"
 #include "gateway/routing.h"
 
 namespace semel::config_file {
@@ -19,7 +20,7 @@ bool is_parameter(std::string_view segment) {
 
 std::optional<std::string> path_error(std::string_view path) {
   if (!path.starts_with('/')) return "must begin with '/'";
-  if (path == "/.semel" || path.starts_with("/.semel/")) return "is reserved for semel itself";
+  if (path == "/.semel" || path.starts_with(kReservedPath)) return "is reserved for semel itself";
   if (!is_printable(path) || path.find_first_of(" ?#\\") != std::string_view::npos) {
     return "must be a path alone, without spaces, '?' or '#'";
   }

@@ -1,5 +1,5 @@
 // A keyed request on its way in: key, tenant, body, fingerprint, up to what the engine is asked.
-#include "gateway/exchange_impl.h"
+#include "gateway/exchange.h"
 
 #include <algorithm>
 #include <stdexcept>
@@ -7,6 +7,7 @@
 #include "core/canonical_json.h"
 #include "core/content_digest.h"
 #include "gateway/body_pace.h"
+#include "gateway/exchange_impl.h"
 #include "gateway/operation.h"
 #include "gateway/queued_request.h"
 #include "gateway/replay.h"
@@ -86,7 +87,7 @@ awaitable<bool> Exchange::find_preference() {
     preferences_ = read_preferences(request_.message.fields());
     if (!preferences_.respond_async || body_->size() > kQueuedBodyBytesMax) co_return true;
   }
-  auto place = gateway_.background.reserve(
+  auto place = gateway_.background->reserve(
       tenant_, scope().operation, request_.peer ? request_.peer->shared_from_this() : nullptr);
   if (!place) {
     co_await refuse({.code = Code::overloaded,

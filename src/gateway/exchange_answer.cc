@@ -129,8 +129,8 @@ awaitable<void> Exchange::run_claim(Claim claim) {
 awaitable<void> Exchange::queued(admission::Queued queued) {
   count(RequestResult::accepted);
   const Record& record = *queued.record;
-  gateway_.background.add({record.id, record.token, record.tenant, record.operation},
-                          std::move(*place_));
+  gateway_.background->add({record.id, record.token, record.tenant, record.operation},
+                           std::move(*place_));
   if (route_.webhook) {
     co_await acknowledge(request_, route_, *key_, false);
     co_return;

@@ -4,8 +4,8 @@
 #include <optional>
 #include <string>
 
+#include "gateway/background.h"
 #include "gateway/caller.h"
-#include "gateway/exchange.h"
 #include "gateway/execution.h"
 #include "gateway/prefer.h"
 #include "gateway/request_key.h"

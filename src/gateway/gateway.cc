@@ -2,8 +2,6 @@
 
 #include <cstdlib>
 
-#include "gateway/prober.h"
-
 namespace semel {
 namespace {
 
@@ -40,19 +38,10 @@ Gateway::Gateway(Store& store_in, Metrics& metrics_in, Clock& machine_clock, Tok
       store(store_in),
       engine(store, machine_clock, tokens_in, observer, engine_options(std::move(owner))),
       clock(engine.clock()),
-      background(*this),
-      spool(spool_options(config)),
-      prober(std::make_unique<Prober>(*this)) {
+      spool(spool_options(config)) {
   if (config.store.kind == StoreKind::embedded) {
     store_disk.emplace(config.store.path, config.store.free_bytes_min);
   }
-  engine.hand_queued_to([this](QueuedWork work) { background.resume(work); });
-  engine.ask_about_kept([this](const Record& kept) { return background.look_at(kept); });
-  observer.became_unknown = [this](const Record& record, Time now) {
-    prober->became_unknown(record, now);
-  };
 }
-
-Gateway::~Gateway() = default;
 
 }  // namespace semel

@@ -7,7 +7,6 @@
 #include <string>
 #include <vector>
 
-#include "gateway/background.h"
 #include "gateway/config.h"
 #include "gateway/log.h"
 #include "gateway/metrics.h"
@@ -21,6 +20,7 @@
 
 namespace semel {
 
+class Background;
 class Prober;
 class Worker;
 
@@ -28,7 +28,6 @@ class Worker;
 struct Gateway {
   Gateway(Store& store_in, Metrics& metrics_in, Clock& machine_clock, TokenSource& tokens_in,
           Owner owner, const Config& config);
-  ~Gateway();
 
   Metrics& metrics;
   TenantLimits limits;
@@ -37,14 +36,15 @@ struct Gateway {
   Engine engine;
   Clock& clock;          // the engine's
   ShareHolders holders;  // peers and tenants, with what each of them has
-  Background background;
   Spool spool;
   // Of a store in this process; nullopt: it is elsewhere.
   std::optional<DiskSpace> store_disk;
-  const std::unique_ptr<Prober> prober;
 
   SpareDescriptor spare_descriptor;
-  std::vector<Worker*> workers;  // set before they run
+  // The server's, which sets them before the workers run.
+  std::vector<Worker*> workers;
+  Background* background = nullptr;
+  Prober* prober = nullptr;
 
   std::atomic<std::size_t> connections = 0;  // of clients that are served
   std::atomic<std::size_t> refusing = 0;   // connections that are being told that there is no room

@@ -8,6 +8,7 @@
 #include "core/byte_reader.h"
 #include "core/sha256.h"
 #include "core/varint.h"
+#include "gateway/own_paths.h"
 
 namespace semel {
 namespace {
@@ -55,7 +56,7 @@ std::string handle_text(const Record& record, std::string_view tenant, std::stri
 }
 
 std::string status_path(const Record& record, std::string_view tenant, std::string_view key) {
-  return "/.semel/operations/" + handle_text(record, tenant, key);
+  return std::string(kOperationsPath) + handle_text(record, tenant, key);
 }
 
 std::optional<Handle> parse_handle(std::string_view text, std::string_view tenant) {

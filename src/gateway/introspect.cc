@@ -1,5 +1,6 @@
 #include "gateway/introspect.h"
 
+#include "core/sha256.h"
 #include "gateway/log.h"
 #include "gateway/subrequest.h"
 
@@ -9,7 +10,6 @@ using asio::awaitable;
 
 namespace {
 
-constexpr std::size_t kEntriesMax = 4096;
 constexpr std::size_t kTenantBytesMax = 1024;
 
 // The service is part of it: after a reload another one may be asked.
@@ -61,24 +61,6 @@ std::optional<Credential> credential_of(const net::Request& message) {
   }
   if (credential.authorization.empty() && credential.cookie.empty()) return std::nullopt;
   return credential;
-}
-
-std::optional<std::string> IntrospectionCache::find(const Sha256Digest& credential,
-                                                    SteadyTime now) {
-  const auto found = entries_.find(credential);
-  if (found == entries_.end()) return std::nullopt;
-  if (now < found->second.until) return found->second.tenant;
-  entries_.erase(found);
-  return std::nullopt;
-}
-
-void IntrospectionCache::put(const Sha256Digest& credential, std::string tenant, SteadyTime until,
-                             SteadyTime now) {
-  if (entries_.size() >= kEntriesMax) {
-    std::erase_if(entries_, [&](const auto& entry) { return entry.second.until <= now; });
-    if (entries_.size() >= kEntriesMax) entries_.clear();
-  }
-  entries_.insert_or_assign(credential, Entry{std::move(tenant), until});
 }
 
 awaitable<Introspected> introspect(Worker& worker, SettingsPtr settings, Credential credential) {

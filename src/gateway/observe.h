@@ -9,6 +9,7 @@
 
 #include "gateway/introspect.h"
 #include "gateway/observed.h"
+#include "gateway/proxy.h"
 #include "gateway/reply.h"
 #include "semel/engine.h"
 
@@ -21,22 +22,18 @@ namespace semel {
 
 // One request that is watched on its way through the proxy, which tells it what passes. Bounded: a
 // body larger than an enforcing route takes is not kept. On the worker's thread.
-class Observation : public std::enable_shared_from_this<Observation> {
+class Observation final : public ProxyWatcher, public std::enable_shared_from_this<Observation> {
  public:
   Observation(const ClientRequest& request, std::size_t route);
   ~Observation();
   Observation(const Observation&) = delete;
   Observation& operator=(const Observation&) = delete;
 
-  void request_piece(std::string_view piece) noexcept;
-  // The whole body has passed.
-  void request_done() noexcept;
-  // The answer's head has come.
-  void answered(const net::Response& response);
-  // The answer has passed whole.
-  void answer_done() { answer_whole_ = true; }
-  // The request never reached the upstream.
-  void not_delivered() { not_delivered_ = true; }
+  void request_piece(std::string_view piece) noexcept override;
+  void request_done() noexcept override;
+  void answered(const net::Response& response) override;
+  void answer_done() override { answer_whole_ = true; }
+  void not_delivered() override { not_delivered_ = true; }
 
   // Nothing more will pass: reports and records, in the background.
   static void conclude(std::shared_ptr<Observation> observation);

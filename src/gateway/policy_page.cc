@@ -2,8 +2,8 @@
 
 #include <boost/json.hpp>
 
+#include "gateway/own_paths.h"
 #include "gateway/queued_request.h"
-#include "gateway/status_resource.h"
 
 namespace semel {
 namespace json = boost::json;

@@ -5,7 +5,6 @@
 #include <boost/asio/experimental/awaitable_operators.hpp>
 
 #include "gateway/body_pace.h"
-#include "gateway/observe.h"
 
 namespace semel {
 namespace asio = boost::asio;
@@ -33,13 +32,13 @@ constexpr std::string_view kLastChunk = "0\r\n\r\n";
 
 class Proxying {
  public:
-  Proxying(ClientRequest& request, std::size_t route, Observation* observation)
+  Proxying(ClientRequest& request, std::size_t route, ProxyWatcher* watcher)
       : request_(request),
         route_index_(route),
         route_(request.route(route)),
         limits_(request.limits()),
         picked_(request.worker.pick_upstream(request.settings, route)),
-        observation_(observation),
+        watcher_(watcher),
         held_bytes_(request.gateway().buffered_bytes, request.peer),
         sending_(limits_.body_timeout),
         reading_(limits_.body_timeout) {}
@@ -78,7 +77,7 @@ class Proxying {
   const RouteConfig& route_;
   const LimitsConfig& limits_;
   Worker::Picked picked_;
-  Observation* const observation_;
+  ProxyWatcher* const watcher_;
   std::unique_ptr<net::Connection> upstream_;
   std::optional<net::Response> response_;
   std::string body_;  // what arrived with the head, or all of a short one
@@ -103,9 +102,9 @@ awaitable<bool> Proxying::run() {
   }
   if (is_short() && !co_await read_short_body()) co_return false;
   if (!co_await take_place(request_, route_index_)) co_return false;
-  if (observation_) observation_->request_piece(body_);
+  if (watcher_) watcher_->request_piece(body_);
   if (request_.message.is_done()) {
-    if (observation_) observation_->request_done();
+    if (watcher_) watcher_->request_done();
     co_await exchange_whole();
   } else {
     co_await exchange_streaming();
@@ -199,7 +198,7 @@ awaitable<bool> Proxying::connect() {
   reused_ = false;
   auto connected = co_await picked_.pool.connect(route_.connect_timeout);
   if (!connected) {
-    if (observation_ && !request_sent_) observation_->not_delivered();
+    if (watcher_ && !request_sent_) watcher_->not_delivered();
     log_event(LogLevel::warn, "upstream unreachable",
               {{"route", route_.name}, {"why", connected.error()}});
     co_return false;
@@ -307,7 +306,7 @@ awaitable<void> Proxying::pump_request() {
       upstream_->close();
       co_return;
     }
-    if (observation_) observation_->request_piece(*piece);
+    if (watcher_) watcher_->request_piece(*piece);
     upstream_->set_deadline(route_.upstream_timeout);
     net::IoResult<void> written;
     if (!chunked) {
@@ -322,7 +321,7 @@ awaitable<void> Proxying::pump_request() {
     if (request_.message.is_done() && piece->empty()) break;
   }
   request_sent_ = !answer_ended_;
-  if (observation_ && request_sent_) observation_->request_done();
+  if (watcher_ && request_sent_) watcher_->request_done();
   if (request_sent_) upstream_->set_deadline(route_.upstream_timeout);
 }
 
@@ -340,7 +339,7 @@ awaitable<net::IoResult<void>> Proxying::read_answer_head() {
 
 awaitable<void> Proxying::relay_answer() {
   answer_begun_ = true;
-  if (observation_) observation_->answered(*response_);
+  if (watcher_) watcher_->answered(*response_);
   const auto length = response_->body_length();
   BodyEnd end = BodyEnd::length;
   std::uint64_t announced = length.value_or(0);
@@ -400,7 +399,7 @@ awaitable<void> Proxying::relay_body(std::string head, BodyEnd end) {
   if (!head.empty() && !co_await write_to_client(head)) request_.keep_alive = false;
   request_.client.clear_deadline();
   request_.metrics(route_index_).count(RequestResult::passed);
-  if (observation_) observation_->answer_done();
+  if (watcher_) watcher_->answer_done();
   give_back();
 }
 
@@ -408,7 +407,7 @@ void Proxying::lose_client() {
   request_.keep_alive = false;
   client_failed_ = true;
   // An enforcing route would have read the answer to its end.
-  if (observation_) observation_->answer_done();
+  if (watcher_) watcher_->answer_done();
 }
 
 void Proxying::give_back() {
@@ -427,8 +426,8 @@ awaitable<void> Proxying::fail(Code code, std::string detail) {
 
 }  // namespace
 
-awaitable<bool> proxy(ClientRequest& request, std::size_t route, Observation* observation) {
-  Proxying proxying(request, route, observation);
+awaitable<bool> proxy(ClientRequest& request, std::size_t route, ProxyWatcher* watcher) {
+  Proxying proxying(request, route, watcher);
   co_return co_await proxying.run();
 }
 

@@ -1,17 +1,33 @@
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
+#include <string_view>
 
 #include "gateway/reply.h"
 
 namespace semel {
 
-class Observation;
+// Told what passes through the proxy. Called on the worker's thread.
+class ProxyWatcher {
+ public:
+  virtual void request_piece(std::string_view piece) noexcept = 0;
+  // The whole body has passed.
+  virtual void request_done() noexcept = 0;
+  // The answer's head has come.
+  virtual void answered(const net::Response& response) = 0;
+  // The answer has passed whole.
+  virtual void answer_done() = 0;
+  // The request never reached the upstream.
+  virtual void not_delivered() = 0;
+
+ protected:
+  ~ProxyWatcher() = default;
+};
 
 // Plain proxying: streams the request to the route's upstream and the answer back, in bounded
-// memory, keeping nothing. `observation` is told what passes; null: nobody looks. False: the
-// upstream was not asked, the client has been told why.
+// memory, keeping nothing. `watcher` may be null. False: the upstream was not asked, the client has
+// been told why.
 boost::asio::awaitable<bool> proxy(ClientRequest& request, std::size_t route,
-                                   Observation* observation = nullptr);
+                                   ProxyWatcher* watcher = nullptr);
 
 }  // namespace semel

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "gateway/own_paths.h"
+
 namespace semel {
 namespace asio = boost::asio;
 using asio::awaitable;
@@ -112,7 +114,7 @@ awaitable<void> send_problem(ClientRequest& request, const Problem& problem,
   answer.headers.insert(answer.headers.end(), extra.begin(), extra.end());
   if (problem.code == Code::key_missing || problem.code == Code::key_invalid) {
     const std::string docs =
-        route && !route->docs_url.empty() ? route->docs_url : std::string("/.semel/policy");
+        route && !route->docs_url.empty() ? route->docs_url : std::string(kPolicyPath);
     answer.headers.push_back({"Link", "<" + docs + ">; rel=\"describedby\""});
   }
   if ((is_worth_retrying(problem.code) || problem.status == 503) &&

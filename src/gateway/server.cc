@@ -11,7 +11,7 @@
 
 #include "engine/spawn.h"
 #include "gateway/node.h"
-#include "gateway/prober.h"
+#include "gateway/session.h"
 
 namespace semel {
 namespace asio = boost::asio;
@@ -60,11 +60,21 @@ Server::Server(Config config, Trust trust, std::unique_ptr<Metrics> metrics,
       files_(std::make_unique<BlockingPool>("semel-files", 1)),
       settings_(std::make_shared<const Settings>(std::move(config), std::move(trust), *metrics_)),
       gateway_(std::make_unique<Gateway>(*store_, *metrics_, machine_clock_, tokens_, this_node(),
-                                         settings_->config)) {
+                                         settings_->config)),
+      background_(std::make_unique<Background>(*gateway_)),
+      prober_(std::make_unique<Prober>(*gateway_)) {
+  gateway_->background = background_.get();
+  gateway_->prober = prober_.get();
+  gateway_->engine.hand_queued_to([this](QueuedWork work) { background_->resume(work); });
+  gateway_->engine.ask_about_kept(
+      [this](const Record& kept) { return background_->look_at(kept); });
+  gateway_->observer.became_unknown = [this](const Record& record, Time now) {
+    prober_->became_unknown(record, now);
+  };
   gateway_->limits.count_live(counts_live(settings_->config));
-  gateway_->background.set_limit(settings_->config.limits.in_flight);
+  background_->set_limit(settings_->config.limits.in_flight);
   for (unsigned i = 0; i < worker_count(settings_->config); ++i) {
-    workers_.push_back(std::make_unique<Worker>(*gateway_, settings_));
+    workers_.push_back(std::make_unique<Worker>(*gateway_, settings_, serve_client));
     gateway_->workers.push_back(workers_.back().get());
   }
   gateway_->engine.run_on(context().get_executor());
@@ -94,6 +104,8 @@ Server::~Server() {
   store_.reset();
   gateway_->engine.stop();
   workers_.clear();
+  prober_.reset();
+  background_.reset();
   gateway_.reset();
 }
 
@@ -128,7 +140,7 @@ void Server::run() {
   spawn_loop(executor, "recovery", [&engine] { return engine.recover(); });
   spawn_loop(executor, "sweeping", [&engine] { return engine.sweep_forever(); });
   spawn_loop(executor, "following files", [this] { return follow_files(); });
-  spawn_loop(executor, "probing", [this] { return gateway_->prober->run(*workers_.front()); });
+  spawn_loop(executor, "probing", [this] { return prober_->run(*workers_.front()); });
   std::vector<std::thread> threads;
   for (std::size_t i = 1; i < workers_.size(); ++i) {
     threads.emplace_back([worker = workers_[i].get()] { worker->run(); });
@@ -156,7 +168,7 @@ asio::awaitable<void> Server::reload(Config wanted, Trust trust) {
                                                std::move(trust), *metrics_);
   gateway_->limits.count_live(counts_live(settings_->config));
   for (auto& worker : workers_) co_await worker->adopt(settings_);
-  gateway_->background.set_limit(settings_->config.limits.in_flight);
+  background_->set_limit(settings_->config.limits.in_flight);
   metrics_->reloaded(true);
   log_event(LogLevel::info, "configuration loaded", {{"file", settings_->config.file}});
   if (!restart.empty()) {

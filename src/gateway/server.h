@@ -8,7 +8,9 @@
 #include <vector>
 
 #include "engine/system.h"
+#include "gateway/background.h"
 #include "gateway/gateway.h"
+#include "gateway/prober.h"
 #include "gateway/settings.h"
 #include "gateway/worker.h"
 #include "stores/blocking_pool.h"
@@ -61,6 +63,8 @@ class Server {
   std::unique_ptr<BlockingPool> files_;
   SettingsPtr settings_;
   std::unique_ptr<Gateway> gateway_;
+  std::unique_ptr<Background> background_;
+  std::unique_ptr<Prober> prober_;
   std::vector<std::unique_ptr<Worker>> workers_;
   std::vector<HostPort> listening_;
 };

@@ -2,6 +2,7 @@
 
 #include "gateway/exchange.h"
 #include "gateway/observe.h"
+#include "gateway/own_paths.h"
 #include "gateway/proxy.h"
 #include "gateway/reply.h"
 #include "gateway/status_resource.h"
@@ -15,7 +16,6 @@ namespace {
 constexpr auto kKeepAliveIdle = std::chrono::seconds(75);
 // Connections beyond the limit that are told so; still more are closed without a word.
 constexpr std::size_t kRefusedMax = 64;
-constexpr std::string_view kReserved = "/.semel/";
 
 // A request whose head could not be read has no route and no version: it gets a plain refusal.
 awaitable<void> refuse_head(ClientRequest& request, net::IoError error, const std::string& why) {
@@ -42,7 +42,7 @@ awaitable<void> refuse_head(ClientRequest& request, net::IoError error, const st
 }
 
 awaitable<void> serve_own(ClientRequest& request) {
-  if (request.target.path == "/.semel/policy" && request.message.method() == "GET") {
+  if (request.target.path == kPolicyPath && request.message.method() == "GET") {
     Answer answer;
     answer.status = 200;
     answer.headers.push_back({"Content-Type", "application/json"});
@@ -84,7 +84,7 @@ awaitable<void> handle(ClientRequest& request) {
     co_return;
   }
   request.target = std::move(*target);
-  if (request.target.path.starts_with(kReserved)) {
+  if (request.target.path.starts_with(kReservedPath)) {
     co_await serve_own(request);
     co_return;
   }

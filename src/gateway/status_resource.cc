@@ -11,6 +11,7 @@
 #include "gateway/elsewhere.h"
 #include "gateway/handle.h"
 #include "gateway/operation.h"
+#include "gateway/own_paths.h"
 #include "gateway/reauthorize.h"
 #include "gateway/replay.h"
 #include "semel/scope.h"

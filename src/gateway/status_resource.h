@@ -8,8 +8,6 @@
 // Where a client that was answered 202 learns what became of its operation.
 namespace semel {
 
-inline constexpr std::string_view kOperationsPath = "/.semel/operations/";
-
 // The 202: the operation is queued or in progress, and its status is at Location. `applied`: the
 // client had asked for it with Prefer: respond-async.
 boost::asio::awaitable<void> send_accepted(ClientRequest& request, std::string_view key,

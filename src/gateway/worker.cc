@@ -7,7 +7,6 @@
 
 #include "engine/spawn.h"
 #include "gateway/headers.h"
-#include "gateway/session.h"
 
 namespace semel {
 namespace asio = boost::asio;
@@ -28,8 +27,11 @@ Duration longest_idle(const Config& config) {
 }
 }  // namespace
 
-Worker::Worker(Gateway& gateway, SettingsPtr settings)
-    : gateway_(gateway), settings_(std::move(settings)), deadlines_(context_.get_executor()) {
+Worker::Worker(Gateway& gateway, SettingsPtr settings, Serve serve)
+    : gateway_(gateway),
+      serve_(std::move(serve)),
+      settings_(std::move(settings)),
+      deadlines_(context_.get_executor()) {
   make_pools();
 }
 
@@ -96,8 +98,7 @@ void Worker::close_gently(tcp::acceptor& acceptor) {
   while (!error) {
     tcp::socket socket(context_);
     acceptor.accept(socket, error);
-    if (!error)
-      asio::co_spawn(context_, serve_client(*this, std::move(socket)), OrReport{kServing});
+    if (!error) asio::co_spawn(context_, serve_(*this, std::move(socket)), OrReport{kServing});
   }
   acceptor.close(error);
 }
@@ -121,7 +122,7 @@ awaitable<void> Worker::accept(tcp::acceptor& acceptor) {
     no_descriptor = error == asio::error::no_descriptors ||
                     error == boost::system::errc::too_many_files_open_in_system;
     if (!error) {
-      asio::co_spawn(context_, serve_client(*this, std::move(socket)), OrReport{kServing});
+      asio::co_spawn(context_, serve_(*this, std::move(socket)), OrReport{kServing});
       gateway_.spare_descriptor.regain();
     } else if (acceptor.is_open()) {
       log_repeating(LogLevel::warn, "accept failed", "", {{"why", error.message()}});

@@ -3,13 +3,14 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/intrusive/list.hpp>
+#include <functional>
 #include <limits>
 #include <map>
 #include <string>
 #include <vector>
 
 #include "gateway/gateway.h"
-#include "gateway/introspect.h"
+#include "gateway/introspection_cache.h"
 #include "gateway/settings.h"
 #include "net/deadlines.h"
 #include "net/upstream_pool.h"
@@ -20,7 +21,9 @@ namespace semel {
 // dies on one worker; everything here is touched by its thread only, except post-like calls.
 class Worker {
  public:
-  Worker(Gateway& gateway, SettingsPtr settings);
+  // Serves one client connection until it ends.
+  using Serve = std::function<boost::asio::awaitable<void>(Worker&, boost::asio::ip::tcp::socket)>;
+  Worker(Gateway& gateway, SettingsPtr settings, Serve serve);
 
   // Takes over a bound socket; accepts on it once the loop runs.
   void listen(boost::asio::ip::tcp::acceptor acceptor);
@@ -81,6 +84,7 @@ class Worker {
   void note_longest_idle();
 
   Gateway& gateway_;
+  const Serve serve_;
   // Before context_: connections that are idle when it goes leave the list then.
   boost::intrusive::list<Idle, boost::intrusive::constant_time_size<false>> idle_;
   // Since when the first of idle_ is, for other workers; kNobody: there is none.

@@ -24,7 +24,6 @@ FILES_IN_A_FOLDER_MAX = 25
 # Modules that include each other in a circle, by the first of their names.
 CYCLES = {
     "admin/decision_body": 2,
-    "gateway/answer_chunks": 25,
     "gateway/config": 19,
     "messages/kafka_source": 4,
     "stores/commit_thread": 4,
