@@ -16,7 +16,7 @@ set(package ${CMAKE_INSTALL_LIBDIR}/cmake/semel)
 install(TARGETS semel_core semel_pg EXPORT semel ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
         COMPONENT library)
 install(EXPORT semel NAMESPACE semel:: FILE targets.cmake DESTINATION ${package} COMPONENT library)
-set(consume_parts consume messages admin brokers gateway stores net engine asio)
+set(consume_parts consume messages admin brokers gateway config stores net engine asio)
 foreach(part ${consume_parts})
   set_target_properties(semel_${part} PROPERTIES EXPORT_NAME ${part})
 endforeach()

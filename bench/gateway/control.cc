@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "admin/admin.h"
+#include "config/parse.h"
 #include "core/codec.h"
 #include "gateway/server.h"
 #include "stores/memory.h"

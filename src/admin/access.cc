@@ -3,7 +3,7 @@
 #include <boost/asio/ip/address.hpp>
 
 #include "admin/admin_answer.h"
-#include "gateway/config_values.h"
+#include "config/reading/values.h"
 #include "gateway/log.h"
 
 namespace semel {

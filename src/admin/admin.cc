@@ -7,7 +7,6 @@
 #include "admin/admin_answer.h"
 #include "engine/spawn.h"
 #include "gateway/headers.h"
-#include "gateway/routing.h"
 
 namespace semel {
 namespace asio = boost::asio;

@@ -2,9 +2,10 @@
 
 #include <boost/json/parse.hpp>
 
+#include "config/reading/values.h"
 #include "core/base64.h"
-#include "gateway/config_values.h"
 #include "gateway/headers.h"
+#include "net/never_kept.h"
 
 namespace semel {
 namespace json = boost::json;

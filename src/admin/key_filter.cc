@@ -4,7 +4,7 @@
 #include <array>
 #include <charconv>
 
-#include "gateway/config_values.h"
+#include "config/reading/values.h"
 
 namespace semel {
 namespace {

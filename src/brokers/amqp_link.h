@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "brokers/amqp_library.h"
-#include "gateway/config.h"
+#include "config/config.h"
 
 // Connections to RabbitMQ. rabbitmq-c's connections are for one thread each, and its calls block.
 namespace semel {

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "gateway/config.h"
+#include "config/config.h"
 #include "semel/record.h"
 
 // Clients of Kafka, by librdkafka.

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "gateway/config.h"
+#include "config/config.h"
 
 // Connections to NATS, and what its library hands out.
 namespace semel {

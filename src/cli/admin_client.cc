@@ -9,7 +9,7 @@
 #include "admin/tokens.h"
 #include "cli/http_ask.h"
 #include "cli/load_config.h"
-#include "gateway/config_values.h"
+#include "config/reading/values.h"
 
 namespace semel::cli {
 namespace {

@@ -10,7 +10,7 @@
 #include "cli/commands.h"
 #include "cli/http_ask.h"
 #include "cli/load_config.h"
-#include "gateway/config_values.h"
+#include "config/reading/values.h"
 #include "net/pg_link.h"
 #include "semel/completer.h"
 #include "stores/schema.h"

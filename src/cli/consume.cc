@@ -8,8 +8,8 @@
 #include "cli/commands.h"
 #include "cli/load_config.h"
 #include "cli/server_process.h"
+#include "config/reading/values.h"
 #include "consume/process.h"
-#include "gateway/config_values.h"
 #include "messages/http_handler.h"
 
 namespace semel::cli {

@@ -1,4 +1,6 @@
 #include "cli/load_config.h"
+#include "config/error.h"
+#include "config/parse.h"
 
 #include <cstdio>
 

@@ -3,7 +3,7 @@
 #include <optional>
 #include <string>
 
-#include "gateway/read_config.h"
+#include "config/read_file.h"
 
 namespace semel::cli {
 

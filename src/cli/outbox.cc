@@ -6,7 +6,7 @@
 
 #include "cli/commands.h"
 #include "cli/outbox_where.h"
-#include "gateway/config_values.h"
+#include "config/reading/values.h"
 #include "relay/outbox_admin.h"
 
 namespace semel::cli {

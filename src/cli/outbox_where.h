@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "gateway/config.h"
+#include "config/config.h"
 
 // Which outbox a command is about: --config FILE, or --url URL and --schema NAME.
 namespace semel::cli {

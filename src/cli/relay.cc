@@ -6,7 +6,7 @@
 
 #include "cli/commands.h"
 #include "cli/outbox_where.h"
-#include "gateway/config_relay.h"
+#include "config/reading/relay.h"
 #include "gateway/log.h"
 
 namespace semel::cli {

@@ -10,6 +10,8 @@
 #include "cli/commands.h"
 #include "cli/load_config.h"
 #include "cli/server_process.h"
+#include "config/error.h"
+#include "config/parse.h"
 #include "engine/spawn.h"
 #include "gateway/descriptors.h"
 #include "stores/sealed.h"

@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <csignal>
 
+#include "config/error.h"
+#include "config/parse.h"
+#include "config/read_file.h"
+#include "config/reading/values.h"
 #include "consume/process.h"
-#include "gateway/config_values.h"
-#include "gateway/read_config.h"
 #include "messages/function_handler.h"
 
 namespace semel::consume {

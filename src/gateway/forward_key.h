@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "gateway/config.h"
+#include "config/config.h"
 #include "semel/record.h"
 
 namespace semel {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "gateway/config.h"
+#include "config/config.h"
 #include "gateway/log.h"
 #include "gateway/metrics.h"
 #include "gateway/observed.h"

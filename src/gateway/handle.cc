@@ -4,11 +4,11 @@
 
 #include <cstring>
 
+#include "config/own_paths.h"
 #include "core/base64.h"
 #include "core/byte_reader.h"
 #include "core/sha256.h"
 #include "core/varint.h"
-#include "gateway/own_paths.h"
 
 namespace semel {
 namespace {

@@ -8,6 +8,7 @@
 
 #include "core/text.h"
 #include "core/traceparent.h"
+#include "net/never_kept.h"
 
 namespace semel {
 namespace {
@@ -50,12 +51,6 @@ constexpr std::array kOurs = {
     std::string_view("Idempotency-Key"),      std::string_view("Idempotency-Expires"),
     std::string_view("Idempotency-Replayed"), std::string_view("Idempotency-Outcome"),
     std::string_view("Idempotency-Replay"),   std::string_view("Idempotency-Degraded"),
-};
-
-constexpr std::array kNeverKept = {
-    std::string_view("Authorization"),       std::string_view("Proxy-Authorization"),
-    std::string_view("Authentication-Info"), std::string_view("Proxy-Authentication-Info"),
-    std::string_view("Set-Cookie2"),         std::string_view("Clear-Site-Data"),
 };
 
 // Not kept: they belong to the moment, the connection or the session, not to the answer.
@@ -261,10 +256,6 @@ std::vector<Header> client_headers(const net::Response& response, const RouteCon
     headers.push_back({std::string(field.name), std::string(field.value)});
   });
   return headers;
-}
-
-bool is_never_kept(std::string_view name) {
-  return listed(kNeverKept, name);
 }
 
 bool is_kept(std::string_view name, const RouteConfig& route) {

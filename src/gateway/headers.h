@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "gateway/config.h"
+#include "config/config.h"
 #include "net/message.h"
 #include "semel/record.h"
 #include "semel/time.h"
@@ -103,8 +103,6 @@ std::vector<Header> client_headers(const net::Response& response, const RouteCon
 // somebody else may have completed it, or under another configuration.
 bool is_kept(std::string_view name, const RouteConfig& route);
 std::vector<Header> kept_headers(const std::vector<Header>& headers, const RouteConfig& route);
-// Credentials and orders to one browser: no configuration has them kept.
-bool is_never_kept(std::string_view name);
 
 std::string_view reason_phrase(int status);
 void append_status_line(std::string& head, int status);

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <utility>
 
-#include "gateway/config.h"
+#include "config/config.h"
 #include "gateway/metrics.h"
 #include "gateway/tenant_limits.h"
 #include "semel/engine.h"

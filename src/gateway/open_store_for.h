@@ -4,7 +4,7 @@
 #include <memory>
 #include <string>
 
-#include "gateway/config.h"
+#include "config/config.h"
 #include "gateway/metrics.h"
 #include "semel/store.h"
 

@@ -5,8 +5,8 @@
 #include <string_view>
 #include <vector>
 
-#include "gateway/routing.h"
 #include "gateway/settings.h"
+#include "net/target.h"
 #include "semel/fingerprint.h"
 #include "semel/record.h"
 

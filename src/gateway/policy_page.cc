@@ -2,7 +2,7 @@
 
 #include <boost/json.hpp>
 
-#include "gateway/own_paths.h"
+#include "config/own_paths.h"
 #include "gateway/queued_request.h"
 
 namespace semel {

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "gateway/config.h"
+#include "config/config.h"
 
 namespace semel {
 

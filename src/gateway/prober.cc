@@ -4,10 +4,10 @@
 #include <boost/asio/co_spawn.hpp>
 #include <charconv>
 
+#include "config/probe_url.h"
 #include "engine/spawn.h"
 #include "gateway/forward_key.h"
 #include "gateway/headers.h"
-#include "gateway/probe_url.h"
 #include "gateway/redelivery.h"
 #include "gateway/subrequest.h"
 #include "semel/derive.h"

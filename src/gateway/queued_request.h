@@ -22,9 +22,6 @@ struct QueuedRequest {
   std::string body;
 };
 
-// Queued requests may be this large; the preference of larger ones is not heeded.
-inline constexpr std::size_t kQueuedBodyBytesMax = 1024 * 1024;
-
 // `prefer` takes the place of what the client preferred. Fields that concern the connection are
 // left out.
 QueuedRequest to_queue(const RequestHead& head, const PassedOn& passed_on, std::string route,

@@ -2,7 +2,7 @@
 
 #include <optional>
 
-#include "gateway/config.h"
+#include "config/config.h"
 #include "semel/outcome.h"
 #include "semel/record.h"
 

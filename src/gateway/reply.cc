@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "gateway/own_paths.h"
+#include "config/own_paths.h"
 
 namespace semel {
 namespace asio = boost::asio;

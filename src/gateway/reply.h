@@ -8,9 +8,9 @@
 
 #include "core/problem.h"
 #include "gateway/headers.h"
-#include "gateway/routing.h"
 #include "gateway/worker.h"
 #include "net/connection.h"
+#include "net/target.h"
 
 namespace semel {
 

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <variant>
 
-#include "gateway/config.h"
+#include "config/config.h"
 #include "net/message.h"
 
 namespace semel {

@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "gateway/config.h"
+#include "config/config.h"
 #include "semel/record.h"
 
 namespace semel {

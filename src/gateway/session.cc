@@ -1,11 +1,12 @@
 #include "gateway/session.h"
 
+#include "config/own_paths.h"
 #include "gateway/exchange.h"
 #include "gateway/observe.h"
-#include "gateway/own_paths.h"
 #include "gateway/proxy.h"
 #include "gateway/reply.h"
 #include "gateway/status_resource.h"
+#include "net/target.h"
 
 namespace semel {
 namespace asio = boost::asio;

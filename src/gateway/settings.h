@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "gateway/config.h"
+#include "config/config.h"
 #include "gateway/metrics.h"
 #include "gateway/routing.h"
 #include "gateway/tenant.h"

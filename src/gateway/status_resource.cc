@@ -5,13 +5,13 @@
 
 #include <boost/json.hpp>
 
+#include "config/own_paths.h"
+#include "config/reading/values.h"
 #include "core/base64.h"
 #include "gateway/caller.h"
-#include "gateway/config_values.h"
 #include "gateway/elsewhere.h"
 #include "gateway/handle.h"
 #include "gateway/operation.h"
-#include "gateway/own_paths.h"
 #include "gateway/reauthorize.h"
 #include "gateway/replay.h"
 #include "semel/scope.h"

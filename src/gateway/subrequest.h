@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "gateway/config.h"
+#include "config/config.h"
 #include "gateway/worker.h"
 #include "semel/record.h"
 #include "semel/time.h"

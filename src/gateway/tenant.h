@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "gateway/config.h"
+#include "config/config.h"
 #include "net/message.h"
 
 namespace semel {

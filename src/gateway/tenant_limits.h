@@ -10,7 +10,7 @@
 #include <unordered_map>
 #include <utility>
 
-#include "gateway/config.h"
+#include "config/config.h"
 #include "semel/record.h"
 
 namespace semel {

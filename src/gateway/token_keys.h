@@ -7,8 +7,8 @@
 #include <mutex>
 #include <string>
 
+#include "config/config.h"
 #include "core/jwk.h"
-#include "gateway/config.h"
 
 namespace semel {
 

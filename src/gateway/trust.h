@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "config/config.h"
 #include "core/keyed_hash.h"
-#include "gateway/config.h"
 #include "gateway/token_keys.h"
 #include "net/tls.h"
 

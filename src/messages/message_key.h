@@ -3,7 +3,7 @@
 #include <expected>
 #include <string>
 
-#include "gateway/config.h"
+#include "config/config.h"
 #include "messages/message.h"
 
 namespace semel {

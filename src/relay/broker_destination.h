@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-#include "gateway/config.h"
+#include "config/config.h"
 #include "relay/delivery.h"
 #include "relay/publication.h"
 

@@ -8,8 +8,8 @@
 #include <system_error>
 #include <thread>
 
+#include "config/reading/relay.h"
 #include "engine/system.h"
-#include "gateway/config_relay.h"
 #include "gateway/log.h"
 #include "relay/backoff.h"
 #include "semel/derive.h"

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "gateway/config.h"
+#include "config/config.h"
 #include "relay/deliveries.h"
 #include "relay/outbox.h"
 

@@ -3,9 +3,9 @@
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/post.hpp>
 
+#include "config/reading/relay.h"
 #include "engine/spawn.h"
 #include "engine/system.h"
-#include "gateway/config_relay.h"
 #include "gateway/log.h"
 #include "relay/backoff.h"
 #include "relay/broker_destination.h"

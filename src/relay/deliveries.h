@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "gateway/config.h"
+#include "config/config.h"
 #include "net/deadlines.h"
 #include "relay/delivery.h"
 #include "relay/outbox.h"

@@ -9,8 +9,8 @@
 #include <optional>
 #include <utility>
 
+#include "config/reading/relay.h"
 #include "core/text.h"
-#include "gateway/config_relay.h"
 #include "net/message.h"
 
 namespace semel::relay {

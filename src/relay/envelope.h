@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "gateway/config.h"
+#include "config/config.h"
 #include "relay/delivery.h"
 
 // What goes with a payload, before a protocol says it in its own way. Pure functions.

@@ -4,7 +4,7 @@
 #include <memory>
 #include <string>
 
-#include "gateway/config.h"
+#include "config/config.h"
 #include "net/deadlines.h"
 #include "net/upstream_pool.h"
 #include "relay/delivery.h"

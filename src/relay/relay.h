@@ -4,7 +4,7 @@
 #include <functional>
 #include <string>
 
-#include "gateway/config.h"
+#include "config/config.h"
 
 namespace semel::relay {
 

@@ -1,6 +1,6 @@
 #include <string>
 
-#include "gateway/config.h"
+#include "config/config.h"
 #include "unit/config_support.h"
 
 // What a route gets from itself, from defaults and from its profile.

@@ -1,4 +1,4 @@
-#include "gateway/probe_url.h"
+#include "config/probe_url.h"
 #include "unit/config_support.h"
 
 namespace semel::config_test {

@@ -1,4 +1,4 @@
-#include "gateway/config_relay.h"
+#include "config/reading/relay.h"
 #include "config_support.h"
 
 namespace semel {

@@ -3,7 +3,7 @@
 #include <utility>
 #include <vector>
 
-#include "gateway/config.h"
+#include "config/config.h"
 #include "unit/config_support.h"
 
 namespace semel::config_test {

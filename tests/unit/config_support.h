@@ -7,7 +7,9 @@
 #include <string_view>
 #include <vector>
 
-#include "gateway/config.h"
+#include "config/config.h"
+#include "config/error.h"
+#include "config/parse.h"
 
 namespace semel::config_test {
 

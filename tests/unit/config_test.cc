@@ -1,9 +1,10 @@
-#include "gateway/config.h"
+#include "config/config.h"
 
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 
+#include "config/parse.h"
 #include "unit/config_support.h"
 
 namespace semel::config_test {

@@ -1,4 +1,4 @@
-#include "gateway/config_values.h"
+#include "config/reading/values.h"
 
 #include <gtest/gtest.h>
 

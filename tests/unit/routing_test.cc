@@ -3,7 +3,8 @@
 
 #include <gtest/gtest.h>
 
-#include "gateway/loose_path.h"
+#include "net/loose_path.h"
+#include "net/target.h"
 
 namespace semel {
 namespace {

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "config/address.h"
+#include "config/consume.h"
+#include "config/limits.h"
+#include "config/log.h"
+#include "config/relay.h"
+#include "config/route.h"
+#include "config/tenant.h"
+#include "net/tls.h"
+#include "semel/time.h"
+#include "stores/open.h"
+
+// The configuration as the program uses it: checked, with every default filled in.
+// docs/configuration.md explains every key.
+namespace semel {
+
+struct AdminConfig {
+  HostPort listen{"127.0.0.1", 9090};
+  std::string tokens_file;  // "": one token is generated beside the data
+  bool operator==(const AdminConfig&) const = default;
+};
+
+enum class StoreKeys { plain, digest };
+
+struct Config {
+  std::string file;
+  std::vector<HostPort> listen = {{"127.0.0.1", 8080}};
+  std::optional<net::TlsServerFiles> tls;  // nullopt: plain HTTP
+  unsigned workers = 0;                    // 0: one a core
+  std::string name_space = "default";
+  AdminConfig admin;
+  StoreConfig store;
+  SpoolConfig spool;
+  StoreKeys store_keys = StoreKeys::plain;
+  std::string hash_key_file;  // "": plain SHA-256
+  std::vector<AddressRange> trusted_proxies;
+  TenantConfig tenant;
+  LimitsConfig limits;
+  Duration drain_timeout = std::chrono::seconds(30);
+  LogConfig log;
+  std::vector<RouteConfig> routes;  // may be empty where there is a relay, or `consume`
+  std::vector<ConsumeConfig> consume;
+  std::optional<RelayConfig> relay;  // for `semel relay` only
+};
+
+}  // namespace semel

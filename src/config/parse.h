@@ -1,0 +1,23 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "config/config.h"
+#include "config/environment.h"
+#include "config/error.h"
+
+namespace semel {
+
+// Every error found, not only the first. Warnings do not keep the configuration from being used.
+struct ConfigOutcome {
+  std::optional<Config> config;  // nullopt exactly if there are errors
+  std::vector<ConfigError> errors;
+  std::vector<ConfigError> warnings;
+};
+ConfigOutcome parse_config(std::string_view yaml, const std::string& file,
+                           const Environment& environment);
+
+}  // namespace semel

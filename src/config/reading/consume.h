@@ -1,0 +1,16 @@
+#pragma once
+
+#include <vector>
+
+#include "config/config.h"
+#include "config/reading/reader.h"
+
+// `consume:`, the messages that `semel consume` takes from queues to handlers.
+namespace semel::config_file {
+
+std::vector<ConsumeConfig> read_consume(const Field& list);
+
+// What only the whole file can tell.
+void check_consume(const Field& list, const Config& config);
+
+}  // namespace semel::config_file

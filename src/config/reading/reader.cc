@@ -1,0 +1,196 @@
+#include "config/reading/reader.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <utility>
+
+#include "core/text.h"
+
+namespace semel::config_file {
+namespace {
+
+constexpr std::string_view kLater = "not in this version of semel";
+
+// The least number of characters to insert, remove or replace.
+std::size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<std::vector<std::size_t>> cost(a.size() + 1, std::vector<std::size_t>(b.size() + 1));
+  for (std::size_t i = 0; i <= a.size(); ++i) {
+    for (std::size_t j = 0; j <= b.size(); ++j) {
+      if (i == 0 || j == 0) {
+        cost[i][j] = i + j;
+        continue;
+      }
+      const std::size_t replaced = cost[i - 1][j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1);
+      cost[i][j] = std::min({replaced, cost[i - 1][j] + 1, cost[i][j - 1] + 1});
+    }
+  }
+  return cost[a.size()][b.size()];
+}
+
+// nullopt: nothing is near enough to be a slip of the fingers.
+std::optional<std::string_view> nearest(std::string_view name,
+                                        std::span<const std::string_view> known_names) {
+  constexpr std::size_t kGuessedLengthMax = 40;
+  if (name.size() > kGuessedLengthMax) return std::nullopt;
+  std::optional<std::string_view> best;
+  std::size_t best_distance = std::max<std::size_t>(2, name.size() / 3) + 1;
+  for (const std::string_view known : known_names) {
+    const std::size_t distance = edit_distance(lower_case(name), known);
+    if (distance < best_distance && distance < known.size()) {
+      best = known;
+      best_distance = distance;
+    }
+  }
+  return best;
+}
+
+std::string_view describe(NodeKind kind) {
+  switch (kind) {
+    case NodeKind::sequence:
+      return "a list";
+    case NodeKind::mapping:
+      return "a mapping";
+    default:
+      return "a single value";
+  }
+}
+
+// Complains unless the value is of the kind. A value that is broken has been complained about.
+bool is_kind(const Field& field, NodeKind kind, std::string_view wanted) {
+  const NodeKind found = field.node().kind;
+  if (found == kind) return true;
+  if (found == NodeKind::null) {
+    field.error(fmt::format("has no value; write {}, or remove the key", wanted));
+  } else if (found != NodeKind::broken) {
+    field.error(fmt::format("must be {}, not {}", wanted, describe(found)));
+  }
+  return false;
+}
+
+template <class T, class Parse, class Format>
+void read_range(const Field& field, Parse parse, Format format, T min, T max, T& out) {
+  const auto value = field.parsed(parse);
+  if (!value) return;
+  if (*value < min || *value > max) {
+    field.bad_value(
+        fmt::format("is out of range; it must be between {} and {}", format(min), format(max)));
+    return;
+  }
+  out = *value;
+}
+
+}  // namespace
+
+void Field::error(std::string message) const {
+  report_->errors.push_back({report_->file, node_->line, path_, std::move(message)});
+}
+
+void Field::warn(std::string message) const {
+  report_->warnings.push_back({report_->file, node_->line, path_, std::move(message)});
+}
+
+void Field::bad_value(std::string_view complaint) const {
+  error(fmt::format("{} {}", quote(node_->written), complaint));
+}
+
+Field Field::at(std::string_view name) const {
+  const Node* child = node_->find(name);
+  return Field(child != nullptr ? *child : *node_, member_path(path_, name), *report_);
+}
+
+std::optional<std::string> Field::text() const {
+  if (!is_kind(*this, NodeKind::scalar, "a single value")) return std::nullopt;
+  return node_->text;
+}
+
+std::vector<Field> Field::items(std::size_t entries_max) const {
+  std::vector<Field> items;
+  if (!is_kind(*this, NodeKind::sequence, "a list, like [a, b]")) return items;
+  if (node_->children.size() > entries_max) {
+    error(fmt::format("has more than {} entries", entries_max));
+    return items;
+  }
+  for (const Node& child : node_->children) {
+    items.emplace_back(child, item_path(path_, items.size()), *report_);
+  }
+  return items;
+}
+
+std::vector<Field> Field::item_or_items() const {
+  return node_->kind == NodeKind::scalar ? std::vector{*this} : items();
+}
+
+void Field::read(bool& out) const {
+  read_choice(*this, {{"true", true}, {"false", false}}, out);
+}
+
+void Field::read(std::string& out, std::size_t length_min, std::size_t length_max) const {
+  std::optional<std::string> value = text();
+  if (!value) return;
+  if (value->size() < length_min || value->size() > length_max || !is_printable(*value)) {
+    bad_value(fmt::format("must be {} to {} printable ASCII characters", length_min, length_max));
+    return;
+  }
+  out = *std::move(value);
+}
+
+void Field::read(Duration& out, Duration min, Duration max) const {
+  read_range(*this, parse_duration, format_duration, min, max, out);
+}
+
+void Field::read_count(std::size_t& out, std::size_t min, std::size_t max) const {
+  read_range(*this, parse_number, [](std::size_t number) { return number; }, min, max, out);
+}
+
+void Field::read_size(std::size_t& out, std::size_t min, std::size_t max) const {
+  read_range(*this, parse_size, format_size, min, max, out);
+}
+
+void Field::read_header_name(std::string& out) const {
+  std::optional<std::string> value = text();
+  if (!value) return;
+  if (!is_token(*value)) {
+    bad_value("is not the name of a header");
+    return;
+  }
+  out = *std::move(value);
+}
+
+void Field::read_header_names(std::vector<std::string>& out) const {
+  std::vector<std::string> names;
+  for (const Field& item : items()) item.read_header_name(names.emplace_back());
+  out = std::move(names);
+}
+
+void report_bad_choice(const Field& field, std::string_view value,
+                       std::span<const std::string_view> names,
+                       std::span<const std::string_view> later_names) {
+  const std::string allowed = fmt::format("{}", fmt::join(names, ", "));
+  if (std::ranges::count(later_names, value) > 0) {
+    field.bad_value(fmt::format("is {}; use {}", kLater, allowed));
+  } else {
+    field.bad_value(fmt::format("is not allowed here; use {}", allowed));
+  }
+}
+
+bool is_mapping(const Field& field) {
+  return is_kind(field, NodeKind::mapping, "a mapping, like {name: value}");
+}
+
+void report_later_key(const Field& value) {
+  value.error(fmt::format("{}; remove it", kLater));
+}
+
+void report_unknown_key(const Field& value, std::span<const std::string_view> known_names) {
+  constexpr std::size_t kListedMax = 8;
+  if (const auto name = nearest(value.node().name, known_names)) {
+    value.error(fmt::format("unknown key; did you mean '{}'?", *name));
+  } else if (known_names.size() <= kListedMax) {
+    value.error(fmt::format("unknown key; allowed are {}", fmt::join(known_names, ", ")));
+  } else {
+    value.error("unknown key");
+  }
+}
+
+}  // namespace semel::config_file

@@ -1,0 +1,132 @@
+#include "config/reading/route/route.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <string_view>
+
+#include "config/reading/route/keys.h"
+#include "config/reading/route/profiles.h"
+#include "config/reading/route/webhook.h"
+#include "config/reading/tls.h"
+
+namespace semel::config_file {
+namespace {
+
+constexpr Duration kFingerprintKeyTtlMax = std::chrono::minutes(10);
+
+const Profile& find_profile(const Field& route, const std::optional<Field>& defaults) {
+  if (route.node().find("profile") != nullptr) return read_profile(route.at("profile"));
+  if (defaults && defaults->node().find("profile") != nullptr) {
+    return read_profile(defaults->at("profile"));
+  }
+  return default_profile();
+}
+
+void check_key(const Field& key, const RouteDraft& draft) {
+  if (draft.config.webhook) return;
+  const KeyConfig& config = draft.config.key;
+  if (config.rules.min_length > config.rules.max_length) {
+    key.at("min_length")
+        .error(fmt::format("is {}, more than max_length, which is {}", config.rules.min_length,
+                           config.rules.max_length));
+  }
+  if (config.from == KeySource::pointer && config.pointer.empty()) {
+    key.at("pointer").error("required with from: pointer, like /idempotency_key");
+  }
+  if (config.from != KeySource::pointer && !config.pointer.empty()) {
+    key.at("pointer").warn("has no effect without from: pointer");
+  }
+  if (config.from == KeySource::fingerprint &&
+      (!draft.has_ttl || draft.config.policy.ttl > kFingerprintKeyTtlMax)) {
+    key.at("from").error(
+        fmt::format("fingerprint makes identical requests one operation, so the route needs a ttl "
+                    "of at most {}",
+                    format_duration(kFingerprintKeyTtlMax)));
+  }
+}
+
+void check_route(const Field& route, const std::optional<Field>& defaults,
+                 const RouteDraft& draft) {
+  const auto is_given = [&](std::string_view name) {
+    return route.node().find(name) != nullptr ||
+           (defaults && defaults->node().find(name) != nullptr);
+  };
+  if (route.node().find("path") == nullptr) {
+    route.at("path").error("required; /* matches every path");
+  }
+  if (!is_given("upstream")) {
+    route.at("upstream").error("required, like http://127.0.0.1:3000");
+  }
+  check_key(route.at("key"), draft);
+  if (draft.config.resource.type.empty() != draft.config.resource.id.empty()) {
+    route.at("resource").error("needs both a type, like charge, and an id, like /id or Location");
+  }
+  check_upstream_tls(route, draft.config);
+  const RouteConfig& config = draft.config;
+  const bool probes = config.policy.unknown == UnknownPolicy::probe;
+  if (probes && config.probe.url.target.empty()) {
+    route.at("probe").error(
+        "required with unknown: probe, like {url: \"http://127.0.0.1:3000/outcomes?key={key}\"}");
+  }
+  if (probes && config.forward_key == ForwardKey::none &&
+      config.probe.url.target.contains("{key}")) {
+    route.at("probe").error(
+        "asks by {key}, which the executor never sees with forward_key: none; use {record}");
+  }
+  if (!probes && is_given("probe")) {
+    route.at("probe").warn("has no effect without unknown: probe");
+  }
+  if (config.completes == Completes::executor && config.policy.unknown == UnknownPolicy::fail) {
+    route.at("unknown").error(
+        "fail would make a failure final that the executor may commit yet; with completes: "
+        "executor use retry, which is exact there, or hold");
+  }
+  if (config.completes == Completes::executor && config.webhook &&
+      config.webhook->mode == WebhookMode::queue) {
+    route.at("completes")
+        .error(
+            "executor does not go with webhook mode: queue: a release by the service would drop an "
+            "event that was acknowledged; use mode: direct");
+  }
+  if (config.policy.max_execution < config.upstream_timeout) {
+    route.at("max_execution")
+        .warn(fmt::format("is {}, less than upstream_timeout, which is {}: the lease of a slow "
+                          "execution runs out while it is awaited",
+                          format_duration(config.policy.max_execution),
+                          format_duration(config.upstream_timeout)));
+  }
+}
+
+}  // namespace
+
+void check_defaults(const Field& defaults) {
+  RouteDraft draft;
+  draft.is_defaults = true;
+  read_route_keys(defaults, draft);
+}
+
+RouteConfig read_route(const Field& route, const std::optional<Field>& defaults) {
+  RouteDraft draft;
+  if (!is_mapping(route)) return draft.config;
+  Report reported_elsewhere;
+  std::optional<Field> quiet_defaults;
+  if (defaults) quiet_defaults = defaults->reporting_to(reported_elsewhere);
+
+  find_profile(route.reporting_to(reported_elsewhere), quiet_defaults).apply(draft);
+  if (quiet_defaults) {
+    draft.is_defaults = true;
+    read_route_keys(*quiet_defaults, draft);
+    draft.is_defaults = false;
+  }
+  read_route_keys(route, draft);
+  fit_webhook(route, quiet_defaults, draft);
+
+  check_route(route, defaults, draft);
+  draft.config.outcomes = make_rules(draft.outcomes);
+  draft.config.line = route.node().line;
+  if (draft.config.name.empty()) draft.config.name = draft.config.path;
+  return draft.config;
+}
+
+}  // namespace semel::config_file

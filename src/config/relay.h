@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "config/address.h"
+#include "config/broker.h"
+#include "net/tls.h"
+#include "semel/record.h"
+#include "semel/time.h"
+
+namespace semel {
+
+// Where `semel relay` delivers what is in the outbox, and how patiently.
+// What the messages of a destination are, in CloudEvents' words, where they do not say it
+// themselves.
+struct CloudEventsConfig {
+  std::string source = "urn:semel:outbox";
+  std::string type = "semel.outbox.message";
+};
+
+struct RelayDestination {
+  std::string name;
+  std::optional<BrokerTarget> broker;  // nullopt: HTTP, to `url`
+  Url url;
+  net::TlsClientFiles tls;  // if it is https://
+  Duration timeout = std::chrono::seconds(10);
+  std::vector<Header> headers;
+  std::optional<CloudEventsConfig> cloudevents;  // nullopt: HTTP without them
+};
+enum class OnDead { skip, block };
+struct RelayConfig {
+  std::vector<RelayDestination> destinations;
+  bool allow_urls = false;  // a destination may be an http(s):// URL that is not named here
+  std::size_t max_attempts = 20;
+  Duration backoff_min = std::chrono::milliseconds(500);
+  Duration backoff_max = std::chrono::minutes(5);
+  Duration lease = std::chrono::seconds(30);
+  std::size_t parallel = 16;  // deliveries at once, to each destination
+  OnDead on_dead = OnDead::skip;
+};
+
+}  // namespace semel

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <string>
+
+#include "config/address.h"
+#include "core/jwt.h"
+#include "net/tls.h"
+#include "semel/time.h"
+
+namespace semel {
+
+enum class TenantSource { none, authorization, header, jwt, introspect, mtls };
+struct JwtConfig : JwtRules {
+  std::string jwks_file;    // this
+  std::string secret_file;  // or this
+};
+struct IntrospectConfig {
+  Url url;
+  std::string tenant_header;
+  Duration cache_for = std::chrono::seconds(10);
+  Duration timeout = std::chrono::seconds(2);
+};
+struct TenantConfig {
+  TenantSource from = TenantSource::none;
+  std::string header_name;                      // from: header
+  JwtConfig jwt;                                // from: jwt
+  IntrospectConfig introspect;                  // from: introspect
+  net::PeerName identity = net::PeerName::san;  // from: mtls
+};
+
+}  // namespace semel
