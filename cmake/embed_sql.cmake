@@ -1,7 +1,7 @@
 # Writes sql/ into one C++ file:  cmake -DOUT=file -DSQL=folder -P embed_sql.cmake
 file(GLOB files ${SQL}/[0-9]*.sql)
 list(SORT files)
-set(text "#include \"stores/migrations.h\"\n\nnamespace semel {\n\nconst std::vector<Migration>& migrations() {\n  static const std::vector<Migration> all = {\n")
+set(text "#include \"postgres/migrations.h\"\n\nnamespace semel {\n\nconst std::vector<Migration>& migrations() {\n  static const std::vector<Migration> all = {\n")
 foreach(file ${files})
   get_filename_component(name ${file} NAME_WE)
   string(SUBSTRING ${name} 0 3 number)

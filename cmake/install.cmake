@@ -8,15 +8,16 @@ set(library_headers derive.h fingerprint.h key.h outcome.h policy.h record.h sco
 list(TRANSFORM library_headers PREPEND ${PROJECT_SOURCE_DIR}/include/semel/)
 install(FILES ${library_headers} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/semel COMPONENT library)
 
+set_target_properties(semel_base PROPERTIES EXPORT_NAME base)
 set_target_properties(semel_core PROPERTIES EXPORT_NAME core)
 set_target_properties(semel_pg PROPERTIES EXPORT_NAME pg)
 target_compile_features(semel_core PUBLIC cxx_std_23)
 target_include_directories(semel_core INTERFACE $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
 set(package ${CMAKE_INSTALL_LIBDIR}/cmake/semel)
-install(TARGETS semel_core semel_pg EXPORT semel ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
+install(TARGETS semel_base semel_core semel_pg EXPORT semel ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
         COMPONENT library)
 install(EXPORT semel NAMESPACE semel:: FILE targets.cmake DESTINATION ${package} COMPONENT library)
-set(consume_parts consume messages admin brokers gateway config stores net engine asio)
+set(consume_parts consume admin brokers gateway config stores postgres http engine auth asio)
 foreach(part ${consume_parts})
   set_target_properties(semel_${part} PROPERTIES EXPORT_NAME ${part})
 endforeach()

@@ -9,10 +9,10 @@
 #include <string_view>
 #include <vector>
 
-#include "core/canonical_json.h"
-#include "core/content_digest.h"
-#include "core/form.h"
-#include "core/multipart.h"
+#include "core/fingerprint/canonical_json.h"
+#include "core/fingerprint/content_digest.h"
+#include "core/fingerprint/form.h"
+#include "core/fingerprint/multipart.h"
 #include "semel/fingerprint.h"
 
 namespace {

@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "core/json_find.h"
+#include "core/fingerprint/json_find.h"
 
 namespace {
 

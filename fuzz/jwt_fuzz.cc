@@ -7,8 +7,8 @@
 #include <string>
 #include <string_view>
 
-#include "core/base64.h"
-#include "core/jwt.h"
+#include "auth/jwt.h"
+#include "base/base64.h"
 #include "support/token_maker.h"
 
 namespace {

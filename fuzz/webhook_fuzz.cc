@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/webhook.h"
+#include "auth/webhook_signature.h"
 
 namespace {
 

@@ -11,8 +11,8 @@
 #include <thread>
 #include <vector>
 
-#include "net/connection.h"
-#include "net/upstream_pool.h"
+#include "http/connection.h"
+#include "http/pool.h"
 #include "synced_log.h"
 
 namespace {

@@ -11,7 +11,7 @@
 #include "config/parse.h"
 #include "core/codec.h"
 #include "gateway/server.h"
-#include "stores/memory.h"
+#include "stores/memory_store.h"
 #include "synced_log.h"
 
 namespace {

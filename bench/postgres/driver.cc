@@ -16,7 +16,7 @@
 #include <random>
 
 #include "../store_load.h"
-#include "stores/postgres.h"
+#include "stores/postgres/store.h"
 
 namespace {
 

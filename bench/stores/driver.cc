@@ -14,8 +14,8 @@
 
 #include "../store_load.h"
 #include "stores/open.h"
-#include "stores/redis_layout.h"
-#include "stores/redis_scripts.h"
+#include "stores/redis/layout.h"
+#include "stores/redis/scripts.h"
 
 namespace {
 

@@ -9,7 +9,7 @@
 #include "admin/admin_connections.h"
 #include "admin/keys_api.h"
 #include "gateway/server.h"
-#include "net/target.h"
+#include "http/target.h"
 
 namespace semel {
 

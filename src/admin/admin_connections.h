@@ -5,7 +5,7 @@
 #include <list>
 #include <string>
 
-#include "net/connection.h"
+#include "http/connection.h"
 
 namespace semel {
 

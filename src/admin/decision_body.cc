@@ -2,10 +2,10 @@
 
 #include <boost/json/parse.hpp>
 
+#include "base/base64.h"
 #include "config/reading/values.h"
-#include "core/base64.h"
 #include "gateway/headers.h"
-#include "net/never_kept.h"
+#include "http/never_kept.h"
 
 namespace semel {
 namespace json = boost::json;
@@ -178,7 +178,24 @@ Wrong read_member(std::string_view name, const json::value& value, Decided decid
   return config_file::quote(name) + " has no meaning here";
 }
 
+constexpr std::pair<std::string_view, Decided> kVerbs[] = {{"resolve", Decided::completed},
+                                                           {"release", Decided::released},
+                                                           {"forget", Decided::forgotten}};
+
 }  // namespace
+
+std::string_view verb_of(Decided decided) {
+  const auto* found =
+      std::ranges::find(kVerbs, decided, &std::pair<std::string_view, Decided>::second);
+  return found->first;
+}
+
+std::optional<Decided> parse_verb(std::string_view verb) {
+  for (const auto& [name, decided] : kVerbs) {
+    if (name == verb) return decided;
+  }
+  return std::nullopt;
+}
 
 std::expected<DecisionBody, std::string> parse_decision(const std::string& body, Decided decided,
                                                         bool many) {

@@ -4,12 +4,18 @@
 #include <expected>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "admin/key_filter.h"
-#include "admin/keys_api.h"
 #include "semel/engine.h"
 
 namespace semel {
+
+// What an operator decides: about a record whose outcome nobody knows, or that its answer is to go.
+enum class Decided { completed, released, forgotten };
+// nullopt: no such verb.
+std::optional<Decided> parse_verb(std::string_view verb);
+std::string_view verb_of(Decided decided);
 
 // What an operator sent about one record, or about all that match.
 //

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "core/keyed_hash.h"
+#include "core/fingerprint/keyed_hash.h"
 #include "semel/record.h"
 
 namespace semel {

@@ -8,7 +8,6 @@
 #include <charconv>
 
 #include "admin/admin_answer.h"
-#include "admin/decision_body.h"
 #include "admin/record_json.h"
 #include "gateway/log.h"
 
@@ -57,24 +56,7 @@ json::value cursor_of(const std::optional<RecordId>& next) {
   return next ? json::value(next->hex()) : json::value(nullptr);
 }
 
-constexpr std::pair<std::string_view, Decided> kVerbs[] = {{"resolve", Decided::completed},
-                                                           {"release", Decided::released},
-                                                           {"forget", Decided::forgotten}};
-
-std::string_view verb_of(Decided decided) {
-  const auto* found =
-      std::ranges::find(kVerbs, decided, &std::pair<std::string_view, Decided>::second);
-  return found->first;
-}
-
 }  // namespace
-
-std::optional<Decided> parse_verb(std::string_view verb) {
-  for (const auto& [name, decided] : kVerbs) {
-    if (name == verb) return decided;
-  }
-  return std::nullopt;
-}
 
 awaitable<Answer> KeysApi::list(std::string query) {
   Search wanted;

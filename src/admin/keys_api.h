@@ -6,15 +6,11 @@
 #include <string>
 #include <string_view>
 
+#include "admin/decision_body.h"
 #include "admin/key_filter.h"
 #include "gateway/server.h"
 
 namespace semel {
-
-// What an operator decides: about a record whose outcome nobody knows, or that its answer is to go.
-enum class Decided { completed, released, forgotten };
-// nullopt: no such verb.
-std::optional<Decided> parse_verb(std::string_view verb);
 
 // The records of the store, for operators: /api/keys. Every call looks at a bounded number of
 // records and says where to go on; scans give way to requests between pages.

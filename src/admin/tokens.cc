@@ -10,9 +10,9 @@
 #include <cstring>
 #include <filesystem>
 
-#include "core/hex.h"
-#include "core/text.h"
-#include "net/private_file.h"
+#include "base/hex.h"
+#include "base/private_file.h"
+#include "base/text.h"
 
 namespace semel {
 namespace {

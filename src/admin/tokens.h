@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/sha256.h"
+#include "base/sha256.h"
 #include "semel/clock.h"
 
 namespace semel {

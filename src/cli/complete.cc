@@ -11,9 +11,9 @@
 #include "cli/http_ask.h"
 #include "cli/load_config.h"
 #include "config/reading/values.h"
-#include "net/pg_link.h"
+#include "postgres/link.h"
+#include "postgres/schema.h"
 #include "semel/completer.h"
-#include "stores/schema.h"
 
 // Resumes what was left behind by handing its claim to the application, as the gateway would: with
 // Semel-Record and Semel-Token. If the application does not finish it, the operation stays as it is

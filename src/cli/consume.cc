@@ -9,8 +9,8 @@
 #include "cli/load_config.h"
 #include "cli/server_process.h"
 #include "config/reading/values.h"
+#include "consume/http_handler.h"
 #include "consume/process.h"
-#include "messages/http_handler.h"
 
 namespace semel::cli {
 namespace {

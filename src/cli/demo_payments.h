@@ -9,7 +9,7 @@
 #include <thread>
 
 #include "engine/system.h"
-#include "net/connection.h"
+#include "http/connection.h"
 
 namespace semel::cli {
 

@@ -9,10 +9,10 @@
 #include <string>
 #include <vector>
 
+#include "base/base64.h"
 #include "cli/admin_client.h"
 #include "cli/commands.h"
 #include "cli/keys_print.h"
-#include "core/base64.h"
 
 namespace semel::cli {
 namespace {

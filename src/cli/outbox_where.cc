@@ -3,7 +3,7 @@
 #include <cstdio>
 
 #include "cli/load_config.h"
-#include "stores/schema.h"
+#include "postgres/schema.h"
 
 namespace semel::cli {
 

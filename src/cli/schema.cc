@@ -1,4 +1,4 @@
-#include "stores/schema.h"
+#include "postgres/schema.h"
 
 #include <cstdio>
 

@@ -14,7 +14,7 @@
 #include "config/parse.h"
 #include "engine/spawn.h"
 #include "gateway/descriptors.h"
-#include "stores/sealed.h"
+#include "stores/sealed_store.h"
 
 namespace semel::cli {
 namespace {

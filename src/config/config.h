@@ -12,7 +12,7 @@
 #include "config/relay.h"
 #include "config/route.h"
 #include "config/tenant.h"
-#include "net/tls.h"
+#include "http/tls.h"
 #include "semel/time.h"
 #include "stores/open.h"
 

@@ -7,7 +7,7 @@
 
 #include "config/address.h"
 #include "config/broker.h"
-#include "net/tls.h"
+#include "http/tls.h"
 #include "semel/record.h"
 #include "semel/time.h"
 

@@ -5,11 +5,11 @@
 #include <string>
 #include <vector>
 
+#include "auth/webhook_signature.h"
 #include "config/address.h"
 #include "config/limits.h"
 #include "core/problem.h"
-#include "core/webhook.h"
-#include "net/tls.h"
+#include "http/tls.h"
 #include "semel/fingerprint.h"
 #include "semel/key.h"
 #include "semel/outcome.h"

@@ -2,9 +2,9 @@
 
 #include <string>
 
+#include "auth/jwt.h"
 #include "config/address.h"
-#include "core/jwt.h"
-#include "net/tls.h"
+#include "http/tls.h"
 #include "semel/time.h"
 
 namespace semel {

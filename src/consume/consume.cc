@@ -9,8 +9,8 @@
 #include "config/parse.h"
 #include "config/read_file.h"
 #include "config/reading/values.h"
+#include "consume/function_handler.h"
 #include "consume/process.h"
-#include "messages/function_handler.h"
 
 namespace semel::consume {
 namespace {

@@ -2,6 +2,7 @@
 
 #include <boost/asio/post.hpp>
 
+#include "consume/sources/make_source.h"
 #include "gateway/open_store_for.h"
 
 namespace semel {

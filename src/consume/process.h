@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "admin/admin.h"
-#include "messages/consumer.h"
+#include "consume/consumer.h"
 
 namespace semel {
 

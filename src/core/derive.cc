@@ -1,7 +1,7 @@
 #include "semel/derive.h"
 
-#include "core/base64.h"
-#include "core/sha256.h"
+#include "base/base64.h"
+#include "base/sha256.h"
 
 namespace semel {
 namespace {

@@ -1,6 +1,6 @@
 #include "semel/record.h"
 
-#include "core/hex.h"
+#include "base/hex.h"
 
 namespace semel {
 namespace {

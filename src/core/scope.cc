@@ -1,6 +1,6 @@
 #include "semel/scope.h"
 
-#include "core/sha256.h"
+#include "base/sha256.h"
 
 namespace semel {
 

@@ -11,7 +11,7 @@
 #include <ctime>
 #include <stdexcept>
 
-#include "core/sha256.h"
+#include "base/sha256.h"
 
 namespace semel {
 

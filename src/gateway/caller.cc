@@ -1,6 +1,6 @@
 #include "gateway/caller.h"
 
-#include "core/jwt.h"
+#include "auth/jwt.h"
 #include "gateway/introspect.h"
 #include "gateway/tenant.h"
 

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "core/canonical_json.h"
-#include "core/content_digest.h"
+#include "core/fingerprint/canonical_json.h"
+#include "core/fingerprint/content_digest.h"
 #include "gateway/body_pace.h"
 #include "gateway/exchange_impl.h"
 #include "gateway/operation.h"

@@ -7,8 +7,8 @@
 #include "gateway/background.h"
 #include "gateway/caller.h"
 #include "gateway/execution.h"
-#include "gateway/prefer.h"
 #include "gateway/request_key.h"
+#include "http/prefer.h"
 
 namespace semel {
 

@@ -4,11 +4,11 @@
 
 #include <cstring>
 
+#include "base/base64.h"
+#include "base/sha256.h"
+#include "base/varint.h"
 #include "config/own_paths.h"
-#include "core/base64.h"
 #include "core/byte_reader.h"
-#include "core/sha256.h"
-#include "core/varint.h"
 
 namespace semel {
 namespace {

@@ -6,9 +6,9 @@
 #include <array>
 #include <boost/beast/http/status.hpp>
 
-#include "core/text.h"
-#include "core/traceparent.h"
-#include "net/never_kept.h"
+#include "base/text.h"
+#include "http/never_kept.h"
+#include "http/traceparent.h"
 
 namespace semel {
 namespace {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "config/config.h"
-#include "net/message.h"
+#include "http/message.h"
 #include "semel/record.h"
 #include "semel/time.h"
 

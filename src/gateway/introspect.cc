@@ -1,6 +1,6 @@
 #include "gateway/introspect.h"
 
-#include "core/sha256.h"
+#include "base/sha256.h"
 #include "gateway/log.h"
 #include "gateway/subrequest.h"
 

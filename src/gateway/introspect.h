@@ -6,7 +6,7 @@
 #include <variant>
 
 #include "gateway/settings.h"
-#include "net/message.h"
+#include "http/message.h"
 #include "semel/clock.h"
 
 // Asking an auth service who the holder of a credential is.

@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "core/sha256.h"
+#include "base/sha256.h"
 #include "semel/clock.h"
 
 namespace semel {

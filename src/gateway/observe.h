@@ -11,7 +11,7 @@
 #include "gateway/observed.h"
 #include "gateway/proxy.h"
 #include "gateway/reply.h"
-#include "net/target.h"
+#include "http/target.h"
 #include "semel/engine.h"
 
 // `mode: observe`: the request is proxied as if its key were not there, and what an enforcing route

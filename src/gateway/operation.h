@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "gateway/settings.h"
-#include "net/target.h"
+#include "http/target.h"
 #include "semel/fingerprint.h"
 #include "semel/record.h"
 

@@ -1,7 +1,7 @@
 #include "gateway/queued_request.h"
 
+#include "base/varint.h"
 #include "core/byte_reader.h"
-#include "core/varint.h"
 
 namespace semel {
 namespace {

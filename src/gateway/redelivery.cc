@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <charconv>
 
-#include "net/message.h"
+#include "http/message.h"
 
 namespace semel {
 namespace {

@@ -9,8 +9,8 @@
 #include "core/problem.h"
 #include "gateway/headers.h"
 #include "gateway/worker.h"
-#include "net/connection.h"
-#include "net/target.h"
+#include "http/connection.h"
+#include "http/target.h"
 
 namespace semel {
 

@@ -9,9 +9,9 @@
 #include <string>
 #include <string_view>
 
-#include "core/body_hash.h"
-#include "core/content_digest.h"
-#include "stores/blocking_pool.h"
+#include "base/blocking_pool.h"
+#include "core/fingerprint/body_hash.h"
+#include "core/fingerprint/content_digest.h"
 #include "stores/disk_space.h"
 
 namespace semel {

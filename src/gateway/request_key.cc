@@ -1,7 +1,7 @@
 #include "gateway/request_key.h"
 
-#include "core/json_find.h"
-#include "core/media_type.h"
+#include "core/fingerprint/json_find.h"
+#include "core/fingerprint/media_type.h"
 
 namespace semel {
 namespace {

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "core/json_find.h"
-#include "net/message.h"
+#include "core/fingerprint/json_find.h"
+#include "http/message.h"
 
 namespace semel {
 namespace {

@@ -2,8 +2,7 @@
 
 #include <algorithm>
 
-#include "net/loose_path.h"
-#include "net/path_segments.h"
+#include "http/path.h"
 
 namespace semel {
 namespace {

@@ -7,13 +7,13 @@
 #include <thread>
 #include <vector>
 
+#include "base/blocking_pool.h"
 #include "engine/system.h"
 #include "gateway/background.h"
 #include "gateway/gateway.h"
 #include "gateway/prober.h"
 #include "gateway/settings.h"
 #include "gateway/worker.h"
-#include "stores/blocking_pool.h"
 
 namespace semel {
 

@@ -6,7 +6,7 @@
 #include "gateway/proxy.h"
 #include "gateway/reply.h"
 #include "gateway/status_resource.h"
-#include "net/target.h"
+#include "http/target.h"
 
 namespace semel {
 namespace asio = boost::asio;

@@ -5,9 +5,9 @@
 
 #include <boost/json.hpp>
 
+#include "base/base64.h"
 #include "config/own_paths.h"
 #include "config/reading/values.h"
-#include "core/base64.h"
 #include "gateway/caller.h"
 #include "gateway/elsewhere.h"
 #include "gateway/handle.h"

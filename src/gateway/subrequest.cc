@@ -1,7 +1,7 @@
 #include "gateway/subrequest.h"
 
 #include "gateway/headers.h"
-#include "net/answer_head.h"
+#include "http/answer_head.h"
 
 namespace semel {
 namespace asio = boost::asio;

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <charconv>
 
-#include "core/sha256.h"
-#include "core/text.h"
+#include "base/sha256.h"
+#include "base/text.h"
 
 namespace semel {
 namespace {

@@ -4,8 +4,8 @@
 #include <cstring>
 #include <fstream>
 
+#include "base/private_file.h"
 #include "gateway/log.h"
-#include "net/private_file.h"
 
 namespace semel {
 namespace {

@@ -7,8 +7,8 @@
 #include <mutex>
 #include <string>
 
+#include "auth/jwk.h"
 #include "config/config.h"
-#include "core/jwk.h"
 
 namespace semel {
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "net/private_file.h"
+#include "base/private_file.h"
 
 namespace semel {
 namespace {

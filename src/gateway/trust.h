@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "config/config.h"
-#include "core/keyed_hash.h"
+#include "core/fingerprint/keyed_hash.h"
 #include "gateway/token_keys.h"
-#include "net/tls.h"
+#include "http/tls.h"
 
 namespace semel {
 

@@ -8,7 +8,7 @@
 
 #include "gateway/request_body.h"
 #include "gateway/worker.h"
-#include "net/connection.h"
+#include "http/connection.h"
 
 namespace semel {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "core/canonical_json.h"
+#include "core/fingerprint/canonical_json.h"
 #include "gateway/replay.h"
 #include "gateway/request_key.h"
 

@@ -12,8 +12,8 @@
 #include "gateway/gateway.h"
 #include "gateway/introspection_cache.h"
 #include "gateway/settings.h"
-#include "net/deadlines.h"
-#include "net/upstream_pool.h"
+#include "http/deadlines.h"
+#include "http/pool.h"
 
 namespace semel {
 

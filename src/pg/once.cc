@@ -2,7 +2,7 @@
 #include <optional>
 #include <utility>
 
-#include "core/hex.h"
+#include "base/hex.h"
 #include "pg/statement.h"
 #include "pg/verdict.h"
 #include "semel/derive.h"

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <boost/json.hpp>
 
-#include "core/hex.h"
-#include "core/sha256.h"
+#include "base/hex.h"
+#include "base/sha256.h"
 
 namespace semel::pg {
 namespace {

@@ -6,7 +6,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "stores/schema.h"
+#include "postgres/schema.h"
 
 namespace semel::relay {
 

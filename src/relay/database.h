@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "net/pg_link.h"
-#include "net/pg_values.h"
+#include "postgres/link.h"
+#include "postgres/values.h"
 #include "semel/time.h"
 
 // PostgreSQL for a thread that may block: one connection, one statement at a time, each a

@@ -8,8 +8,8 @@
 #include "engine/system.h"
 #include "gateway/log.h"
 #include "relay/backoff.h"
-#include "relay/broker_destination.h"
-#include "relay/http_destination.h"
+#include "relay/destinations/broker_destination.h"
+#include "relay/destinations/http_destination.h"
 
 namespace semel::relay {
 namespace asio = boost::asio;

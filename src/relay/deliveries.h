@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "config/config.h"
-#include "net/deadlines.h"
+#include "http/deadlines.h"
 #include "relay/delivery.h"
 #include "relay/outbox.h"
 #include "semel/clock.h"

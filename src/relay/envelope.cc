@@ -9,9 +9,9 @@
 #include <optional>
 #include <utility>
 
+#include "base/text.h"
 #include "config/reading/relay.h"
-#include "core/text.h"
-#include "net/message.h"
+#include "http/message.h"
 
 namespace semel::relay {
 namespace {

@@ -1,12 +1,12 @@
 #include "stores/open.h"
 
-#include "stores/caching.h"
-#include "stores/local_cache.h"
-#include "stores/memory.h"
-#include "stores/postgres.h"
-#include "stores/redis.h"
-#include "stores/redis_cache.h"
-#include "stores/sealed.h"
+#include "stores/cache/caching_store.h"
+#include "stores/cache/local_cache.h"
+#include "stores/memory_store.h"
+#include "stores/postgres/store.h"
+#include "stores/redis/cache.h"
+#include "stores/redis/store.h"
+#include "stores/sealed_store.h"
 
 namespace semel {
 namespace {

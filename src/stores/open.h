@@ -9,8 +9,8 @@
 #include <string_view>
 
 #include "semel/store.h"
-#include "stores/embedded.h"
-#include "stores/redis_config.h"
+#include "stores/embedded/store.h"
+#include "stores/redis/config.h"
 
 namespace semel {
 

@@ -6,8 +6,8 @@
 #include <memory>
 #include <string>
 
+#include "postgres/schema.h"
 #include "semel/completer.h"
-#include "stores/schema.h"
 
 namespace semel::pg {
 

@@ -1,7 +1,7 @@
 // The stores that the suite is run against: one line each.
 #include "stores/caching_harness.h"
 #include "stores/embedded_harness.h"
-#include "stores/memory.h"
+#include "stores/memory_store.h"
 #include "stores/postgres_harness.h"
 #include "stores/redis_harness.h"
 #include "stores/sealed_harness.h"

@@ -2,10 +2,10 @@
 
 #include <memory>
 
-#include "stores/caching.h"
-#include "stores/local_cache.h"
+#include "stores/cache/caching_store.h"
+#include "stores/cache/local_cache.h"
 #include "stores/postgres_harness.h"
-#include "stores/redis_cache.h"
+#include "stores/redis/cache.h"
 #include "stores/redis_harness.h"
 
 namespace semel {

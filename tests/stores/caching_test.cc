@@ -1,17 +1,17 @@
 // What lies in front of a store: the cache in this process, the one in Redis, and the store that
 // asks either first.
-#include "stores/caching.h"
+#include "stores/cache/caching_store.h"
 
 #include <gtest/gtest.h>
 
 #include <thread>
 
 #include "engine/system.h"
-#include "stores/local_cache.h"
-#include "stores/memory.h"
-#include "stores/redis_cache.h"
+#include "stores/cache/local_cache.h"
+#include "stores/memory_store.h"
+#include "stores/redis/cache.h"
+#include "stores/redis/layout.h"
 #include "stores/redis_harness.h"
-#include "stores/redis_layout.h"
 #include "stores/store_suite.h"
 
 namespace semel {

@@ -16,9 +16,9 @@
 #include <variant>
 
 #include "stores/crash_child.h"
+#include "stores/embedded/layout.h"
+#include "stores/embedded/wal.h"
 #include "stores/embedded_harness.h"
-#include "stores/embedded_layout.h"
-#include "stores/embedded_wal.h"
 
 namespace semel {
 namespace {

@@ -6,7 +6,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "stores/embedded.h"
+#include "stores/embedded/store.h"
 #include "stores/store_suite.h"
 
 namespace semel {

@@ -1,5 +1,5 @@
 // What only the embedded store promises: opening, refusing to open, grouping, and stopping.
-#include "stores/embedded.h"
+#include "stores/embedded/store.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,8 +11,8 @@
 #include <numeric>
 #include <variant>
 
+#include "stores/embedded/layout.h"
 #include "stores/embedded_harness.h"
-#include "stores/embedded_layout.h"
 #include "stores/faulty_files.h"
 
 namespace semel {

@@ -1,5 +1,5 @@
 // The writer trusts what callers have read, as far as that is still the truth.
-#include "stores/embedded_writer.h"
+#include "stores/embedded/writer.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // A link whose server reads slowly, or no longer.
-#include "net/pg_link.h"
+#include "postgres/link.h"
 
 #include <gtest/gtest.h>
 

@@ -5,9 +5,9 @@
 #include <stdexcept>
 #include <string>
 
-#include "net/pg_link.h"
-#include "stores/postgres.h"
-#include "stores/schema.h"
+#include "postgres/link.h"
+#include "postgres/schema.h"
+#include "stores/postgres/store.h"
 #include "stores/store_suite.h"
 
 namespace semel {

@@ -1,5 +1,5 @@
 // What the PostgreSQL store promises beyond what every store does.
-#include "stores/postgres.h"
+#include "stores/postgres/store.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

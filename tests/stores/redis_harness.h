@@ -5,8 +5,8 @@
 #include <stdexcept>
 #include <string>
 
-#include "net/resp.h"
-#include "stores/redis.h"
+#include "stores/redis/resp.h"
+#include "stores/redis/store.h"
 #include "stores/store_suite.h"
 
 namespace semel {

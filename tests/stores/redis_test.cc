@@ -4,10 +4,10 @@
 #include <future>
 #include <thread>
 
-#include "stores/redis_cluster.h"
+#include "stores/redis/cluster.h"
+#include "stores/redis/health.h"
+#include "stores/redis/layout.h"
 #include "stores/redis_harness.h"
-#include "stores/redis_health.h"
-#include "stores/redis_layout.h"
 
 namespace semel {
 namespace {

@@ -3,10 +3,10 @@
 #include <memory>
 
 #include "stores/embedded_harness.h"
-#include "stores/memory.h"
+#include "stores/memory_store.h"
 #include "stores/postgres_harness.h"
 #include "stores/redis_harness.h"
-#include "stores/sealed.h"
+#include "stores/sealed_store.h"
 
 namespace semel {
 

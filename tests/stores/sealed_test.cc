@@ -1,5 +1,5 @@
 // What the sealed store promises beyond what every store does.
-#include "stores/sealed.h"
+#include "stores/sealed_store.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -10,25 +10,18 @@ SOURCES = [p for folder in ("include", "src", "tests", "bench", "fuzz", "example
            (ROOT / folder).rglob("*") if p.suffix in (".h", ".cc")]
 
 # A folder includes only folders that stand before it here. "semel" is include/semel, what a service uses.
-LAYERS = ["semel", "core", "pg", "engine", "net", "stores", "config", "gateway", "admin", "brokers", "relay", "messages", "consume",
-          "cli"]
+LAYERS = ["semel", "base", "core", "auth", "pg", "engine", "http", "postgres", "stores", "config", "gateway", "admin",
+          "brokers", "relay", "consume", "cli"]
 # Folders that may not be included although they stand before.
-FORBIDDEN = {"engine": {"pg"}, "net": {"pg", "engine"}, "stores": {"pg"}, "config": {"pg", "engine"}, "gateway": {"pg"}, "admin": {"pg"},
-             "brokers": {"pg", "engine", "net", "stores", "gateway", "admin"}, "relay": {"pg", "admin"},
-             "messages": {"pg", "admin", "relay"}, "consume": {"pg", "relay"}}
+FORBIDDEN = {"base": {"semel"}, "pg": {"auth"}, "engine": {"pg", "auth"}, "http": {"pg", "auth", "engine"},
+             "postgres": {"pg", "auth", "engine", "http"}, "stores": {"pg"}, "config": {"pg", "engine"},
+             "gateway": {"pg"}, "admin": {"pg"}, "relay": {"pg", "admin"}, "consume": {"pg", "relay"},
+             "brokers": {"pg", "auth", "engine", "http", "stores", "gateway", "admin"}}
 
 FUNCTION_LINES_MAX = 70
 FILE_LINES_MAX = 500
-FILES_IN_A_FOLDER_MAX = 25
+FILES_IN_A_FOLDER_MAX = 30
 
-# Modules that include each other in a circle, by the first of their names.
-CYCLES = {
-    "admin/decision_body": 2,
-    "messages/kafka_source": 4,
-    "stores/commit_thread": 4,
-    "stores/postgres": 2,
-    "stores/redis": 2,
-}
 LONG_FUNCTIONS = {
     "src/core/codec.cc decode",
     "src/engine/admission.cc Engine::Impl::admit_known",
@@ -38,7 +31,7 @@ LONG_FUNCTIONS = {
     "tests/unit/config_route_test.cc TEST",
 }
 LONG_FILES = {"tests/unit/config_test.cc"}
-LARGE_FOLDERS = {"src/cli", "src/core", "src/gateway", "src/messages", "src/net", "src/relay", "src/stores"}
+LARGE_FOLDERS = {"src/gateway"}
 
 
 def included(path):
@@ -116,7 +109,7 @@ def test_dependencies_point_down_the_page():
 
 def test_no_modules_include_each_other_in_a_circle():
     assert circles({"a": {"b"}, "b": {"c"}, "c": {"b"}, "d": {"d"}}) == [{"b", "c"}]
-    assert {min(circle): len(circle) for circle in circles(modules())} == CYCLES
+    assert {min(circle): len(circle) for circle in circles(modules())} == {}
 
 
 def test_a_function_fits_on_a_screen():

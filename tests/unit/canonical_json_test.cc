@@ -1,4 +1,4 @@
-#include "core/canonical_json.h"
+#include "core/fingerprint/canonical_json.h"
 
 #include <gtest/gtest.h>
 

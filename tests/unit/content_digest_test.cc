@@ -1,10 +1,10 @@
-#include "core/content_digest.h"
+#include "core/fingerprint/content_digest.h"
 
 #include <gtest/gtest.h>
 
 #include <string>
 
-#include "core/base64.h"
+#include "base/base64.h"
 
 namespace semel {
 namespace {

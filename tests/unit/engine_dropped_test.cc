@@ -7,7 +7,7 @@
 
 #include "engine/system.h"
 #include "semel/inbox.h"
-#include "stores/memory.h"
+#include "stores/memory_store.h"
 #include "support/engine_bench.h"
 
 namespace semel {

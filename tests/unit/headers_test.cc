@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "core/traceparent.h"
+#include "http/traceparent.h"
 
 namespace semel {
 namespace {

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "core/canonical_json.h"
-#include "core/json_pointer.h"
+#include "core/fingerprint/canonical_json.h"
+#include "core/fingerprint/json_pointer.h"
 
 namespace semel {
 namespace {

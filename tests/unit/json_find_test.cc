@@ -1,4 +1,4 @@
-#include "core/json_find.h"
+#include "core/fingerprint/json_find.h"
 
 #include <gtest/gtest.h>
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "core/canonical_json.h"
+#include "core/fingerprint/canonical_json.h"
 
 namespace semel {
 namespace {

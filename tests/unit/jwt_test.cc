@@ -1,4 +1,4 @@
-#include "core/jwt.h"
+#include "auth/jwt.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,10 +1,10 @@
 // What long work is written as: preferences, the queued request, the handle.
 #include <gtest/gtest.h>
 
-#include "core/base64.h"
+#include "base/base64.h"
 #include "gateway/handle.h"
-#include "gateway/prefer.h"
 #include "gateway/queued_request.h"
+#include "http/prefer.h"
 #include "semel/scope.h"
 
 namespace semel {

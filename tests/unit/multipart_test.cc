@@ -1,4 +1,4 @@
-#include "core/multipart.h"
+#include "core/fingerprint/multipart.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "core/body_hash.h"
+#include "core/fingerprint/body_hash.h"
 #include "semel/fingerprint.h"
 
 namespace semel {

@@ -1,6 +1,6 @@
 // The database's time as its replies tell it. If a node were ahead of it, it would take live claims
 // of others for lost.
-#include "stores/postgres_clock.h"
+#include "stores/postgres/clock.h"
 
 #include <gtest/gtest.h>
 

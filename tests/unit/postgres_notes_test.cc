@@ -1,4 +1,4 @@
-#include "stores/postgres_notes.h"
+#include "stores/postgres/notes.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // The one rule for files that have secrets in them.
-#include "net/private_file.h"
+#include "base/private_file.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

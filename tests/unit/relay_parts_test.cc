@@ -1,8 +1,8 @@
 #include <gtest/gtest.h>
 
+#include "http/retry_after.h"
 #include "relay/backoff.h"
 #include "relay/delivery.h"
-#include "relay/retry_after.h"
 
 namespace semel::relay {
 namespace {

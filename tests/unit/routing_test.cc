@@ -3,8 +3,8 @@
 
 #include <gtest/gtest.h>
 
-#include "net/loose_path.h"
-#include "net/target.h"
+#include "http/path.h"
+#include "http/target.h"
 
 namespace semel {
 namespace {

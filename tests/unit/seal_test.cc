@@ -1,4 +1,4 @@
-#include "core/seal.h"
+#include "auth/seal.h"
 
 #include <gtest/gtest.h>
 

@@ -8,7 +8,7 @@
 #include <map>
 #include <sstream>
 
-#include "core/sha256.h"
+#include "base/sha256.h"
 #include "core/transition.h"
 
 namespace semel {

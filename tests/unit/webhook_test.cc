@@ -1,5 +1,5 @@
 // Signatures of webhook providers, on examples that the providers publish or that openssl made.
-#include "core/webhook.h"
+#include "auth/webhook_signature.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -7,10 +7,10 @@
 #include <chrono>
 #include <map>
 
+#include "base/text.h"
 #include "config/reading/broker.h"
 #include "config/reading/route/keys.h"
 #include "config/reading/tls.h"
-#include "core/text.h"
 
 namespace semel::config_file {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <utility>
 
-#include "core/text.h"
+#include "base/text.h"
 
 namespace semel::config_file {
 namespace {

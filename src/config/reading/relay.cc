@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <array>
 
+#include "base/text.h"
 #include "config/reading/broker.h"
 #include "config/reading/tls.h"
-#include "core/text.h"
 
 namespace semel::config_file {
 namespace {

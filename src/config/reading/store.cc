@@ -6,7 +6,7 @@
 #include <array>
 #include <utility>
 
-#include "stores/schema.h"
+#include "postgres/schema.h"
 
 namespace semel::config_file {
 namespace {

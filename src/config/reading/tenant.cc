@@ -7,7 +7,7 @@
 #include <optional>
 #include <utility>
 
-#include "core/json_pointer.h"
+#include "core/fingerprint/json_pointer.h"
 
 namespace semel::config_file {
 namespace {

@@ -11,7 +11,7 @@
 #include <optional>
 #include <span>
 
-#include "core/text.h"
+#include "base/text.h"
 
 namespace semel::config_file {
 namespace {

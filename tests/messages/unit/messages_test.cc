@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 
-#include "messages/backoff.h"
-#include "messages/message_key.h"
+#include "consume/backoff.h"
+#include "consume/message_key.h"
 
 namespace semel {
 namespace {

@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
+#include "base/text.h"
 #include "config/probe_url.h"
-#include "core/text.h"
-#include "net/never_kept.h"
+#include "http/never_kept.h"
 
 namespace semel::config_file {
 namespace {

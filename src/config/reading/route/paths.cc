@@ -7,7 +7,7 @@
 
 #include "config/own_paths.h"
 #include "config/reading/values.h"
-#include "net/target.h"
+#include "http/target.h"
 
 namespace semel::config_file {
 namespace {

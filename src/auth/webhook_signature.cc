@@ -1,0 +1,341 @@
+#include "auth/webhook_signature.h"
+
+#include <openssl/crypto.h>
+#include <openssl/evp.h>
+
+#include <charconv>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+
+#include "base/base64.h"
+#include "base/hex.h"
+#include "base/sha256.h"
+
+namespace semel {
+namespace {
+
+using std::chrono::hours;
+
+constexpr std::size_t kSignaturesMax = 8;
+constexpr std::size_t kEd25519KeyBytes = 32;
+constexpr std::size_t kEd25519SignatureBytes = 64;
+constexpr std::size_t kStandardSecretBytesMin = 16;
+constexpr std::size_t kTimestampDigitsMax = 12;
+
+constexpr std::string_view kId = "{id}";
+constexpr std::string_view kTimestamp = "{timestamp}";
+constexpr std::string_view kBody = "{body}";
+
+const std::vector<WebhookScheme>& schemes() {
+  static const std::vector<WebhookScheme> kSchemes = {
+      {.name = "standard",
+       .signature_header = "webhook-signature",
+       .separator = ' ',
+       .hmac_prefix = "v1,",
+       .ed25519_prefix = "v1a,",
+       .encoding = SignatureEncoding::base64,
+       .timestamp_header = "webhook-timestamp",
+       .signed_content = "{id}.{timestamp}.{body}",
+       .id_headers = {"webhook-id"},
+       .secrets_are_base64 = true,
+       .retried_for = hours(75)},
+      {.name = "stripe",
+       .signature_header = "Stripe-Signature",
+       .separator = ',',
+       .hmac_prefix = "v1=",
+       .timestamp_prefix = "t=",
+       .signed_content = "{timestamp}.{body}",
+       .id_pointer = "/id",
+       .retried_for = hours(72)},
+      {.name = "github",
+       .signature_header = "X-Hub-Signature-256",
+       .hmac_prefix = "sha256=",
+       .id_headers = {"X-GitHub-Delivery"},
+       .needs_id = false,
+       .kind_header = "X-GitHub-Event",
+       .retried_for = hours(72)},
+      {.name = "shopify",
+       .signature_header = "X-Shopify-Hmac-Sha256",
+       .encoding = SignatureEncoding::base64,
+       .id_headers = {"X-Shopify-Event-Id", "X-Shopify-Webhook-Id"},
+       .needs_id = false,
+       .kind_header = "X-Shopify-Topic",
+       .retried_for = hours(48)},
+      {.name = "slack",
+       .signature_header = "X-Slack-Signature",
+       .hmac_prefix = "v0=",
+       .timestamp_header = "X-Slack-Request-Timestamp",
+       .signed_content = "v0:{timestamp}:{body}",
+       .id_pointer = "/event_id",
+       .needs_id = false,
+       .retried_for = hours(2)},
+  };
+  return kSchemes;
+}
+
+const unsigned char* bytes(std::string_view text) {
+  return reinterpret_cast<const unsigned char*>(text.data());
+}
+
+std::optional<std::string> decode(std::string_view text, SignatureEncoding encoding) {
+  return encoding == SignatureEncoding::hex ? decode_hex(text) : decode_base64(text);
+}
+
+// Empty elements are left out: they say nothing.
+std::vector<std::string_view> elements(std::string_view text, char separator) {
+  std::vector<std::string_view> out;
+  while (!text.empty()) {
+    const std::size_t end = separator == '\0' ? text.size() : text.find(separator);
+    std::string_view element = text.substr(0, end);
+    while (element.starts_with(' ')) element.remove_prefix(1);
+    while (element.ends_with(' ')) element.remove_suffix(1);
+    if (!element.empty()) out.push_back(element);
+    if (end >= text.size()) break;
+    text.remove_prefix(end + 1);
+  }
+  return out;
+}
+
+std::string header_missing(std::string_view name) {
+  return "The header " + std::string(name) + " is missing.";
+}
+
+// One header that may be read in one way only.
+std::expected<std::optional<std::string>, std::string> one(const HeaderValues& headers,
+                                                           std::string_view name) {
+  std::vector<std::string> values = headers(name);
+  if (values.empty()) return std::nullopt;
+  if (values.size() > 1) {
+    return std::unexpected("The header " + std::string(name) + " stands more than once.");
+  }
+  return std::move(values.front());
+}
+
+// "": it is within the tolerance.
+std::string timestamp_error(std::string_view text, Duration tolerance, Time now) {
+  std::int64_t seconds = 0;
+  const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), seconds);
+  const bool is_number = failed == std::errc() && end == text.data() + text.size() &&
+                         !text.starts_with('-') && text.size() <= kTimestampDigitsMax;
+  if (!is_number) return "The timestamp is not a number of seconds.";
+  const Time signed_at{std::chrono::seconds(seconds)};
+  if (signed_at < now - tolerance) return "The timestamp is too old.";
+  if (signed_at > now + tolerance) return "The timestamp lies in the future.";
+  return "";
+}
+
+void replace(std::string& text, std::string_view name, std::string_view value) {
+  const std::size_t at = text.find(name);
+  if (at != std::string::npos) text.replace(at, name.size(), value);
+}
+
+// What stands around the body. The two parts are filled in apart, so that no value can bring a
+// placeholder along.
+void fill_signed_content(const WebhookScheme& scheme, std::string_view timestamp,
+                         WebhookClaim& claim) {
+  const auto fill = [&](std::string_view part) {
+    std::string out;
+    while (!part.empty()) {
+      if (part.starts_with(kId)) {
+        out += claim.id;
+        part.remove_prefix(kId.size());
+      } else if (part.starts_with(kTimestamp)) {
+        out += timestamp;
+        part.remove_prefix(kTimestamp.size());
+      } else {
+        out += part.front();
+        part.remove_prefix(1);
+      }
+    }
+    return out;
+  };
+  const std::string_view content = scheme.signed_content;
+  const std::size_t body = content.find(kBody);
+  claim.before = fill(content.substr(0, body));
+  claim.after = fill(content.substr(body + kBody.size()));
+}
+
+// The signatures of the header, and the timestamp that stands among them, if it does.
+std::expected<std::string, std::string> read_signatures(const WebhookScheme& scheme,
+                                                        std::string_view header,
+                                                        WebhookClaim& claim) {
+  std::string timestamp;
+  for (const std::string_view element : elements(header, scheme.separator)) {
+    if (claim.hmacs.size() + claim.ed25519s.size() >= kSignaturesMax) break;
+    if (!scheme.timestamp_prefix.empty() && element.starts_with(scheme.timestamp_prefix)) {
+      if (!timestamp.empty()) return std::unexpected("There are two timestamps.");
+      timestamp = element.substr(scheme.timestamp_prefix.size());
+    } else if (!scheme.ed25519_prefix.empty() && element.starts_with(scheme.ed25519_prefix)) {
+      auto signature = decode(element.substr(scheme.ed25519_prefix.size()), scheme.encoding);
+      if (signature && signature->size() == kEd25519SignatureBytes) {
+        claim.ed25519s.push_back(*std::move(signature));
+      }
+    } else if (element.starts_with(scheme.hmac_prefix)) {
+      auto signature = decode(element.substr(scheme.hmac_prefix.size()), scheme.encoding);
+      if (signature && signature->size() == sizeof(Sha256Digest)) {
+        claim.hmacs.push_back(*std::move(signature));
+      }
+    }
+  }
+  if (claim.hmacs.empty() && claim.ed25519s.empty()) {
+    return std::unexpected("The header " + scheme.signature_header +
+                           " holds no signature of a kind that is known here.");
+  }
+  return timestamp;
+}
+
+struct FreeKey {
+  void operator()(EVP_PKEY* key) const { EVP_PKEY_free(key); }
+};
+struct FreeDigest {
+  void operator()(EVP_MD_CTX* context) const { EVP_MD_CTX_free(context); }
+};
+
+bool has_hmac(const WebhookClaim& claim, const std::string& secret, const BodyPieces& body) {
+  const std::unique_ptr<EVP_PKEY, FreeKey> key(
+      EVP_PKEY_new_raw_private_key(EVP_PKEY_HMAC, nullptr, bytes(secret), secret.size()));
+  const std::unique_ptr<EVP_MD_CTX, FreeDigest> context(EVP_MD_CTX_new());
+  if (!key || !context ||
+      EVP_DigestSignInit(context.get(), nullptr, EVP_sha256(), nullptr, key.get()) != 1) {
+    throw std::runtime_error("no HMAC-SHA256 to be had");
+  }
+  const auto update = [&](std::string_view piece) {
+    if (EVP_DigestSignUpdate(context.get(), piece.data(), piece.size()) != 1) {
+      throw std::runtime_error("HMAC-SHA256 failed");
+    }
+  };
+  update(claim.before);
+  body(update);
+  update(claim.after);
+  Sha256Digest digest{};
+  std::size_t size = digest.size();
+  if (EVP_DigestSignFinal(context.get(), digest.data(), &size) != 1) {
+    throw std::runtime_error("HMAC-SHA256 failed");
+  }
+  bool matches = false;
+  for (const std::string& given : claim.hmacs) {
+    matches |= CRYPTO_memcmp(given.data(), digest.data(), digest.size()) == 0;
+  }
+  return matches;
+}
+
+bool has_ed25519(const WebhookClaim& claim, const std::string& public_key,
+                 const std::string& content) {
+  const std::unique_ptr<EVP_PKEY, FreeKey> key(
+      EVP_PKEY_new_raw_public_key(EVP_PKEY_ED25519, nullptr, bytes(public_key), public_key.size()));
+  if (!key) return false;
+  for (const std::string& given : claim.ed25519s) {
+    const std::unique_ptr<EVP_MD_CTX, FreeDigest> context(EVP_MD_CTX_new());
+    if (context && EVP_DigestVerifyInit(context.get(), nullptr, nullptr, nullptr, key.get()) == 1 &&
+        EVP_DigestVerify(context.get(), bytes(given), given.size(), bytes(content),
+                         content.size()) == 1) {
+      return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
+const WebhookScheme* find_webhook_scheme(std::string_view provider) {
+  for (const WebhookScheme& scheme : schemes()) {
+    if (scheme.name == provider) return &scheme;
+  }
+  return nullptr;
+}
+
+std::vector<std::string_view> webhook_providers() {
+  std::vector<std::string_view> names;
+  for (const WebhookScheme& scheme : schemes()) names.emplace_back(scheme.name);
+  return names;
+}
+
+std::string signed_content_error(std::string_view signed_content) {
+  std::string rest(signed_content);
+  for (const std::string_view name : {kId, kTimestamp, kBody}) replace(rest, name, "");
+  if (!signed_content.contains(kBody)) return "leaves out {body}: anything could be sent";
+  if (rest.find_first_of("{}") != std::string::npos) {
+    return "may have {id}, {timestamp} and {body}, once each, and no other braces";
+  }
+  return "";
+}
+
+std::expected<WebhookSecret, std::string> parse_webhook_secret(const WebhookScheme& scheme,
+                                                               std::string_view text) {
+  constexpr std::string_view kSecretPrefix = "whsec_";
+  constexpr std::string_view kPublicPrefix = "whpk_";
+  if (text.empty()) return std::unexpected("is empty: anybody could sign with it");
+  if (!scheme.secrets_are_base64) return WebhookSecret{.bytes = std::string(text)};
+  const bool is_public = text.starts_with(kPublicPrefix);
+  if (is_public) {
+    text.remove_prefix(kPublicPrefix.size());
+  } else if (text.starts_with(kSecretPrefix)) {
+    text.remove_prefix(kSecretPrefix.size());
+  }
+  auto decoded = decode_base64(text);
+  if (!decoded) {
+    return std::unexpected("is not base64 after whsec_ (a secret) or whpk_ (a public key)");
+  }
+  if (is_public && decoded->size() != kEd25519KeyBytes) {
+    return std::unexpected("is not a public key of ed25519, which has 32 bytes");
+  }
+  if (!is_public && decoded->size() < kStandardSecretBytesMin) {
+    return std::unexpected("is too short; a secret has at least 16 bytes");
+  }
+  return WebhookSecret{is_public ? WebhookSecret::Kind::ed25519 : WebhookSecret::Kind::hmac_sha256,
+                       *std::move(decoded)};
+}
+
+std::expected<WebhookClaim, std::string> read_webhook_claim(const WebhookScheme& scheme,
+                                                            const HeaderValues& headers,
+                                                            Duration tolerance, Time now) {
+  WebhookClaim claim;
+  const auto signature = one(headers, scheme.signature_header);
+  if (!signature) return std::unexpected(signature.error());
+  if (!*signature) return std::unexpected(header_missing(scheme.signature_header));
+  auto timestamp = read_signatures(scheme, **signature, claim);
+  if (!timestamp) return std::unexpected(std::move(timestamp.error()));
+  if (!scheme.timestamp_header.empty()) {
+    auto sent = one(headers, scheme.timestamp_header);
+    if (!sent) return std::unexpected(std::move(sent.error()));
+    if (!*sent) return std::unexpected(header_missing(scheme.timestamp_header));
+    timestamp = **std::move(sent);
+  }
+  if (scheme.has_timestamp()) {
+    std::string wrong = timestamp_error(*timestamp, tolerance, now);
+    if (!wrong.empty()) return std::unexpected(std::move(wrong));
+  }
+  for (const std::string& name : scheme.id_headers) {
+    auto id = one(headers, name);
+    if (!id) return std::unexpected(std::move(id.error()));
+    if (*id && claim.id.empty()) claim.id = **std::move(id);
+  }
+  if (claim.id.empty() && scheme.signed_content.contains(kId)) {
+    return std::unexpected(header_missing(scheme.id_headers.front()));
+  }
+  fill_signed_content(scheme, *timestamp, claim);
+  return claim;
+}
+
+bool is_signed(const WebhookClaim& claim, std::span<const WebhookSecret> secrets,
+               const BodyPieces& body) {
+  std::optional<std::string> content;
+  bool found = false;
+  for (const WebhookSecret& secret : secrets) {
+    if (secret.kind == WebhookSecret::Kind::hmac_sha256) {
+      if (!claim.hmacs.empty()) found |= has_hmac(claim, secret.bytes, body);
+      continue;
+    }
+    if (claim.ed25519s.empty()) continue;
+    if (!content) {
+      content = claim.before;
+      body([&](std::string_view piece) { content->append(piece); });
+      *content += claim.after;
+    }
+    found |= has_ed25519(claim, secret.bytes, *content);
+  }
+  return found;
+}
+
+}  // namespace semel

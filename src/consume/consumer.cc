@@ -1,0 +1,348 @@
+// The promise: a message is acknowledged only when its record is completed, or when the broker has
+// it among the dead letters. If this process dies in here, the broker delivers it again, and the
+// record tells what became of it: done, never begun, or unknown.
+#include "consume/consumer.h"
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/redirect_error.hpp>
+#include <boost/asio/this_coro.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
+#include "consume/backoff.h"
+#include "consume/message_key.h"
+#include "consume/request_fields.h"
+#include "core/fingerprint/keyed_hash.h"
+#include "engine/spawn.h"
+#include "engine/system.h"
+#include "gateway/elsewhere.h"
+#include "gateway/operation.h"
+
+namespace semel {
+namespace asio = boost::asio;
+using asio::awaitable;
+
+namespace {
+
+constexpr Duration kLookAgainMin = std::chrono::milliseconds(200);
+constexpr Duration kLookAgainMax = std::chrono::seconds(10);
+// How long somebody else's execution is waited for at a time.
+constexpr Duration kWaitForOther = std::chrono::seconds(5);
+constexpr std::size_t kDetailLengthMax = 500;
+
+std::string joined(const std::vector<std::string>& words) {
+  std::string out;
+  for (const std::string& word : words) out += (out.empty() ? "" : ", ") + word;
+  return out;
+}
+
+}  // namespace
+
+Consumer::Consumer(Worker& worker, std::size_t route, ConsumeConfig config,
+                   std::unique_ptr<Source> source, std::unique_ptr<MessageHandler> handler)
+    : worker_(worker),
+      gateway_(worker.gateway()),
+      route_(route),
+      config_(std::move(config)),
+      source_(std::move(source)),
+      handler_(std::move(handler)),
+      metrics_(gateway_.metrics, config_.route.name) {
+  // Not from where a place becomes free: where nothing awaits, one would begin inside the other.
+  places_->freed = [this] { asio::post(worker_.context(), [this] { pump(); }); };
+}
+
+Consumer::~Consumer() {
+  places_->freed = nullptr;
+}
+
+void Consumer::start() {
+  source_->start({.delivered =
+                      [this](Message message) {
+                        asio::post(worker_.context(), [this, moved = std::move(message)]() mutable {
+                          arrived(std::move(moved));
+                        });
+                      },
+                  .lost = [this] { asio::post(worker_.context(), [this] { wake_all(); }); }});
+}
+
+void Consumer::drain() {
+  draining_ = true;
+  source_->stop_fetching();
+  wake_all();
+  for (const Item& item : ready_) give_back(item.message->delivery);
+  ready_.clear();
+}
+
+void Consumer::wake_all() {
+  for (asio::steady_timer& timer : pauses_) timer.cancel();
+}
+
+void Consumer::arrived(Message message) {
+  if (draining_) {
+    give_back(message.delivery);
+    return;
+  }
+  const std::size_t bytes = message.body.size();
+  Item item{std::make_shared<const Message>(std::move(message)), "", Counted(gateway_.active),
+            Counted(gateway_.buffered_bytes, bytes), metrics_.hold()};
+  enqueue(std::move(item));
+}
+
+void Consumer::give_back(const DeliveryId& delivery) {
+  metrics_.count(MessageMetrics::End::returned);
+  source_->give_back(delivery);
+}
+
+void Consumer::enqueue(Item item) {
+  ready_.push_back(std::move(item));
+  pump();
+}
+
+void Consumer::pump() {
+  while (places_->taken < config_.in_flight && !ready_.empty()) {
+    Item item = std::move(ready_.front());
+    ready_.pop_front();
+    asio::co_spawn(worker_.context(), run(std::move(item), take_place()), OrReport{"a message"});
+  }
+}
+
+MessageHandler::Place Consumer::take_place() {
+  ++places_->taken;
+  return {places_.get(), [places = places_](const void*) {
+            --places->taken;
+            if (places->freed) places->freed();
+          }};
+}
+
+awaitable<void> Consumer::run(Item item, MessageHandler::Place place) {
+  Next next = Again{kLookAgainMax};
+  try {
+    next = co_await step(item, std::move(place));
+  } catch (const std::exception& error) {
+    log_event(LogLevel::error, "message failed",
+              {{"operation", config_.route.name}, {"why", error.what()}});
+  }
+  co_await conclude(std::move(item), std::move(next));
+}
+
+awaitable<Consumer::Next> Consumer::step(Item& item, MessageHandler::Place place) {
+  const Message& message = *item.message;
+  if (!source_->is_current(message.delivery)) co_return Again{Duration{0}};
+  if (item.dead) co_return Dead{*item.dead};
+  if (message.body.size() > config_.route.max_request_body) {
+    co_return Dead{{.reason = "too-large",
+                    .detail = "The message has more than " +
+                              std::to_string(config_.route.max_request_body) + " bytes."}};
+  }
+  if (item.key.empty()) {
+    auto key = find_message_key(config_.key, message);
+    if (!key) co_return Dead{std::move(key.error())};
+    item.key = *std::move(key);
+  }
+  Ask ask = ask_for(item);
+  ask.fingerprint = co_await fingerprint_under(item.message, ask.recipe);
+  Admission admission = co_await gateway_.engine.admit(std::move(ask));
+  RouteMetrics& metrics = *worker_.settings()->metrics[route_];
+  if (auto* execute_it = std::get_if<admission::Execute>(&admission)) {
+    metrics.count(RequestResult::executed);
+    item.looks = 0;
+    co_return co_await execute(item, std::move(execute_it->claim), std::move(place));
+  }
+  if (std::holds_alternative<admission::Replay>(admission) ||
+      std::holds_alternative<admission::VersionChanged>(admission)) {
+    metrics.count(RequestResult::replayed);
+    co_return Done{};
+  }
+  if (const auto* mismatch = std::get_if<admission::Mismatch>(&admission)) {
+    metrics.count(RequestResult::mismatch);
+    co_return Dead{{.reason = "id-reused",
+                    .detail = "Another message has used this id; what differs: " +
+                              joined(mismatch->differs) + ".",
+                    .record = mismatch->record->id.hex()}};
+  }
+  if (const auto* unknown = std::get_if<admission::OutcomeUnknown>(&admission)) {
+    metrics.count(RequestResult::unknown);
+    co_return judge(item, *unknown->record);
+  }
+  if (std::holds_alternative<admission::Expired>(admission)) {
+    metrics.count(RequestResult::expired);
+    co_return Dead{{.reason = "id-expired",
+                    .detail = "The id was used before, and its record has expired since."}};
+  }
+  if (const auto* busy = std::get_if<admission::Busy>(&admission)) {
+    metrics.count(RequestResult::waited);
+    co_return AfterOther{busy->record->id, busy->record->token};
+  }
+  co_return Again{pause_after(++item.looks)};  // the store cannot be reached
+}
+
+Ask Consumer::ask_for(const Item& item) const {
+  const Settings& settings = *worker_.settings();
+  const HashKeys& hash_keys = settings.trust.hash_keys;
+  Ask ask;
+  ask.scope = {settings.config.name_space, "", config_.route.name};
+  ask.key = item.key;
+  if (settings.config.store_keys == StoreKeys::digest) {
+    ask.shown_key = key_digest(item.key, hash_keys.empty() ? nullptr : &hash_keys.front());
+  }
+  ask.policy = config_.route.policy;
+  ask.recipe = recipe_of(config_.route.fingerprint, item.message->content_type, false);
+  if (!hash_keys.empty()) ask.recipe.hash_key_id = hash_keys.front().id;
+  ask.fingerprint_under = [this, message = item.message](Recipe recipe) {
+    return fingerprint_under(message, std::move(recipe));
+  };
+  ask.trace = trace_of(*item.message);
+  return ask;
+}
+
+// The body alone is compared: what else a message carries may change from one delivery to the next.
+awaitable<Fingerprint> Consumer::fingerprint_under(std::shared_ptr<const Message> message,
+                                                   Recipe recipe) const {
+  RequestView view;
+  view.body = message->body;
+  view.header = [](std::string_view) { return std::nullopt; };
+  Fingerprint plain = make_fingerprint(recipe, view);
+  if (recipe.hash_key_id.empty()) co_return plain;
+  const HashKey* key = find_hash_key(worker_.settings()->trust.hash_keys, recipe.hash_key_id);
+  if (key) co_return keyed_fingerprint(plain, *key);
+  throw std::runtime_error("a record was made with a hash key that is missing: " +
+                           recipe.hash_key_id);
+}
+
+awaitable<Consumer::Next> Consumer::execute(Item& item, Claim claim, MessageHandler::Place place) {
+  ++item.tries;
+  const RecordPtr claimed = claim.record;
+  co_await handler_->execute(item.message, item.key, std::move(claim), std::move(place));
+
+  // Not what was answered counts, but what is durable.
+  const auto found = co_await gateway_.store.read(claimed->id);
+  if (!found) co_return Again{pause_after(++item.looks)};
+  const Record& record = *found ? **found : *claimed;
+  const bool is_ours = record.token == claimed->token || record.state == State::completed;
+  if (!is_ours) co_return Again{pause_after(1)};
+  co_return judge(item, record);
+}
+
+Consumer::Next Consumer::judge(Item& item, const Record& record) {
+  switch (record.state) {
+    case State::completed:
+      return Done{};
+    case State::unknown:
+      if (config_.route.policy.unknown == UnknownPolicy::retry) {
+        return retry_later(item, record, "outcome-unknown");
+      }
+      if (config_.route.policy.unknown == UnknownPolicy::probe) {
+        return Again{pause_after(++item.looks)};
+      }
+      return Dead{{.reason = "outcome-unknown",
+                   .detail = "The handler was called and nobody knows whether it took effect: " +
+                             record.reason + ".",
+                   .record = record.id.hex(),
+                   .attempt = record.attempt}};
+    case State::released:
+      return retry_later(item, record, "attempts-exhausted");
+    default:  // the outcome is not durable yet; the engine goes on trying
+      return Again{pause_after(++item.looks)};
+  }
+}
+
+// Attempts are counted by the record, and here, for a record may expire in between.
+Consumer::Next Consumer::retry_later(Item& item, const Record& record, std::string_view reason) {
+  const std::uint32_t attempts = std::max(record.attempt, item.tries);
+  if (attempts >= config_.max_attempts) {
+    return Dead{{.reason = std::string(reason),
+                 .detail = "Attempt " + std::to_string(attempts) +
+                           " was the last one; it ended in: " + record.reason + ".",
+                 .record = record.id.hex(),
+                 .attempt = attempts}};
+  }
+  const Duration pause =
+      backoff(config_.backoff_min, config_.backoff_max, attempts, random_number());
+  log_event(LogLevel::info, "message will be retried",
+            {{"operation", config_.route.name},
+             {"record", record.id.hex().substr(0, 16)},
+             {"attempt", std::to_string(attempts)},
+             {"after_ms", std::to_string(pause.count())},
+             {"reason", record.reason}});
+  return Again{pause};
+}
+
+Duration Consumer::pause_after(std::uint32_t count) const {
+  return backoff(kLookAgainMin, kLookAgainMax, count, random_number());
+}
+
+awaitable<void> Consumer::conclude(Item item, Next next) {
+  const DeliveryId delivery = item.message->delivery;
+  if (std::holds_alternative<Done>(next)) {
+    metrics_.count(MessageMetrics::End::acknowledged);
+    source_->ack(delivery);
+    co_return;
+  }
+  if (auto* dead = std::get_if<Dead>(&next)) {
+    DeadLetter why = std::move(dead->why);
+    why.operation = config_.route.name;
+    if (why.detail.size() > kDetailLengthMax) why.detail.resize(kDetailLengthMax);
+    log_event(LogLevel::warn, "dead letter",
+              {{"operation", why.operation},
+               {"reason", why.reason},
+               {"detail", why.detail},
+               {"record", why.record.substr(0, 16)}});
+    if (co_await put_aside(item.message, why)) {
+      metrics_.count(MessageMetrics::End::dead_letter);
+      co_return;
+    }
+    item.dead = std::move(why);
+    co_await pause(pause_after(++item.looks));
+  } else if (const auto* other = std::get_if<AfterOther>(&next)) {
+    const RecordId id = other->id;
+    const Token token = other->token;
+    const Waited waited = co_await gateway_.engine.wait(id, token, kWaitForOther);
+    if (std::holds_alternative<waited::LookAgain>(waited)) {
+      co_await wait_elsewhere(gateway_, id, token, kWaitForOther);
+    }
+  } else {
+    co_await pause(std::get<Again>(next).after);
+  }
+  if (!source_->is_current(delivery)) {  // it comes again by itself
+    metrics_.count(MessageMetrics::End::lost);
+    co_return;
+  }
+  if (draining_) {
+    give_back(delivery);
+    co_return;
+  }
+  enqueue(std::move(item));
+}
+
+awaitable<bool> Consumer::put_aside(std::shared_ptr<const Message> message, DeadLetter why) {
+  struct Waiting {
+    asio::steady_timer timer;
+    bool kept = false;
+    bool done = false;
+  };
+  auto waiting = std::make_shared<Waiting>(asio::steady_timer(worker_.context()));
+  waiting->timer.expires_at(asio::steady_timer::time_point::max());
+  auto done = [this, waiting](bool kept) {
+    asio::post(worker_.context(), [waiting, kept] {
+      waiting->kept = kept;
+      waiting->done = true;
+      waiting->timer.cancel();
+    });
+  };
+  source_->dead_letter(std::move(message), std::move(why), std::move(done));
+  boost::system::error_code ignored;
+  while (!waiting->done) {
+    co_await waiting->timer.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
+  }
+  co_return waiting->kept;
+}
+
+awaitable<void> Consumer::pause(Duration duration) {
+  const auto timer = pauses_.emplace(pauses_.end(), worker_.context());
+  timer->expires_after(duration);
+  boost::system::error_code ignored;
+  co_await timer->async_wait(asio::redirect_error(asio::use_awaitable, ignored));
+  pauses_.erase(timer);
+}
+
+}  // namespace semel

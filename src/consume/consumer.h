@@ -1,0 +1,109 @@
+#pragma once
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <deque>
+#include <functional>
+#include <list>
+#include <memory>
+#include <string>
+#include <variant>
+
+#include "consume/message_handler.h"
+#include "consume/message_metrics.h"
+#include "consume/sources/source.h"
+#include "gateway/worker.h"
+#include "semel/engine.h"
+
+namespace semel {
+
+// Takes the messages of one source to their handler, each id once: the record decides, as for a
+// request with a key. A message is acknowledged when the record says completed, and not before.
+//
+// It lives on one worker; everything but the constructor, start() and stop() is called there.
+class Consumer {
+ public:
+  // `route` is the place of `config.route` among the settings' routes.
+  Consumer(Worker& worker, std::size_t route, ConsumeConfig config, std::unique_ptr<Source> source,
+           std::unique_ptr<MessageHandler> handler);
+  // When the worker runs no longer.
+  ~Consumer();
+
+  // Begins to take messages, on the worker.
+  void start();
+  // Takes no more, and gives back what has not begun. What runs is finished: it counts among the
+  // gateway's active requests.
+  void drain();
+  // Settles what was decided and closes. To be called when the worker runs no longer, or before it
+  // is destroyed.
+  void stop() { source_->stop(); }
+
+ private:
+  // A message that is held here, and what has been tried with it.
+  struct Item {
+    std::shared_ptr<const Message> message;
+    std::string key;
+    Counted active;  // a request of the gateway, as far as draining is concerned
+    Counted bytes;   // of the gateway's buffered_bytes
+    MessageMetrics::Held held;
+    std::uint32_t tries = 0;  // executions from here
+    // It is a dead letter that the broker would not take yet: it is not to be executed again.
+    std::optional<DeadLetter> dead = std::nullopt;
+    std::uint32_t looks = 0;  // in a row at a store that cannot be reached, at a broker, …
+  };
+  // What is to be done with a message next.
+  struct Done {};
+  struct Dead {
+    DeadLetter why;
+  };
+  struct Again {
+    Duration after;
+  };
+  struct AfterOther {  // somebody else executes it
+    RecordId id;
+    Token token;
+  };
+  using Next = std::variant<Done, Dead, Again, AfterOther>;
+
+  void arrived(Message message);
+  void give_back(const DeliveryId& delivery);
+  void enqueue(Item item);
+  void pump();
+  MessageHandler::Place take_place();
+  boost::asio::awaitable<void> run(Item item, MessageHandler::Place place);
+  // Asks the record, and executes if it says so.
+  boost::asio::awaitable<Next> step(Item& item, MessageHandler::Place place);
+  Ask ask_for(const Item& item) const;
+  boost::asio::awaitable<Fingerprint> fingerprint_under(std::shared_ptr<const Message> message,
+                                                        Recipe recipe) const;
+  boost::asio::awaitable<Next> execute(Item& item, Claim claim, MessageHandler::Place place);
+  // What the record says after an execution under `token`.
+  Next judge(Item& item, const Record& record);
+  Next retry_later(Item& item, const Record& record, std::string_view reason);
+  boost::asio::awaitable<void> conclude(Item item, Next next);
+  // True: the broker has it among the dead letters.
+  boost::asio::awaitable<bool> put_aside(std::shared_ptr<const Message> message, DeadLetter why);
+  // Until then, or until everything is woken.
+  boost::asio::awaitable<void> pause(Duration duration);
+  void wake_all();
+  Duration pause_after(std::uint32_t count) const;
+
+  Worker& worker_;
+  Gateway& gateway_;
+  const std::size_t route_;
+  const ConsumeConfig config_;
+  const std::unique_ptr<Source> source_;
+  const std::unique_ptr<MessageHandler> handler_;
+  MessageMetrics metrics_;
+  bool draining_ = false;
+  std::deque<Item> ready_;
+  // Of `in_flight`. A place may be let go of when this object is gone.
+  struct Places {
+    std::size_t taken = 0;
+    std::function<void()> freed;
+  };
+  const std::shared_ptr<Places> places_ = std::make_shared<Places>();
+  std::list<boost::asio::steady_timer> pauses_;
+};
+
+}  // namespace semel

@@ -1,0 +1,23 @@
+#pragma once
+
+#include "consume/message_handler.h"
+#include "gateway/worker.h"
+
+namespace semel {
+
+// Posts each message to the handler's URL, as the gateway executes a request that nobody waits for.
+class HttpHandler final : public MessageHandler {
+ public:
+  // `route` is the place of `config.route` among the worker's routes.
+  HttpHandler(Worker& worker, std::size_t route, ConsumeConfig config);
+
+  boost::asio::awaitable<void> execute(std::shared_ptr<const Message> message, std::string key,
+                                       Claim claim, Place place) override;
+
+ private:
+  Worker& worker_;
+  const std::size_t route_;
+  const ConsumeConfig config_;
+};
+
+}  // namespace semel

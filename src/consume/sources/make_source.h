@@ -1,0 +1,16 @@
+#pragma once
+
+#include <expected>
+#include <memory>
+#include <string>
+
+#include "config/consume.h"
+#include "consume/sources/source.h"
+
+namespace semel {
+
+// Nothing is connected yet. The error is a sentence for the operator: what the configuration says
+// cannot be used.
+std::expected<std::unique_ptr<Source>, std::string> make_source(const ConsumeConfig& config);
+
+}  // namespace semel

@@ -1,0 +1,68 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/sha256.h"
+#include "semel/fingerprint.h"
+
+namespace semel {
+
+// Limits beyond which a body is not read as multipart. Part of what a fingerprint means.
+inline constexpr std::size_t kPartHeadBytesMax = 16 * 1024;
+inline constexpr std::size_t kBoundaryBytesMax = 70;  // RFC 2046
+
+// The digest of a multipart body (RFC 2046), fed piece by piece: the sequence of its parts,
+// whatever the boundary is called and whatever stands before the first part and behind the last.
+// How the pieces are cut makes no difference; memory is bounded by kPartHeadBytesMax and one piece.
+//
+//   digest = SHA-256( *part )
+//   part   = "p" count *( sized(name) sized(value) ) SHA-256(body)      ; numbers u32 little-endian
+//
+// Fields are in the order of their lower-case names. Of a part of multipart/form-data those count
+// that RFC 7578 gives a meaning: Content-Disposition, Content-Type, Content-Transfer-Encoding; of
+// other types all but Content-Length. Content-Disposition and Content-Type are compared by their
+// parameters (since version 2 of the recipe: strict_parameters() in media_type.h), other fields by
+// their bytes. A part that is itself multipart counts byte for byte,
+// its boundary included.
+//
+// If two bodies that an executor reads differently had one digest, the second would be answered
+// with the first one's answer; so whatever is not strictly well-formed has none.
+class MultipartDigest {
+ public:
+  explicit MultipartDigest(std::string_view content_type,
+                           std::uint8_t recipe_version = kRecipeVersion);
+
+  void update(std::string_view piece);
+  // nullopt: no boundary, or the body is not well-formed: bare line feeds, folded or malformed
+  // fields, a line that begins like the boundary and goes on, no closing delimiter, no part.
+  std::optional<Sha256Digest> finish();
+
+ private:
+  enum class State { preamble, after_delimiter, head, body, epilogue, malformed };
+
+  std::string_view rest() const { return std::string_view(pending_).substr(consumed_); }
+  void consume();
+  // False: more bytes are needed.
+  bool find_delimiter();
+  bool end_delimiter_line();
+  bool read_head();
+  bool begin_part(std::string_view head);
+  void end_part();
+
+  bool form_data_;
+  const std::uint8_t recipe_version_;
+  std::string delimiter_;  // CRLF "--" boundary
+  State state_ = State::preamble;
+  std::string pending_;       // what has come since the last update began, and what was left then
+  std::size_t consumed_ = 0;  // of it
+  Sha256 whole_;
+  std::optional<Sha256> part_;
+  std::size_t parts_ = 0;
+};
+
+}  // namespace semel

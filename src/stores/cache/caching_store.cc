@@ -1,0 +1,103 @@
+// The promise: the cache never lets anything be executed. It answers only claims, only with what is
+// completed or in progress, and only with a conflict; whatever is written on the strength of it
+// goes below, under the version it was seen at. If it were broken, a stale entry could let a key be
+// executed twice.
+#include "stores/cache/caching_store.h"
+
+#include <utility>
+
+#include "engine/system.h"
+
+namespace semel {
+namespace {
+
+namespace asio = boost::asio;
+
+// A record that ends sooner than this is asked for below: clocks may differ.
+constexpr Duration kEndsSoon = std::chrono::seconds(2);
+constexpr std::size_t kEndedMax = 4096;
+
+bool is_completed(const Record& record) {
+  return record.state == State::completed;
+}
+
+// A lease that has run out is the store's to judge.
+bool is_running(const Record& record, Time now) {
+  return record.state == State::in_progress && record.lease_until > now;
+}
+
+}  // namespace
+
+void EndedClaims::add(const Token& token) {
+  const std::lock_guard lock(mutex_);
+  if (!tokens_.insert(token).second) return;
+  order_.push_back(token);
+  if (order_.size() <= kEndedMax) return;
+  tokens_.erase(order_.front());
+  order_.pop_front();
+}
+
+bool EndedClaims::has(const Token& token) const {
+  const std::lock_guard lock(mutex_);
+  return tokens_.contains(token);
+}
+
+// One's own claim, of which the reply was lost, is never believed on the cache's word.
+bool CachingStore::may_answer(const Record& found, const Token& claiming, Time now) const {
+  if (is_completed(found)) return found.expires_at > after(now, kEndsSoon);
+  return is_running(found, now) && found.token != claiming && !ended_.has(found.token);
+}
+
+asio::awaitable<SwapResult> CachingStore::swap(RecordId id, Version expected,
+                                               std::shared_ptr<Record> next) {
+  const AnswerCache::Asked asked{inner_->now().value_or(SystemClock().now()),
+                                 std::chrono::steady_clock::now()};
+  const bool is_claim = expected == 0 && next && !is_completed(*next);
+  if (is_claim) {
+    std::optional<Record> found = co_await cache_->find(id, asked.at);
+    if (found && may_answer(*found, next->token, asked.at)) {
+      co_return swap::Conflict{std::make_shared<Record>(*std::move(found))};
+    }
+  }
+  SwapResult result = co_await inner_->swap(id, expected, next);
+  std::shared_ptr<Record> seen;
+  if (const auto* applied = std::get_if<swap::Applied>(&result)) {
+    // A new claim is of no interest here.
+    if (next && (is_completed(*next) || expected != 0)) {
+      seen = std::make_shared<Record>(*next);
+      seen->id = id;
+      seen->version = applied->version;
+    }
+  } else if (const auto* conflict = std::get_if<swap::Conflict>(&result)) {
+    seen = conflict->current;
+  } else {
+    co_return result;  // nothing is known of it now
+  }
+  if (seen) {
+    co_await learn(*seen, asked, is_claim, expected);
+  } else if (expected != 0) {
+    co_await cache_->drop({.id = id, .at = asked.at});
+  }
+  co_return result;
+}
+
+// That a claim met another one is worth a note: where one duplicate comes, more will.
+asio::awaitable<void> CachingStore::learn(const Record& seen, AnswerCache::Asked asked,
+                                          bool by_claim, Version expected) {
+  const bool noted = by_claim && cache_->takes_running() && is_running(seen, asked.at);
+  if (is_completed(seen) || noted) {
+    co_await cache_->keep(seen, asked);
+  } else if (expected != 0) {
+    // Whoever claims an absent record has looked here already.
+    co_await cache_->drop(
+        {.id = seen.id, .at = seen.updated_at, .is_running = seen.state == State::in_progress});
+  }
+}
+
+asio::awaitable<bool> CachingStore::ended(RecordId id, Token token, Duration timeout) {
+  const bool told = co_await inner_->ended(id, token, timeout);
+  if (cache_->takes_running()) ended_.add(token);
+  co_return told;
+}
+
+}  // namespace semel

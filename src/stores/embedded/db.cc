@@ -1,0 +1,214 @@
+#include "stores/embedded/db.h"
+
+#include <rocksdb/write_batch.h>
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+
+#include "core/codec.h"
+
+namespace semel {
+namespace {
+
+// A page or a sweep ends early rather than hold more than about this.
+constexpr std::size_t kPageBytesMax = 8 << 20;
+
+template <std::size_t N>
+rocksdb::Slice slice(const std::array<char, N>& bytes) {
+  return {bytes.data(), N};
+}
+
+std::optional<Stored> parse_stored(std::string_view value) {
+  const auto head = parse_head(value);
+  if (!head) return std::nullopt;
+  return Stored{.head = *head, .encoding = std::string(value.substr(kHeadBytes))};
+}
+
+// Background reads should not push the records of live traffic out of the cache.
+rocksdb::ReadOptions background_read() {
+  rocksdb::ReadOptions options;
+  options.fill_cache = false;
+  return options;
+}
+
+}  // namespace
+
+Time DueFloor::begin() {
+  const std::lock_guard lock(mutex_);
+  lowest_since_begin_ = kNever;
+  return floor_;
+}
+
+void DueFloor::end(Time earliest_seen) {
+  const std::lock_guard lock(mutex_);
+  floor_ = std::min(earliest_seen, lowest_since_begin_);
+}
+
+void DueFloor::lower_to(Time due) {
+  const std::lock_guard lock(mutex_);
+  floor_ = std::min(floor_, due);
+  lowest_since_begin_ = std::min(lowest_since_begin_, due);
+}
+
+EmbeddedDb::EmbeddedDb(std::unique_ptr<rocksdb::DB> db,
+                       std::vector<rocksdb::ColumnFamilyHandle*> families,
+                       std::shared_ptr<LogSwitches> log_switches, bool sync)
+    : db_(std::move(db)),
+      families_(std::move(families)),
+      log_switches_(std::move(log_switches)),
+      sync_(sync) {}
+
+EmbeddedDb::~EmbeddedDb() {
+  for (auto* family : families_) db_->DestroyColumnFamilyHandle(family);
+}
+
+std::expected<std::optional<Stored>, rocksdb::Status> EmbeddedDb::get(
+    const RecordId& id, Reach reach, const rocksdb::Snapshot* snapshot) const {
+  rocksdb::ReadOptions options;
+  if (reach == Reach::memory) options.read_tier = rocksdb::kBlockCacheTier;
+  options.snapshot = snapshot;
+  rocksdb::PinnableSlice value;
+  const rocksdb::Status status = db_->Get(options, records(), bytes_of(id), &value);
+  if (status.IsNotFound()) return std::nullopt;
+  if (!status.ok()) return std::unexpected(status);
+  // Of a table that is not open RocksDB says "may be there" this way: OK, and an empty value. Only
+  // a read that may open it can tell damage from that.
+  if (reach == Reach::memory && value.empty()) {
+    return std::unexpected(rocksdb::Status::Incomplete("a table is not open"));
+  }
+  auto stored = parse_stored(value.ToStringView());
+  if (!stored) return std::unexpected(rocksdb::Status::Corruption("the value has no head"));
+  return stored;
+}
+
+std::expected<std::optional<std::string>, rocksdb::Status> EmbeddedDb::get_chunk(
+    const RecordId& id, const Token& token, std::uint32_t index) const {
+  std::string value;
+  const rocksdb::Status status =
+      db_->Get(background_read(), chunks(), chunk_key(id, token, index), &value);
+  if (status.IsNotFound()) return std::nullopt;
+  if (!status.ok()) return std::unexpected(status);
+  return value;
+}
+
+void EmbeddedDb::delete_chunks(rocksdb::WriteBatch& batch, const RecordId& id,
+                               const Token& token) const {
+  const std::string prefix = chunks_prefix(id, token);
+  // The end is not in the range; no index is that long.
+  batch.DeleteRange(chunks(), prefix, prefix + std::string(sizeof(std::uint32_t) + 1, '\xff'));
+}
+
+rocksdb::Status EmbeddedDb::write(rocksdb::WriteBatch& batch) {
+  rocksdb::WriteOptions options;
+  options.sync = sync_;
+  const rocksdb::Status status = db_->Write(options, &batch);
+  if (!status.ok() || sync_ || !log_switches_->any()) return status;
+  // Also where writes are not synced, a log is that others follow: the manifest then knows how long
+  // it is, and no power cut leaves what came after without what came before.
+  return db_->SyncWAL();
+}
+
+StoreResult<std::vector<Record>> EmbeddedDb::sweep(Time now, std::size_t limit) {
+  const std::lock_guard turn(sweeping_);
+  const Time floor = due_floor_.begin();
+  rocksdb::ManagedSnapshot snapshot(db_.get());
+  rocksdb::ReadOptions options = background_read();
+  options.snapshot = snapshot.snapshot();
+  const std::unique_ptr<rocksdb::Iterator> entries(db_->NewIterator(options, index()));
+
+  std::vector<Record> records;
+  // A record that cannot be read must not keep the others from their turn; it is an error only
+  // where there is nothing else.
+  std::optional<StoreUnavailable> damaged;
+  std::size_t bytes = 0;
+  Time earliest = kNever;
+  const auto from = index_key(Index::due, floor, RecordId{});
+  for (entries->Seek(slice(from)); entries->Valid(); entries->Next()) {
+    const auto entry = parse_index_key(Index::due, entries->key().ToStringView());
+    if (!entry) break;
+    earliest = std::min(earliest, entry->at);
+    if (entry->at > now || records.size() == limit || bytes >= kPageBytesMax) break;
+    const auto stored = get(entry->id, Reach::disk, snapshot.snapshot());
+    if (!stored) return std::unexpected(unreadable(entry->id, stored.error().ToString()));
+    if (!*stored) return std::unexpected(unreadable(entry->id, "it is due, but not there"));
+    auto record = decode_stored(entry->id, **stored);
+    if (!record) {
+      damaged = std::move(record).error();
+      continue;
+    }
+    bytes += (*stored)->encoding.size();
+    records.push_back(*std::move(record));
+  }
+  if (!entries->status().ok()) {
+    return std::unexpected(StoreUnavailable{entries->status().ToString()});
+  }
+  due_floor_.end(earliest);
+  if (damaged && records.empty()) return std::unexpected(*std::move(damaged));
+  return records;
+}
+
+StoreResult<ScanPage> EmbeddedDb::scan(const std::optional<RecordId>& after,
+                                       std::size_t limit) const {
+  const std::unique_ptr<rocksdb::Iterator> entries(db_->NewIterator(background_read(), records()));
+  if (after) {
+    entries->Seek(bytes_of(*after));
+    if (entries->Valid() && entries->key().ToStringView() == bytes_of(*after)) entries->Next();
+  } else {
+    entries->SeekToFirst();
+  }
+  ScanPage page;
+  std::optional<StoreUnavailable> damaged;  // passed over, as by the sweeper
+  std::size_t bytes = 0;
+  for (; entries->Valid() && page.records.size() < limit && bytes < kPageBytesMax;
+       entries->Next()) {
+    const auto id = parse_id(entries->key().ToStringView());
+    if (!id) return std::unexpected(StoreUnavailable{"a record has a key that is no id"});
+    const auto stored = parse_stored(entries->value().ToStringView());
+    if (!stored) return std::unexpected(unreadable(*id, "the value has no head"));
+    auto record = decode_stored(*id, *stored);
+    if (!record) {
+      damaged = std::move(record).error();
+      continue;
+    }
+    bytes += stored->encoding.size();
+    page.records.push_back(*std::move(record));
+  }
+  if (!entries->status().ok()) {
+    return std::unexpected(StoreUnavailable{entries->status().ToString()});
+  }
+  if (damaged && page.records.empty()) return std::unexpected(*std::move(damaged));
+  if (entries->Valid() && !page.records.empty()) page.next = page.records.back().id;
+  return page;
+}
+
+std::uint64_t EmbeddedDb::count_unknown() const {
+  const std::unique_ptr<rocksdb::Iterator> entries(db_->NewIterator(background_read(), index()));
+  std::uint64_t count = 0;
+  const auto from = index_key(Index::unknown, Time::min(), RecordId{});
+  for (entries->Seek(slice(from)); entries->Valid(); entries->Next()) ++count;
+  return count;
+}
+
+std::optional<Time> EmbeddedDb::first_unknown(Time from) const {
+  const std::unique_ptr<rocksdb::Iterator> entries(db_->NewIterator(background_read(), index()));
+  entries->Seek(slice(index_key(Index::unknown, from, RecordId{})));
+  if (!entries->Valid()) return std::nullopt;
+  const auto entry = parse_index_key(Index::unknown, entries->key().ToStringView());
+  if (!entry) return std::nullopt;
+  return entry->at;
+}
+
+StoreUnavailable unreadable(const RecordId& id, const std::string& why) {
+  return {.why = "record " + id.hex() + " cannot be read: " + why, .unreadable = true};
+}
+
+StoreResult<Record> decode_stored(const RecordId& id, const Stored& stored) {
+  auto record = decode(stored.encoding);
+  if (!record) return std::unexpected(unreadable(id, record.error()));
+  record->id = id;
+  record->version = stored.head.version;
+  return *std::move(record);
+}
+
+}  // namespace semel

@@ -1,0 +1,109 @@
+#pragma once
+
+#include <rocksdb/db.h>
+#include <rocksdb/listener.h>
+
+#include <atomic>
+#include <cstddef>
+#include <expected>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "semel/store.h"
+#include "stores/embedded/layout.h"
+#include "stores/embedded/options.h"
+
+namespace semel {
+
+// No entry of the due index is earlier than this. Without it every sweep would walk over the graves
+// of all leases that ended since RocksDB last cleaned up.
+class DueFloor {
+ public:
+  // Between begin() and end() one sweep looks at the index from the floor on. Sweeps take turns.
+  Time begin();
+  void end(Time earliest_seen);
+  // `due` was committed. Afterwards begin() is not later than it.
+  void lower_to(Time due);
+
+ private:
+  std::mutex mutex_;
+  Time floor_ = Time::min();
+  Time lowest_since_begin_ = kNever;
+};
+
+// Hears that RocksDB begins a new log: it does with every memtable.
+class LogSwitches final : public rocksdb::EventListener {
+ public:
+  void OnMemTableSealed(const rocksdb::MemTableInfo&) override { switched_ = true; }
+  // Since it was asked last.
+  bool any() { return switched_.exchange(false); }
+
+ private:
+  std::atomic<bool> switched_ = false;
+};
+
+// The open database of an embedded store: its column families, the reads and the write. Any thread
+// may read; only one at a time may write.
+class EmbeddedDb {
+ public:
+  // The error is a sentence for the operator.
+  static std::expected<std::unique_ptr<EmbeddedDb>, std::string> open(
+      const EmbeddedOptions& options);
+  ~EmbeddedDb();
+  EmbeddedDb(const EmbeddedDb&) = delete;
+  EmbeddedDb& operator=(const EmbeddedDb&) = delete;
+
+  // How far a read may go. If `memory` is not enough the status is Incomplete.
+  enum class Reach { memory, disk };
+  std::expected<std::optional<Stored>, rocksdb::Status> get(
+      const RecordId& id, Reach reach, const rocksdb::Snapshot* snapshot = nullptr) const;
+
+  std::expected<std::optional<std::string>, rocksdb::Status> get_chunk(const RecordId& id,
+                                                                       const Token& token,
+                                                                       std::uint32_t index) const;
+  // Puts the removal of all chunks of one attempt into `batch`.
+  void delete_chunks(rocksdb::WriteBatch& batch, const RecordId& id, const Token& token) const;
+
+  // OK: durable, as far as the options say. Anything else: nobody knows.
+  rocksdb::Status write(rocksdb::WriteBatch& batch);
+
+  // As Store::sweep() and Store::scan(). They wait for the disk.
+  StoreResult<std::vector<Record>> sweep(Time now, std::size_t limit);
+  StoreResult<ScanPage> scan(const std::optional<RecordId>& after, std::size_t limit) const;
+  DueFloor& due_floor() { return due_floor_; }
+
+  std::uint64_t count_unknown() const;
+  // The earliest entry of the index of unknown records that is not before `from`.
+  std::optional<Time> first_unknown(Time from) const;
+
+  rocksdb::ColumnFamilyHandle* meta() const { return families_[0]; }
+  rocksdb::ColumnFamilyHandle* records() const { return families_[1]; }
+  rocksdb::ColumnFamilyHandle* index() const { return families_[2]; }
+  rocksdb::ColumnFamilyHandle* chunks() const { return families_[3]; }
+  // No earlier run has given out this version or a later one.
+  Version first_version() const { return first_version_; }
+
+ private:
+  EmbeddedDb(std::unique_ptr<rocksdb::DB> db, std::vector<rocksdb::ColumnFamilyHandle*> families,
+             std::shared_ptr<LogSwitches> log_switches, bool sync);
+  std::expected<void, std::string> check_format();
+  std::expected<void, std::string> begin_format();
+  std::expected<void, std::string> drop_orphans();
+
+  std::unique_ptr<rocksdb::DB> db_;
+  std::vector<rocksdb::ColumnFamilyHandle*> families_;
+  std::shared_ptr<LogSwitches> log_switches_;
+  bool sync_;
+  Version first_version_ = 1;
+  std::mutex sweeping_;
+  DueFloor due_floor_;
+};
+
+// The whole record. The error names it: what does not decode is never taken for absent.
+StoreResult<Record> decode_stored(const RecordId& id, const Stored& stored);
+StoreUnavailable unreadable(const RecordId& id, const std::string& why);
+
+}  // namespace semel

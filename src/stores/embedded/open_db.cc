@@ -1,0 +1,333 @@
+// Opens the embedded store's database. The promise: what an earlier run acknowledged is there, or
+// the store does not open. If this were broken, keys that were answered would run again.
+#include <fcntl.h>
+#include <rocksdb/cache.h>
+#include <rocksdb/convenience.h>
+#include <rocksdb/filter_policy.h>
+#include <rocksdb/slice_transform.h>
+#include <rocksdb/table.h>
+#include <rocksdb/write_batch.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "core/codec.h"
+#include "stores/embedded/db.h"
+#include "stores/embedded/wal.h"
+
+namespace semel {
+namespace {
+
+namespace fs = std::filesystem;
+using rocksdb::Status;
+using rocksdb::WALRecoveryMode;
+
+constexpr std::size_t kRecordsMemtableBytes = 32 << 20;
+constexpr std::size_t kIndexMemtableBytes = 16 << 20;
+constexpr std::size_t kMetaMemtableBytes = 1 << 20;
+constexpr std::size_t kChunksMemtableBytes = 16 << 20;
+constexpr std::size_t kCacheBytes = 64 << 20;
+constexpr std::size_t kWalBytesMax = 192 << 20;
+constexpr std::size_t kInfoLogBytesMax = 1 << 20;
+constexpr std::size_t kInfoLogsKept = 3;
+constexpr std::size_t kSmoothWriteBytes = 1 << 20;
+constexpr int kFilesOpenMax = 256;
+constexpr double kBloomBitsPerKey = 10;
+constexpr double kMemtableBloomShare = 0.01;
+constexpr std::size_t kIndexHintBytes = 6;  // the index and the time in steps of 4.7 hours
+
+constexpr mode_t kForOthers = S_IRWXG | S_IRWXO;
+constexpr fs::perms kOwnerOnly = fs::perms::owner_read | fs::perms::owner_write;
+
+std::unexpected<std::string> refuse(const fs::path& path, const std::string& why) {
+  return std::unexpected("store " + path.string() + ": " + why);
+}
+
+std::string errno_text() {
+  return std::strerror(errno);
+}
+
+// A directory that is not synced into its parent can be gone after a power cut, store and all.
+std::expected<void, std::string> make_directory(const fs::path& path) {
+  const fs::path parent = path.parent_path();
+  std::error_code ignored;
+  if (!fs::exists(parent, ignored)) {
+    if (auto made = make_directory(parent); !made) return made;
+  }
+  if (mkdir(path.c_str(), S_IRWXU) != 0) {
+    return refuse(path, "cannot make the directory: " + errno_text());
+  }
+  const int descriptor = ::open(parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (descriptor < 0) return refuse(path, "cannot open its parent: " + errno_text());
+  const int synced = fsync(descriptor);
+  const std::string why = synced == 0 ? "" : errno_text();
+  close(descriptor);
+  if (synced != 0) return refuse(path, "cannot sync its parent: " + why);
+  return {};
+}
+
+// Who may enter can read every recorded answer, or put other files in the place of these. Files of
+// an earlier version may be open to others, too.
+std::expected<void, std::string> close_to_others(const EmbeddedOptions& options) {
+  const fs::path& path = options.path;
+  struct stat status{};
+  if (stat(path.c_str(), &status) != 0) return refuse(path, errno_text());
+  const uid_t user = geteuid();
+  if (status.st_uid != user && user != 0) {
+    return refuse(path, "belongs to another user; chown it to the one that semel runs as");
+  }
+  if ((status.st_mode & kForOthers) == 0) return {};
+  if (chmod(path.c_str(), S_IRWXU) != 0) {
+    return refuse(
+        path, "others may enter it, and it cannot be closed to them (chmod 700): " + errno_text());
+  }
+  if (options.warn) {
+    options.warn("store " + path.string() + ": others could enter it; it was closed (chmod 700)");
+  }
+  std::error_code failed;
+  for (const auto& entry : fs::directory_iterator(path, failed)) {
+    if (!entry.is_regular_file(failed) || entry.is_symlink(failed)) continue;
+    fs::permissions(entry.path(), kOwnerOnly, failed);
+  }
+  return {};
+}
+
+std::expected<void, std::string> prepare_directory(const EmbeddedOptions& options) {
+  const fs::path& path = options.path;
+  std::error_code failed;
+  const fs::file_status status = fs::status(path, failed);
+  if (status.type() == fs::file_type::not_found) {
+    const fs::path whole = fs::absolute(path).lexically_normal();
+    return make_directory(whole.has_filename() ? whole : whole.parent_path());
+  }
+  if (failed) return refuse(path, failed.message());
+  if (!fs::is_directory(status)) return refuse(path, "is not a directory");
+  if (access(path.c_str(), R_OK | W_OK | X_OK) != 0) {
+    return refuse(path, "is not writable: " + errno_text());
+  }
+  return close_to_others(options);
+}
+
+rocksdb::CompressionType light_compression() {
+  const auto supported = rocksdb::GetSupportedCompressions();
+  return std::ranges::count(supported, rocksdb::kLZ4Compression) > 0 ? rocksdb::kLZ4Compression
+                                                                     : rocksdb::kNoCompression;
+}
+
+rocksdb::ColumnFamilyOptions family_options(std::size_t memtable_bytes,
+                                            rocksdb::BlockBasedTableOptions table) {
+  rocksdb::ColumnFamilyOptions options;
+  options.write_buffer_size = memtable_bytes;
+  options.compression = light_compression();
+  options.level_compaction_dynamic_level_bytes = true;
+  options.table_factory.reset(rocksdb::NewBlockBasedTableFactory(table));
+  return options;
+}
+
+// In the order of EmbeddedDb::meta(), records(), index(), chunks().
+std::vector<rocksdb::ColumnFamilyDescriptor> families() {
+  rocksdb::BlockBasedTableOptions table;
+  table.block_cache = rocksdb::NewLRUCache(kCacheBytes);
+  // Filters and indexes live in the cache too, so that memory has one bound however large the store
+  // grows.
+  table.cache_index_and_filter_blocks = true;
+  table.pin_l0_filter_and_index_blocks_in_cache = true;
+  rocksdb::BlockBasedTableOptions filtered = table;
+  filtered.filter_policy.reset(rocksdb::NewBloomFilterPolicy(kBloomBitsPerKey));
+
+  // Most swaps ask for a key that was never there: the filters answer them.
+  rocksdb::ColumnFamilyOptions records = family_options(kRecordsMemtableBytes, filtered);
+  records.memtable_whole_key_filtering = true;
+  records.memtable_prefix_bloom_size_ratio = kMemtableBloomShare;
+
+  // Entries come in the order of their times: leases at one place, ends of ttl at another.
+  rocksdb::ColumnFamilyOptions index = family_options(kIndexMemtableBytes, table);
+  index.memtable_insert_with_hint_prefix_extractor.reset(
+      rocksdb::NewFixedPrefixTransform(kIndexHintBytes));
+  return {{rocksdb::kDefaultColumnFamilyName, family_options(kMetaMemtableBytes, table)},
+          {std::string(kRecordsFamily), records},
+          {std::string(kIndexFamily), index},
+          {std::string(kChunksFamily), family_options(kChunksMemtableBytes, table)}};
+}
+
+rocksdb::DBOptions db_options(const EmbeddedOptions& wanted, WALRecoveryMode mode) {
+  rocksdb::DBOptions options;
+  if (wanted.env) options.env = wanted.env;
+  options.create_if_missing = true;
+  options.create_missing_column_families = true;
+  options.paranoid_checks = true;
+  options.wal_recovery_mode = mode;
+  // Recovery takes the end of every log for a torn one, also of a log that others follow. So the
+  // manifest says how long each of those was; the newest one is judge_wal()'s.
+  options.track_and_verify_wals_in_manifest = true;
+  // What was recovered is written to tables at once, so that a torn log is never read a second time
+  // in front of newer ones: judge_wal() would have to call that damage.
+  options.avoid_flush_during_recovery = false;
+  // The log has it all; stopping should not take longer than it must.
+  options.avoid_flush_during_shutdown = true;
+  // A write is seen only after its log was synced, so whatever is read is durable. Reads rely on
+  // it: these three must stay off.
+  options.enable_pipelined_write = false;
+  options.unordered_write = false;
+  options.manual_wal_flush = false;
+  // There is one writer.
+  options.allow_concurrent_memtable_write = false;
+  // After a failed write nothing is tried again behind our back.
+  options.max_bgerror_resume_count = 0;
+  options.max_total_wal_size = kWalBytesMax;
+  options.max_background_jobs = 2;
+  options.max_open_files = kFilesOpenMax;
+  // Tables go to disk in small steps, so that a commit's sync does not wait behind a whole one.
+  options.bytes_per_sync = kSmoothWriteBytes;
+  options.info_log_level = rocksdb::WARN_LEVEL;
+  options.max_log_file_size = kInfoLogBytesMax;
+  options.keep_log_file_num = kInfoLogsKept;
+  options.stats_dump_period_sec = 0;
+  options.stats_persist_period_sec = 0;
+  return options;
+}
+
+struct Opened {
+  std::shared_ptr<LogSwitches> log_switches = std::make_shared<LogSwitches>();
+  std::unique_ptr<rocksdb::DB> db;
+  std::vector<rocksdb::ColumnFamilyHandle*> families;
+};
+
+std::expected<Opened, Status> open_with(const EmbeddedOptions& wanted, WALRecoveryMode mode) {
+  Opened opened;
+  rocksdb::DB* db = nullptr;
+  rocksdb::DBOptions options = db_options(wanted, mode);
+  options.listeners.push_back(opened.log_switches);
+  const Status status =
+      rocksdb::DB::Open(options, wanted.path.string(), families(), &opened.families, &db);
+  if (!status.ok()) return std::unexpected(status);
+  opened.db.reset(db);
+  return opened;
+}
+
+// Synced: the strict mode first, and the lenient one only where the damage is a power cut's.
+// Not synced: a power cut may take any number of writes, and point in time keeps all before them.
+std::expected<Opened, Status> recover(const EmbeddedOptions& wanted) {
+  if (!wanted.sync) return open_with(wanted, WALRecoveryMode::kPointInTimeRecovery);
+  auto opened = open_with(wanted, WALRecoveryMode::kTolerateCorruptedTailRecords);
+  if (opened || !opened.error().IsCorruption()) return opened;
+  try {
+    if (judge_wal(wanted.path) != WalDamage::torn) return opened;
+  } catch (const std::ios_base::failure& failure) {
+    return std::unexpected(Status::IOError(failure.what()));
+  } catch (const fs::filesystem_error& failure) {
+    return std::unexpected(Status::IOError(failure.what()));
+  }
+  return open_with(wanted, WALRecoveryMode::kPointInTimeRecovery);
+}
+
+// A record that cannot be decoded may have them: whoever repairs it needs them.
+bool has_no_chunks(std::string_view encoding, const Token& token) {
+  const auto record = decode(encoding);
+  return record && (record->answer.body_note != BodyNote::spilled || record->token != token);
+}
+
+std::string explain(const Status& status) {
+  const std::string text = status.ToString();
+  const auto says = [&](std::string_view part) { return text.contains(part); };
+  if (status.IsIOError() && (says("lock hold by current process") || says("While lock file"))) {
+    return "another semel has it open";
+  }
+  if (status.IsInvalidArgument() && says("Column families not opened")) {
+    return "is not a store of this version of semel: " + text;
+  }
+  if (status.IsCorruption()) {
+    return "is damaged, and opening it could lose what was acknowledged: " + text +
+           ". Put back the whole directory from a copy; only if every key in it may be executed "
+           "again, move it away and begin with an empty one";
+  }
+  return text;
+}
+
+}  // namespace
+
+std::expected<std::unique_ptr<EmbeddedDb>, std::string> EmbeddedDb::open(
+    const EmbeddedOptions& options) {
+  if (auto ready = prepare_directory(options); !ready) {
+    return std::unexpected(std::move(ready).error());
+  }
+  auto opened = recover(options);
+  if (!opened) return refuse(options.path, explain(opened.error()));
+  std::unique_ptr<EmbeddedDb> db(new EmbeddedDb(std::move(opened->db), std::move(opened->families),
+                                                std::move(opened->log_switches), options.sync));
+  if (auto checked = db->check_format(); !checked) {
+    return refuse(options.path, checked.error());
+  }
+  if (auto dropped = db->drop_orphans(); !dropped) return refuse(options.path, dropped.error());
+  return db;
+}
+
+std::expected<void, std::string> EmbeddedDb::check_format() {
+  std::string value;
+  Status status = db_->Get({}, meta(), kFormatKey, &value);
+  if (status.IsNotFound()) return begin_format();
+  if (!status.ok()) return std::unexpected(status.ToString());
+  const auto format = parse_number(value, kFormatBytes);
+  if (!format) return std::unexpected("its format version is damaged");
+  if (*format > kEmbeddedFormat) {
+    return std::unexpected("was written by a newer semel, in format " + std::to_string(*format) +
+                           "; this one reads up to format " + std::to_string(kEmbeddedFormat));
+  }
+  status = db_->Get({}, meta(), kVersionsKey, &value);
+  const auto limit = parse_number(value, sizeof(Version));
+  if (!status.ok() || !limit) {
+    return std::unexpected("its version counter cannot be read: " + status.ToString());
+  }
+  first_version_ = *limit;
+  if (*format == kEmbeddedFormat) return {};
+  // An older one; the column families it did not have were made as it was opened.
+  rocksdb::WriteBatch batch;
+  batch.Put(meta(), kFormatKey, number_bytes(kEmbeddedFormat, kFormatBytes));
+  status = write(batch);
+  if (!status.ok()) return std::unexpected("cannot be written: " + status.ToString());
+  return {};
+}
+
+// Chunks whose answer never came to be recorded: the process ended in between. Nothing runs yet, so
+// what no record refers to is nobody's.
+std::expected<void, std::string> EmbeddedDb::drop_orphans() {
+  rocksdb::WriteBatch batch;
+  const std::unique_ptr<rocksdb::Iterator> entries(db_->NewIterator({}, chunks()));
+  entries->SeekToFirst();
+  while (entries->Valid()) {
+    const auto of = parse_chunk_key(entries->key().ToStringView());
+    if (!of) return std::unexpected("a chunk has a key that is none");
+    const auto record = get(of->id, Reach::disk);
+    if (!record) return std::unexpected(unreadable(of->id, record.error().ToString()).why);
+    if (!*record || has_no_chunks((*record)->encoding, of->token)) {
+      delete_chunks(batch, of->id, of->token);
+    }
+    entries->Seek(chunks_prefix(of->id, of->token) +
+                  std::string(sizeof(std::uint32_t) + 1, '\xff'));
+  }
+  if (!entries->status().ok()) return std::unexpected(entries->status().ToString());
+  if (batch.Count() == 0) return {};
+  const Status status = write(batch);
+  if (!status.ok()) return std::unexpected("cannot be written: " + status.ToString());
+  return {};
+}
+
+std::expected<void, std::string> EmbeddedDb::begin_format() {
+  for (auto* family : families_) {
+    const std::unique_ptr<rocksdb::Iterator> entries(db_->NewIterator({}, family));
+    entries->SeekToFirst();
+    if (entries->Valid()) return std::unexpected("is a RocksDB database, but not semel's");
+  }
+  rocksdb::WriteBatch batch;
+  batch.Put(meta(), kFormatKey, number_bytes(kEmbeddedFormat, kFormatBytes));
+  batch.Put(meta(), kVersionsKey, number_bytes(first_version_, sizeof(Version)));
+  const Status status = write(batch);
+  if (!status.ok()) return std::unexpected("cannot be written: " + status.ToString());
+  return {};
+}
+
+}  // namespace semel

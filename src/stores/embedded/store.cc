@@ -1,0 +1,192 @@
+#include "stores/embedded/store.h"
+
+#include <utility>
+#include <variant>
+
+#include "base/blocking_pool.h"
+#include "core/codec.h"
+#include "stores/cache/local_cache.h"
+#include "stores/disk_space.h"
+#include "stores/embedded/commit_thread.h"
+#include "stores/embedded/db.h"
+
+namespace semel {
+namespace {
+
+namespace asio = boost::asio;
+
+constexpr std::size_t kReadThreads = 2;
+
+using Found = std::expected<std::optional<Stored>, rocksdb::Status>;
+
+SwapResult conflict(const RecordId& id, const std::optional<Stored>& current) {
+  if (!current) return swap::Conflict{};
+  auto record = decode_stored(id, *current);
+  if (!record) return std::move(record).error();
+  return swap::Conflict{std::make_shared<Record>(*std::move(record))};
+}
+
+struct ToResult {
+  const RecordId& id;
+  SwapResult operator()(StoredConflict found) const { return conflict(id, found.current); }
+  template <typename Reply>
+  SwapResult operator()(Reply reply) const {
+    return reply;
+  }
+};
+
+std::string disk_is_low(const DiskSpace& disk) {
+  return "nothing new is taken on: " + disk.describe();
+}
+
+asio::awaitable<StoreResult<void>> write_chunks(CommitThread& commits, WriteRequest request) {
+  if (const auto why = commits.trouble()) co_return std::unexpected(StoreUnavailable{*why});
+  SwapReply reply = co_await commits.write(std::move(request));
+  if (auto* unavailable = std::get_if<StoreUnavailable>(&reply)) {
+    co_return std::unexpected(std::move(*unavailable));
+  }
+  if (auto* unknown = std::get_if<swap::Unknown>(&reply)) {
+    co_return std::unexpected(StoreUnavailable{std::move(unknown->why)});
+  }
+  co_return StoreResult<void>{};
+}
+
+}  // namespace
+
+std::expected<std::unique_ptr<EmbeddedStore>, std::string> EmbeddedStore::open(
+    const EmbeddedOptions& options) {
+  auto db = EmbeddedDb::open(options);
+  if (!db) return std::unexpected(std::move(db).error());
+  return std::unique_ptr<EmbeddedStore>(new EmbeddedStore(*std::move(db), options));
+}
+
+EmbeddedStore::EmbeddedStore(std::unique_ptr<EmbeddedDb> db, const EmbeddedOptions& options)
+    : disk_(std::make_unique<DiskSpace>(options.path, options.free_bytes_min)),
+      db_(std::move(db)),
+      answers_(std::make_unique<LocalCache>(options.answers_bytes_max, std::nullopt)),
+      commits_(std::make_unique<CommitThread>(*db_, *answers_, options.committed)),
+      reads_(std::make_unique<BlockingPool>("semel-read", kReadThreads)) {}
+
+EmbeddedStore::~EmbeddedStore() = default;
+
+asio::awaitable<StoreResult<std::optional<Record>>> EmbeddedStore::read(RecordId id) {
+  if (const auto why = trouble()) co_return std::unexpected(StoreUnavailable{*why});
+  Found found = db_->get(id, EmbeddedDb::Reach::memory);
+  if (!found && found.error().IsIncomplete()) {
+    auto from_disk = [db = db_.get(), id] { return db->get(id, EmbeddedDb::Reach::disk); };
+    found = co_await reads_->run(from_disk);
+  }
+  if (!found) co_return std::unexpected(unreadable(id, found.error().ToString()));
+  if (!*found) co_return std::nullopt;
+  co_return decode_stored(id, **found);
+}
+
+// This process alone has the store open, so what was committed last is what is true.
+RecordPtr EmbeddedStore::completed_at_hand(const RecordId& id) {
+  if (commits_->has_stopped()) return nullptr;
+  return answers_->at_hand(id);
+}
+
+asio::awaitable<SwapResult> EmbeddedStore::swap(RecordId id, Version expected,
+                                                std::shared_ptr<Record> next) {
+  if (const auto why = trouble()) co_return StoreUnavailable{*why};
+
+  // What is visible is durable, and a caller can only know versions that were visible. So another
+  // version seen here is the truth, and a duplicate does not queue behind the disk.
+  std::uint64_t group = commits_->committed();
+  const std::uint64_t changes = answers_->changes();
+  std::optional<Head> held;
+  if (expected != 0) held = commits_->held(id);
+  Found seen;
+  if (!held || held->version != expected) {
+    held.reset();
+    seen = db_->get(id, EmbeddedDb::Reach::memory);
+    if (!seen && seen.error().IsIncomplete()) {
+      group = commits_->committed();
+      auto from_disk = [db = db_.get(), id] { return db->get(id, EmbeddedDb::Reach::disk); };
+      seen = co_await reads_->run(from_disk);
+    }
+  }
+  if (!seen) co_return unreadable(id, seen.error().ToString());
+  const Head head = held ? *held : *seen ? (*seen)->head : Head{};
+  if (head.version != expected) {
+    SwapResult result = conflict(id, *seen);
+    const auto* found = std::get_if<swap::Conflict>(&result);
+    const bool replays = expected == 0 && found && found->current->state == State::completed;
+    // A copy: what is at hand, others read.
+    if (replays) answers_->read_since(changes, std::make_shared<const Record>(*found->current));
+    co_return result;
+  }
+
+  // What is there already may end; that costs little, and it was promised.
+  if (expected == 0 && next && disk_->is_low()) co_return StoreUnavailable{disk_is_low(*disk_)};
+
+  SwapRequest request{
+      .id = id, .expected = expected, .next = {}, .seen = {group, head}, .drop_chunks = {}};
+  if (*seen) {
+    const auto chunks = spilled_under((*seen)->encoding);
+    const bool goes_on =
+        chunks && next && next->answer.body_note == BodyNote::spilled && next->token == *chunks;
+    if (chunks && !goes_on) request.drop_chunks = chunks;
+  }
+  if (next) {
+    Stored stored{.head = {.version = 0, .due = due_at(*next)}, .encoding = encode(*next)};
+    if (stored.encoding.size() > kRecordBytesMax) co_return swap::TooLarge{kRecordBytesMax};
+    if (next->state == State::unknown) stored.head.unknown_since = next->updated_at;
+    request.next = std::move(stored);
+    request.held = next->state == State::in_progress && next->answer.body_note != BodyNote::spilled;
+    if (next->state == State::completed) request.completed = std::move(next);
+  }
+  SwapReply reply = co_await commits_->write(std::move(request));
+  co_return std::visit(ToResult{id}, std::move(reply));
+}
+
+asio::awaitable<StoreResult<std::vector<Record>>> EmbeddedStore::sweep(Time now,
+                                                                       std::size_t limit) {
+  if (const auto why = trouble()) co_return std::unexpected(StoreUnavailable{*why});
+  auto from_disk = [db = db_.get(), now, limit] { return db->sweep(now, limit); };
+  co_return co_await reads_->run(from_disk);
+}
+
+asio::awaitable<StoreResult<ScanPage>> EmbeddedStore::scan(std::optional<RecordId> after,
+                                                           std::size_t limit) {
+  if (const auto why = trouble()) co_return std::unexpected(StoreUnavailable{*why});
+  auto from_disk = [db = db_.get(), after, limit] { return db->scan(after, limit); };
+  co_return co_await reads_->run(from_disk);
+}
+
+asio::awaitable<StoreResult<void>> EmbeddedStore::put_chunk(RecordId id, Token token,
+                                                            std::uint32_t index,
+                                                            std::string bytes) {
+  if (disk_->is_very_low()) co_return std::unexpected(StoreUnavailable{disk_is_low(*disk_)});
+  PutChunk put{.id = id, .token = token, .index = index, .bytes = std::move(bytes)};
+  co_return co_await write_chunks(*commits_, std::move(put));
+}
+
+asio::awaitable<StoreResult<void>> EmbeddedStore::drop_chunks(RecordId id, Token token) {
+  DropChunks drop{.id = id, .token = token};
+  co_return co_await write_chunks(*commits_, drop);
+}
+
+asio::awaitable<StoreResult<std::optional<std::string>>> EmbeddedStore::get_chunk(
+    RecordId id, Token token, std::uint32_t index) {
+  if (const auto why = trouble()) co_return std::unexpected(StoreUnavailable{*why});
+  auto from_disk = [db = db_.get(), id, token, index] { return db->get_chunk(id, token, index); };
+  auto found = co_await reads_->run(from_disk);
+  if (!found) co_return std::unexpected(unreadable(id, found.error().ToString()));
+  co_return std::move(*found);
+}
+
+StoreFeatures EmbeddedStore::features() const {
+  return {.exclusive = true, .durable = true, .record_bytes_max = kRecordBytesMax, .chunks = true};
+}
+
+StoreStats EmbeddedStore::stats() const {
+  return commits_->stats();
+}
+
+std::optional<std::string> EmbeddedStore::trouble() const {
+  return commits_->trouble();
+}
+
+}  // namespace semel

@@ -1,0 +1,129 @@
+#pragma once
+
+#include <rocksdb/write_batch.h>
+
+#include <atomic>
+#include <cstdint>
+#include <expected>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <variant>
+#include <vector>
+
+#include "semel/store.h"
+#include "stores/embedded/db.h"
+#include "stores/embedded/held_heads.h"
+#include "stores/embedded/layout.h"
+
+namespace semel {
+
+// What a caller has read, and the last group that had been committed before it read.
+struct Sighting {
+  std::uint64_t group = 0;
+  Head head;  // version 0: absent
+};
+
+// A swap without its record's meaning: bytes, a version and two times.
+struct SwapRequest {
+  RecordId id;
+  Version expected = 0;
+  std::optional<Stored> next;  // its version is ignored; nullopt removes the record
+  Sighting seen;
+  bool held = false;  // `next` is in progress, and has no chunks
+  // The chunks of the record that is replaced go with it.
+  std::optional<Token> drop_chunks = {};
+  // `next` itself, where it is completed: whoever asks for it then need not decode it.
+  std::shared_ptr<Record> completed = {};
+};
+
+struct PutChunk {
+  RecordId id;
+  Token token;
+  std::uint32_t index = 0;
+  std::string bytes;
+};
+struct DropChunks {
+  RecordId id;
+  Token token;
+};
+using WriteRequest = std::variant<SwapRequest, PutChunk, DropChunks>;
+
+// As swap::Conflict, not decoded yet.
+struct StoredConflict {
+  std::optional<Stored> current;
+};
+using SwapReply = std::variant<swap::Applied, StoredConflict, StoreUnavailable, swap::Unknown>;
+
+// Turns a group of swaps into one write: apply() each in order, then commit(). For one thread;
+// committed(), held() and stats() may be called by any.
+class EmbeddedWriter {
+ public:
+  explicit EmbeddedWriter(EmbeddedDb& db);
+
+  // What becomes of the swap once commit() is OK, given the database and what the group has done so
+  // far. `request` stays where it is until then.
+  SwapReply apply(const SwapRequest& request);
+  // These are always applied.
+  SwapReply apply(const PutChunk& request);
+  SwapReply apply(const DropChunks& request);
+
+  // OK: the group is durable, and the next one begins. Anything else: its fate is not known, and
+  // the writer must not be used again.
+  rocksdb::Status commit();
+
+  // The head of a record in progress, no older than committed(); nullopt: read it.
+  std::optional<Head> held(const RecordId& id) const { return held_.find(id); }
+  // The last group whose writes every later read sees.
+  std::uint64_t committed() const { return committed_.load(std::memory_order_acquire); }
+  StoreStats stats() const;
+
+ private:
+  // What a group has made of a record. The encoding is the request's, and gone after the group.
+  struct Latest {
+    std::uint64_t group = 0;
+    Head head;  // version 0: removed
+    bool held = false;
+    const std::string* encoding = nullptr;
+  };
+  using Touched = std::unordered_map<RecordId, Latest>;
+
+  std::expected<Head, rocksdb::Status> current(const SwapRequest& request) const;
+  SwapReply conflict(const RecordId& id) const;
+  const Latest* latest(const RecordId& id) const;
+  void touch(const RecordId& id, Latest latest);
+  void publish_held();
+  Version next_version();
+  void move_index(Index index, const RecordId& id, Time from, Time to);
+  void update_stats();
+  void begin_group();
+
+  EmbeddedDb& db_;
+  Version next_version_;
+  Version version_limit_;
+  std::atomic<std::uint64_t> committed_ = 0;
+  HeldHeads held_;
+
+  // What the groups from `remembered_since_` on have touched: a sighting that is not older, of a
+  // record that is not here, still holds. So this thread need not read.
+  Touched young_;
+  Touched old_;
+  std::uint64_t young_since_ = 1;
+  std::uint64_t remembered_since_ = 1;
+
+  // The group.
+  std::uint64_t group_ = 1;
+  rocksdb::WriteBatch batch_;
+  std::vector<RecordId> touched_;
+  Time earliest_due_ = kNever;
+  Time earliest_unknown_ = kNever;
+  std::int64_t unknown_more_ = 0;
+  bool unknown_touched_ = false;
+
+  mutable std::mutex stats_mutex_;
+  StoreStats stats_;
+};
+
+}  // namespace semel

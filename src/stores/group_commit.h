@@ -1,0 +1,14 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+
+namespace semel {
+
+// Swaps that were made durable together.
+struct GroupCommit {
+  std::size_t swaps = 0;
+  std::chrono::nanoseconds longest_wait{};  // of the first of them, from being asked for
+};
+
+}  // namespace semel

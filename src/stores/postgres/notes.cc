@@ -1,0 +1,52 @@
+#include "stores/postgres/notes.h"
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+
+namespace semel {
+namespace {
+
+// The number that `text` begins with, up to the space after it; both are taken away.
+std::optional<std::int64_t> take_number(std::string_view& text) {
+  const std::size_t space = text.find(' ');
+  if (space == text.npos) return std::nullopt;
+  std::int64_t number = 0;
+  const auto [end, trouble] = std::from_chars(text.data(), text.data() + space, number);
+  if (trouble != std::errc{} || end != text.data() + space) return std::nullopt;
+  text.remove_prefix(space + 1);
+  return number;
+}
+
+HistoryEntry read_line(const Record& record, std::string_view line) {
+  std::string_view left = line;
+  const auto at = take_number(left);
+  const auto state = at ? take_number(left) : std::nullopt;
+  const auto attempt = state ? take_number(left) : std::nullopt;
+  if (!attempt || *state < 1 || *state > 6) {
+    return {record.updated_at, record.state, record.attempt, std::string(line)};
+  }
+  return {Time(Duration(*at)), static_cast<State>(*state), static_cast<std::uint32_t>(*attempt),
+          std::string(left)};
+}
+
+}  // namespace
+
+void take_notes(Record& record, std::string_view noted) {
+  bool claimed_or_ended = false;
+  while (!noted.empty()) {
+    const std::size_t end = std::min(noted.find('\n'), noted.size());
+    HistoryEntry entry = read_line(record, noted.substr(0, end));
+    noted.remove_prefix(std::min(end + 1, noted.size()));
+    record.reason = entry.to == State::in_progress ? "" : entry.note;
+    claimed_or_ended = claimed_or_ended || entry.to != State::unknown;
+    if (record.history.size() == kHistoryEntriesMax) record.history.erase(record.history.begin());
+    record.history.push_back(std::move(entry));
+  }
+  if (claimed_or_ended) {
+    record.request.clear();
+    record.status_begun = 0;
+  }
+}
+
+}  // namespace semel

@@ -1,0 +1,101 @@
+#pragma once
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <condition_variable>
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/blocking_pool.h"
+#include "postgres/connection.h"
+#include "stores/postgres/clock.h"
+#include "stores/postgres/session.h"
+
+namespace semel {
+
+// The connections of a store: opened, looked after, and opened again with backoff when they end. A
+// connection is used only after a write of its own was committed through it: after a crash of the
+// server rows may be visible that its synchronous standby does not have yet, and that commit waits
+// for them. All but first_outcome() and trouble() on the event loop's thread.
+class PostgresPool {
+ public:
+  struct Options {
+    std::string url;
+    std::string schema;
+    std::size_t connections = 1;  // for records; one more listens
+    std::string node;             // names this process in the database
+  };
+  struct Events {
+    std::function<void()> changed;  // a connection has come or gone
+    std::function<void(std::string_view)> notified;
+    std::function<void()> listens;  // the listening connection has come
+  };
+  PostgresPool(boost::asio::io_context& context, Options options, PostgresClock& clock,
+               Events events);
+
+  void start();
+  // Ends all connections and what waits to connect.
+  void close();
+
+  // One for records that takes another call: an idle one, or, for a batch that is worth it, one
+  // that is still busy with its last. nullopt: none has room.
+  struct Room {
+    PgConnection& connection;
+    PgItemTypes item_types;
+  };
+  std::optional<Room> with_room(bool worth_it);
+  bool has_any() const;
+  // Null: it is away.
+  PgConnection* listener();
+  void look_at_deadlines();
+
+  // Any thread. Blocks until the first connection was used or could not be.
+  std::optional<PgSessionError> first_outcome();
+  // Any thread. Why there is no connection for records; nullopt: there is one.
+  std::optional<std::string> trouble() const;
+
+ private:
+  struct Slot {
+    explicit Slot(boost::asio::io_context& context) : ended(context), pause(context) {}
+    PgPurpose purpose = PgPurpose::records;
+    std::shared_ptr<PgConnection> connection;
+    PgItemTypes item_types;
+    bool ready = false;
+    std::string lost_because;         // of the connection that was lost last
+    boost::asio::steady_timer ended;  // cancelled when the connection is lost
+    boost::asio::steady_timer pause;
+  };
+
+  boost::asio::awaitable<void> keep(Slot& slot);
+  // Serves until the connection is lost, and says why.
+  boost::asio::awaitable<PgSessionError> serve(Slot& slot, PgSession session);
+  void tell(std::optional<PgSessionError> outcome);
+  void say(std::optional<std::string> trouble);
+
+  boost::asio::io_context& context_;
+  Options options_;
+  PostgresClock& clock_;
+  Events events_;
+  std::vector<std::unique_ptr<Slot>> slots_;
+  bool closing_ = false;
+  BlockingPool connecting_;
+
+  mutable std::mutex mutex_;
+  std::condition_variable told_;
+  bool has_outcome_ = false;
+  std::optional<PgSessionError> outcome_;
+  std::optional<std::string> trouble_ = "not connected yet";
+};
+
+// Runs a prepared statement on a connection, from the event loop's thread.
+boost::asio::awaitable<PgReply> pg_call(PgConnection& connection, const char* statement,
+                                        std::vector<PgValue> parameters,
+                                        std::chrono::steady_clock::duration timeout);
+
+}  // namespace semel

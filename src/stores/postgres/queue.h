@@ -1,0 +1,126 @@
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <list>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "semel/store.h"
+#include "stores/group_commit.h"
+#include "stores/postgres/clock.h"
+#include "stores/postgres/pool.h"
+#include "stores/postgres/rows.h"
+
+namespace semel {
+
+// What waits for the database, gathered into batches: a batch is made when a connection has room
+// for it, so that batches grow under load. Of one id only one swap is on its way at a time. On the
+// store's thread only.
+class PostgresQueue {
+ public:
+  using SwapReply = std::move_only_function<void(SwapResult)>;
+  using ReadResult = StoreResult<std::optional<Record>>;
+  using ReadReply = std::move_only_function<void(ReadResult)>;
+
+  PostgresQueue(boost::asio::io_context& context, PostgresPool& pool, PostgresClock& clock,
+                std::function<void(const GroupCommit&)> committed);
+
+  // What was asked since the last dispatch() waits for the next.
+  void swap(PgSwap swap, SwapReply reply);
+  void read(const RecordId& id, ReadReply reply);
+  void call(const char* statement, std::vector<PgValue> parameters,
+            std::move_only_function<void(PgReply)> reply);
+
+  // Sends what can be sent. Where no connection is left, everything that waits is unavailable.
+  void dispatch();
+  // Gives up what has waited too long, and sends what has waited for more to go with it.
+  void look_at_deadlines();
+  // Everything that waits is unavailable, now and later.
+  void close();
+
+  // Whether something was written since the last call.
+  bool take_changed() { return std::exchange(changed_, false); }
+
+ private:
+  using Steady = std::chrono::steady_clock;
+  struct Swap {
+    PgSwap swap;
+    SwapReply reply;
+    Steady::time_point since;
+    std::uint64_t number = 0;                      // grows with every swap that was asked for
+    std::optional<Steady::time_point> held_since;  // found busy
+    bool alone = false;                            // a batch with it was refused
+  };
+  // What can be sent. New records and changes lie apart, since a batch of one kind is one statement
+  // for the server and not two.
+  struct Ready {
+    std::deque<Swap> claims;
+    std::deque<Swap> changes;
+    std::size_t size() const { return claims.size() + changes.size(); }
+    void push(Swap swap);
+    // The kind whose first has waited longest. There must be one.
+    std::deque<Swap>& older();
+    Swap pop();
+  };
+  struct Read {
+    std::vector<ReadReply> replies;
+    Steady::time_point since;
+  };
+  struct Call {
+    PgCall call;
+    Steady::time_point since;
+  };
+  struct Batch {
+    std::vector<Swap> swaps;
+    std::uint64_t asked_before = 0;  // swaps with a lower number were asked before it was sent
+  };
+
+  bool send_swaps();
+  bool send_reads();
+  bool send_call();
+  std::vector<Swap> take_swaps();
+  // Moves what fits into a batch.
+  void take_from(std::deque<Swap>& ready, std::vector<Swap>& taken) const;
+  void swapped(Batch batch, PgReply reply);
+  void refused(Batch batch, const PgError& error);
+  // `result` is what the server said of it.
+  void settle(Swap swap, SwapResult result, std::uint64_t asked_before);
+  void settle_those_behind(const RecordId& id, const SwapResult& seen, std::uint64_t asked_before);
+  // The next swap of this id may go.
+  void let_next(const RecordId& id);
+  void rest_a_while(Swap swap);
+  void wake_rested();
+  void read_done(std::vector<std::pair<RecordId, Read>> reads, PgReply reply);
+  void read_again(const RecordId& id, Read read);
+  void fail_all(const std::string& why);
+
+  PostgresPool& pool_;
+  PostgresClock& clock_;
+  std::function<void(const GroupCommit&)> committed_;
+  bool closed_ = false;
+  bool changed_ = false;
+  int turn_ = 0;
+
+  std::uint64_t asked_ = 0;
+  std::size_t on_their_way_ = 0;  // swaps
+  Ready ready_;
+  // Every id with a swap that is ready, resting or on its way, and the swaps behind that one.
+  // A list, since mostly there are none: an empty deque has memory of its own.
+  std::unordered_map<RecordId, std::list<Swap>> behind_;
+  std::multimap<Steady::time_point, Swap> resting_;
+  boost::asio::steady_timer rest_;
+  std::deque<RecordId> read_order_;
+  std::unordered_map<RecordId, Read> reads_;
+  std::deque<Call> calls_;
+};
+
+}  // namespace semel

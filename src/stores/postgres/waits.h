@@ -1,0 +1,65 @@
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "semel/store.h"
+#include "stores/postgres/pool.h"
+
+namespace semel {
+
+// Those who wait for the end of a claim that another process may hold. The claim's row is marked as
+// awaited, once however many wait here; whoever ends it then notifies. Notifications can be lost
+// (the listening connection may be away when one is sent), so each claim is looked at every second
+// as well; and more often while an open transaction keeps its row from being marked. On the store's
+// thread only.
+class PostgresWaits {
+ public:
+  using Resume = std::move_only_function<void(bool)>;
+
+  PostgresWaits(boost::asio::io_context& context, PostgresPool& pool);
+
+  void wait(const RecordId& id, const Token& token, Duration timeout, Resume resume);
+  // Ids in hex, separated by commas.
+  void notified(std::string_view payload);
+  // The listening connection has come (again): what was ended meanwhile was not notified.
+  void look_at_all();
+  void close();
+
+ private:
+  using Steady = std::chrono::steady_clock;
+  using Claim = std::pair<RecordId, Token>;
+  struct Waiter {
+    std::uint64_t number = 0;
+    Steady::time_point until;
+    Resume resume;
+  };
+  struct Entry {
+    std::vector<Waiter> waiters;
+    Steady::time_point look_at;
+    bool asking = false;
+  };
+
+  void resume_all(std::map<Claim, Entry>::iterator entry);
+  void end_waits(Steady::time_point now);
+  void look(Steady::time_point now);
+  void looked(const std::vector<Claim>& claims, PgReply reply);
+  void tick();
+
+  PostgresPool& pool_;
+  boost::asio::steady_timer timer_;
+  bool ticking_ = false;
+  bool closed_ = false;
+  std::uint64_t numbers_ = 0;
+  std::map<Claim, Entry> entries_;
+  std::multimap<Steady::time_point, std::pair<Claim, std::uint64_t>> deadlines_;
+};
+
+}  // namespace semel

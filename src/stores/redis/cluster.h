@@ -1,0 +1,32 @@
+#pragma once
+
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "stores/redis/config.h"
+#include "stores/redis/layout.h"
+#include "stores/redis/resp.h"
+
+// What the members of a Redis Cluster say about who has which slots. Pure.
+namespace semel::redis {
+
+struct SlotRange {
+  Slot first = 0;
+  Slot last = 0;
+  RedisAddress master;
+};
+// The reply to CLUSTER SLOTS; `asked` is who said it, for members that do not know their own
+// address. Empty: it is something else.
+std::vector<SlotRange> slot_ranges(const net::RespReply& reply, const RedisAddress& asked);
+
+// "MOVED 3999 host:port" and "ASK 3999 host:port".
+struct Redirect {
+  bool is_permanent = false;
+  Slot slot = 0;
+  RedisAddress to;
+};
+// nullopt: the error is none of these.
+std::optional<Redirect> redirect_of(std::string_view error, const RedisAddress& asked);
+
+}  // namespace semel::redis

@@ -1,0 +1,110 @@
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <boost/asio/io_context.hpp>
+#include <mutex>
+#include <thread>
+
+#include "semel/store.h"
+#include "stores/redis/config.h"
+#include "stores/redis/listener.h"
+#include "stores/redis/nodes.h"
+#include "stores/redis/waiting.h"
+
+namespace semel {
+
+// The thread of a Redis store and what lives on it. thread.cc has the records, queries.cc what is
+// found without an id.
+class RedisThread {
+ public:
+  RedisThread(RedisConfig config, RedisUrl url, std::shared_ptr<const net::TlsClient> tls,
+              std::function<void(const std::string&)> warn);
+  ~RedisThread();
+
+  // Connects and begins. The error is a sentence for the operator.
+  std::expected<void, std::string> begin();
+
+  // These run on the store's thread.
+  boost::asio::awaitable<StoreResult<std::optional<Record>>> read(RecordId id);
+  boost::asio::awaitable<SwapResult> swap(RecordId id, Version expected, std::string value,
+                                          std::string due, std::string unknown_since);
+  boost::asio::awaitable<StoreResult<std::vector<Record>>> sweep(Time now, std::size_t limit);
+  boost::asio::awaitable<StoreResult<ScanPage>> scan(std::optional<RecordId> after,
+                                                     std::size_t limit);
+  boost::asio::awaitable<StoreResult<void>> put_chunk(RecordId id, Token token, std::uint32_t index,
+                                                      std::string bytes);
+  boost::asio::awaitable<StoreResult<std::optional<std::string>>> get_chunk(RecordId id,
+                                                                            Token token,
+                                                                            std::uint32_t index);
+  boost::asio::awaitable<StoreResult<void>> drop_chunks(RecordId id, Token token);
+  boost::asio::awaitable<bool> ended(RecordId id, Token token, Duration timeout);
+
+  // Any thread.
+  StoreStats stats() const;
+  StoreDoubts doubts() const;
+  std::optional<std::string> trouble() const;
+  boost::asio::io_context& io() { return io_; }
+
+ private:
+  struct Unknowns {
+    std::uint64_t count = 0;
+    std::optional<Time> oldest;
+  };
+  struct Due {
+    long long at = 0;
+    RecordId id;
+  };
+
+  // With the mutex held.
+  struct FarClock {
+    redis::ServerClock clock;
+    std::string at;
+  };
+  Duration clock_ahead() const;
+  Duration ahead_of(const std::optional<FarClock>& far) const;
+  StoreDoubts doubts_now() const;
+  std::string doubts_sentence() const;
+
+  void run();
+  void close();
+  void note_trouble();
+  // Tells the operator of a doubt that began, that ended, or that has gone on for a while.
+  void say_doubts();
+
+  boost::asio::awaitable<std::vector<redis::CallResult>> call_all(
+      std::vector<redis::Command> commands);
+  boost::asio::awaitable<StoreResult<std::vector<Record>>> records_of(std::vector<RecordId> ids);
+  boost::asio::awaitable<StoreResult<std::vector<Due>>> due_ids(Time now, std::size_t limit);
+  // The error says why some bucket's were not counted.
+  boost::asio::awaitable<std::expected<void, std::string>> count_unknown();
+  boost::asio::awaitable<void> keep_counting();
+  void note_unknowns(redis::Bucket bucket, const net::RespReply& count,
+                     const net::RespReply& oldest);
+
+  const RedisConfig config_;
+  const std::function<void(const std::string&)> warn_;
+  StoreDoubts said_;  // what the operator was told last, and when
+  SteadyTime said_at_{};
+  boost::asio::io_context io_{1};
+  net::Deadlines deadlines_;
+  redis::Common common_;
+  redis::Nodes nodes_;
+  redis::Waiting waiting_;
+  redis::Listener listener_;
+  boost::asio::steady_timer count_again_;
+  bool closed_ = false;  // on the store's thread
+
+  mutable std::mutex mutex_;
+  std::array<Unknowns, redis::kBuckets> unknowns_;
+  std::optional<std::string> trouble_;
+  // Of the server whose clock is furthest from ours.
+  // The servers whose clocks this machine's is most ahead of, and most behind.
+  std::optional<FarClock> most_ahead_of_;
+  std::optional<FarClock> most_behind_;
+  std::string evicting_;  // a sentence; "": no server evicts
+  std::atomic<std::uint64_t> removed_records_ = 0;
+  std::thread thread_;
+};
+
+}  // namespace semel

@@ -1,0 +1,190 @@
+// The promise: the bytes of an answer or a request are not in the store below, and a record that
+// does not open is never taken for an absent one. If the second were broken, losing a key file
+// would let everything be executed again.
+#include "stores/sealed_store.h"
+
+#include <utility>
+
+#include "base/private_file.h"
+#include "base/varint.h"
+#include "core/codec.h"
+#include "engine/system.h"
+
+namespace semel {
+namespace {
+
+namespace asio = boost::asio;
+
+constexpr std::size_t kKeyFileBytesMax = 1 << 20;
+
+// What the seal is for: these may not be put in one another's place.
+std::string associated(std::string_view what, const RecordId& id, const Token& token) {
+  std::string out(what);
+  out.append(reinterpret_cast<const char*>(id.bytes.data()), id.bytes.size());
+  out.append(reinterpret_cast<const char*>(token.bytes.data()), token.bytes.size());
+  return out;
+}
+
+std::string associated_with_record(const Record& record) {
+  return associated("record", record.id, record.token);
+}
+
+std::string associated_with_chunk(const RecordId& id, const Token& token, std::uint32_t index) {
+  std::string out = associated("chunk", id, token);
+  append_varint(index, out);
+  return out;
+}
+
+SealNonce new_nonce() {
+  SealNonce nonce;
+  fill_random(nonce.data(), nonce.size());
+  return nonce;
+}
+
+StoreUnavailable cannot_open(const std::string& what, std::string why) {
+  return {.why = what + " " + std::move(why), .unreadable = true};
+}
+
+StoreResult<std::string> unseal_with(const SealingKeys& keys, std::string_view key_id,
+                                     std::string_view associated_data, std::string_view sealed,
+                                     const std::string& what) {
+  const SealingKey* key = keys.find(key_id);
+  if (!key) {
+    return std::unexpected(cannot_open(
+        what, "is sealed with key '" + std::string(key_id) + "', which is not in keys_file"));
+  }
+  auto plain = unseal(*key, associated_data, sealed);
+  if (!plain) {
+    return std::unexpected(cannot_open(what, "does not open with key '" + std::string(key_id) +
+                                                 "': it was changed since it was sealed"));
+  }
+  return *std::move(plain);
+}
+
+}  // namespace
+
+std::expected<SealingKeys, std::string> read_sealing_keys(const std::filesystem::path& file) {
+  const auto text = read_private_file(file.string(), kKeyFileBytesMax);
+  if (!text) return std::unexpected("keys_file " + text.error());
+  auto keys = SealingKeys::parse(*text);
+  if (!keys) return std::unexpected("keys_file " + file.string() + ": " + keys.error());
+  return keys;
+}
+
+SealedStore::SealedStore(std::unique_ptr<Store> inner, SealingKeys keys)
+    : inner_(std::move(inner)), keys_(std::make_shared<const SealingKeys>(std::move(keys))) {}
+
+void SealedStore::replace_keys(SealingKeys keys) {
+  auto fresh = std::make_shared<const SealingKeys>(std::move(keys));
+  const std::lock_guard lock(mutex_);
+  keys_ = std::move(fresh);
+}
+
+std::shared_ptr<const SealingKeys> SealedStore::keys() const {
+  const std::lock_guard lock(mutex_);
+  return keys_;
+}
+
+void SealedStore::close(Record& record) const {
+  if (!has_content(record)) return;
+  const auto all = keys();
+  const SealingKey& key = all->for_writing();
+  record.sealed.key_id = key.id;
+  record.sealed.bytes =
+      seal(key, new_nonce(), associated_with_record(record), encode_content(record));
+  record.answer.status = 0;
+  record.answer.headers.clear();
+  record.answer.body.clear();
+  record.request.clear();
+}
+
+StoreResult<void> SealedStore::open(Record& record) const {
+  if (record.sealed.key_id.empty()) return {};
+  const std::string what = "record " + record.id.hex();
+  auto plain = unseal_with(*keys(), record.sealed.key_id, associated_with_record(record),
+                           record.sealed.bytes, what);
+  if (!plain) return std::unexpected(std::move(plain.error()));
+  if (!decode_content(*plain, record)) {
+    return std::unexpected(cannot_open(what, "holds something else than a record's content"));
+  }
+  record.sealed = {};
+  return {};
+}
+
+void SealedStore::open_what_opens(std::vector<Record>& records) const {
+  // One that does not open stays sealed: whoever needs what is in it reads it, and is told.
+  for (Record& record : records) (void)open(record);
+}
+
+asio::awaitable<StoreResult<std::optional<Record>>> SealedStore::read(RecordId id) {
+  auto found = co_await inner_->read(id);
+  if (found && *found) {
+    if (auto opened = open(**found); !opened) co_return std::unexpected(std::move(opened.error()));
+  }
+  co_return found;
+}
+
+asio::awaitable<SwapResult> SealedStore::swap(RecordId id, Version expected,
+                                              std::shared_ptr<Record> next) {
+  std::shared_ptr<Record> closed;
+  if (next) {
+    closed = std::make_shared<Record>(*next);
+    closed->id = id;
+    close(*closed);
+  }
+  SwapResult result = co_await inner_->swap(id, expected, std::move(closed));
+  std::shared_ptr<Record> current;
+  if (auto* conflict = std::get_if<swap::Conflict>(&result)) current = conflict->current;
+  if (auto* busy = std::get_if<swap::Busy>(&result)) current = busy->current;
+  if (current) {
+    auto opened = open(*current);
+    if (!opened) co_return std::move(opened.error());
+  }
+  co_return result;
+}
+
+asio::awaitable<StoreResult<std::vector<Record>>> SealedStore::sweep(Time now, std::size_t limit) {
+  auto records = co_await inner_->sweep(now, limit);
+  if (records) open_what_opens(*records);
+  co_return records;
+}
+
+asio::awaitable<StoreResult<ScanPage>> SealedStore::scan(std::optional<RecordId> after,
+                                                         std::size_t limit) {
+  auto page = co_await inner_->scan(after, limit);
+  if (page) open_what_opens(page->records);
+  co_return page;
+}
+
+// A sealed chunk begins with the id of its key.
+asio::awaitable<StoreResult<void>> SealedStore::put_chunk(RecordId id, Token token,
+                                                          std::uint32_t index, std::string bytes) {
+  const auto all = keys();
+  const SealingKey& key = all->for_writing();
+  std::string out;
+  append_sized(key.id, out);
+  out += seal(key, new_nonce(), associated_with_chunk(id, token, index), bytes);
+  co_return co_await inner_->put_chunk(id, token, index, std::move(out));
+}
+
+asio::awaitable<StoreResult<std::optional<std::string>>> SealedStore::get_chunk(
+    RecordId id, Token token, std::uint32_t index) {
+  auto found = co_await inner_->get_chunk(id, token, index);
+  if (!found || !*found) co_return found;
+  std::string_view rest = **found;
+  const std::string what = "a chunk of record " + id.hex();
+  // Ids are at most 64 bytes long, so their length is one byte.
+  const std::size_t id_bytes = rest.empty() ? 0 : static_cast<std::uint8_t>(rest.front());
+  if (rest.size() < 1 + id_bytes) co_return std::unexpected(cannot_open(what, "is not sealed"));
+  auto plain =
+      unseal_with(*keys(), rest.substr(1, id_bytes), associated_with_chunk(id, token, index),
+                  rest.substr(1 + id_bytes), what);
+  if (!plain) co_return std::unexpected(std::move(plain.error()));
+  co_return *std::move(plain);
+}
+
+asio::awaitable<StoreResult<void>> SealedStore::drop_chunks(RecordId id, Token token) {
+  co_return co_await inner_->drop_chunks(id, token);
+}
+
+}  // namespace semel

@@ -1,0 +1,67 @@
+#pragma once
+
+#include <expected>
+#include <filesystem>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "auth/seal.h"
+#include "semel/store.h"
+
+namespace semel {
+
+// The keys of a file that only its owner can read. The error is a sentence for the operator.
+std::expected<SealingKeys, std::string> read_sealing_keys(const std::filesystem::path& file);
+
+// Encrypts at rest what another store keeps: the answer (status, headers, body) and the queued
+// request of every record, and all chunks. Which record it is, its state and its times stay
+// readable, so that the store below can do its work.
+//
+// The record's id and the attempt's token are part of every seal: what is put in another record's
+// place does not open. A record that cannot be opened (its key is not in the file, its bytes were
+// changed) is StoreUnavailable with `unreadable`, never absent, and stays as it is.
+//
+// sweep() and scan() give such a record sealed: expiry works without the key. A sealed record that
+// is swapped is passed on as it is.
+class SealedStore final : public Store {
+ public:
+  SealedStore(std::unique_ptr<Store> inner, SealingKeys keys);
+
+  // Any thread may call; what follows is sealed with the first of the new ones.
+  void replace_keys(SealingKeys keys);
+
+  boost::asio::awaitable<StoreResult<std::optional<Record>>> read(RecordId id) override;
+  using Store::swap;
+  boost::asio::awaitable<SwapResult> swap(RecordId id, Version expected,
+                                          std::shared_ptr<Record> next) override;
+  boost::asio::awaitable<StoreResult<std::vector<Record>>> sweep(Time now,
+                                                                 std::size_t limit) override;
+  boost::asio::awaitable<StoreResult<ScanPage>> scan(std::optional<RecordId> after,
+                                                     std::size_t limit) override;
+  boost::asio::awaitable<StoreResult<void>> put_chunk(RecordId id, Token token, std::uint32_t index,
+                                                      std::string bytes) override;
+  boost::asio::awaitable<StoreResult<std::optional<std::string>>> get_chunk(
+      RecordId id, Token token, std::uint32_t index) override;
+  boost::asio::awaitable<StoreResult<void>> drop_chunks(RecordId id, Token token) override;
+  boost::asio::awaitable<bool> ended(RecordId id, Token token, Duration timeout) override {
+    return inner_->ended(id, token, timeout);
+  }
+  std::optional<Time> now() const override { return inner_->now(); }
+  StoreFeatures features() const override { return inner_->features(); }
+  StoreStats stats() const override { return inner_->stats(); }
+  StoreDoubts doubts() const override { return inner_->doubts(); }
+  std::optional<std::string> trouble() const override { return inner_->trouble(); }
+
+ private:
+  std::shared_ptr<const SealingKeys> keys() const;
+  void close(Record& record) const;
+  StoreResult<void> open(Record& record) const;
+  void open_what_opens(std::vector<Record>& records) const;
+
+  std::unique_ptr<Store> inner_;
+  mutable std::mutex mutex_;
+  std::shared_ptr<const SealingKeys> keys_;
+};
+
+}  // namespace semel
