@@ -48,11 +48,14 @@ END $$;
 
 -- Makes the tables of the coming days and drops those that have passed. Called now and then by every
 -- node. What cannot be locked at once is left for the next time. The tables belong to the schema's
--- owner, whoever calls, and everybody may do with them what he may do with semel.answers.
-CREATE OR REPLACE FUNCTION semel.keep_days() RETURNS integer
+-- owner, whoever calls, and everybody may do with them what he may do with semel.answers. No day
+-- after `until` is dropped: the caller knows whether the clock was set forward.
+DROP FUNCTION IF EXISTS semel.keep_days();
+CREATE OR REPLACE FUNCTION semel.keep_days(until bigint DEFAULT 9223372036854775807) RETURNS integer
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = semel, pg_temp AS $$
 DECLARE
   today integer := semel.day_of(semel.now_ms());
+  passed integer := semel.day_of(least(semel.now_ms(), until)) - 1;
   may record;
   wanted integer;
   old record;
@@ -78,7 +81,7 @@ BEGIN
   FOR old IN
     SELECT c.oid::regclass AS name FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
     WHERE i.inhparent = 'semel.answers'::regclass
-      AND substring(c.relname FROM 9)::integer < today - 1
+      AND substring(c.relname FROM 9)::integer < passed
   LOOP
     BEGIN
       EXECUTE format('DROP TABLE %s', old.name);

@@ -10,6 +10,9 @@ constexpr Duration kTolerance = std::chrono::seconds(1);
 // How long differences add up before they are taken for the clock's drift. A clock that runs fast
 // by more than the tolerance in this time is a clock that is being set.
 constexpr Duration kAnchorEvery = std::chrono::minutes(1);
+// Between the readings of two clocks that are compared; so often it is tried to do without more.
+constexpr Duration kHeldUpMax = std::chrono::milliseconds(50);
+constexpr int kTriesMax = 20;
 // More are taken for one, as late as the last of them.
 constexpr std::size_t kStepsMax = 16;
 
@@ -17,6 +20,22 @@ constexpr std::size_t kStepsMax = 16;
 
 std::optional<Duration> ClockSteps::saw(Time wall, SteadyTime since_boot) {
   const std::lock_guard lock(mutex_);
+  return compare(wall, since_boot);
+}
+
+std::optional<Duration> ClockSteps::look(const std::function<Time()>& wall,
+                                         const std::function<SteadyTime()>& since_boot) {
+  const std::lock_guard lock(mutex_);
+  for (int tries = 1;; ++tries) {
+    const SteadyTime before = since_boot();
+    const Time now = wall();
+    const SteadyTime after = since_boot();
+    // Whoever was held up in between has read two clocks at two times.
+    if (after - before <= kHeldUpMax || tries == kTriesMax) return compare(now, after);
+  }
+}
+
+std::optional<Duration> ClockSteps::compare(Time wall, SteadyTime since_boot) {
   if (!anchor_) {
     anchor_ = {wall, since_boot};
     return std::nullopt;

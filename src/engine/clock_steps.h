@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <mutex>
 #include <optional>
 #include <vector>
@@ -19,6 +20,10 @@ class ClockSteps {
  public:
   // What both clocks show at one moment. Returns the step that this tells of: positive is forward.
   std::optional<Duration> saw(Time wall, SteadyTime since_boot);
+  // Reads both, one caller at a time: of two readings that overlap, the one that is told of last
+  // could show the clock as it was, and pass for a step back.
+  std::optional<Duration> look(const std::function<Time()>& wall,
+                               const std::function<SteadyTime()>& since_boot);
   // How much later a record expires that was stamped at `stamped`.
   Duration lag_of(Time stamped) const;
 
@@ -31,6 +36,7 @@ class ClockSteps {
     Time at;  // what was stamped earlier was so by the clock as it was before
     Duration by;
   };
+  std::optional<Duration> compare(Time wall, SteadyTime since_boot);
   void went_back(Duration by);
 
   mutable std::mutex mutex_;

@@ -91,12 +91,9 @@ StoreUnavailable Engine::Impl::doubtful() const {
 }
 
 void Engine::Impl::look_at_clocks() {
-  const SteadyTime before = clock.since_boot();
-  const Time now = clock.now();
-  const SteadyTime after = clock.since_boot();
-  // Whoever was held up in between has read two clocks at two times.
-  if (after - before > options.tick) return;
-  if (const auto step = steps.saw(now, after)) observer.clock_stepped(*step);
+  const auto step =
+      steps.look([this] { return clock.now(); }, [this] { return clock.since_boot(); });
+  if (step) observer.clock_stepped(*step);
 }
 
 Duration Engine::Impl::lag_of(const Record& record, Time now) {

@@ -31,6 +31,17 @@ std::int64_t age_seconds(const ClientRequest& request, const Record& record) {
   return std::max<std::int64_t>(0, age.count());
 }
 
+awaitable<void> send_unreadable(ClientRequest& request, const RouteConfig& route,
+                                std::string_view key, std::string why) {
+  log_repeating(LogLevel::warn, "store unavailable", route.name,
+                {{"route", route.name}, {"why", why}});
+  Problem problem{.code = Code::store_unavailable,
+                  .detail =
+                      "The recorded answer cannot be read at the moment. Nothing was "
+                      "executed. Retry with the same key."};
+  co_await send_problem(request, problem, &route, echo(key));
+}
+
 awaitable<void> send_from_chunks(ClientRequest& request, const RouteConfig& route,
                                  std::string_view key, const Record& record, Told told) {
   Record shown = record;
@@ -41,15 +52,10 @@ awaitable<void> send_from_chunks(ClientRequest& request, const RouteConfig& rout
     extra.push_back({"Age", std::to_string(age_seconds(request, record))});
   }
   const auto sent = co_await send_spilled(request, shown, extra);
-  if (sent) co_return;
-  log_repeating(LogLevel::warn, "store unavailable", route.name,
-                {{"route", route.name}, {"why", sent.error().why}});
-  Problem problem{.code = Code::store_unavailable,
-                  .detail =
-                      "The recorded answer cannot be read at the moment. Nothing was "
-                      "executed. Retry with the same key."};
-  co_await send_problem(request, problem, &route, echo(key));
+  if (!sent) co_await send_unreadable(request, route, key, sent.error().why);
 }
+
+constexpr int kStatusMin = 200;
 
 // Straight into the head: this is what every retry costs.
 awaitable<void> send_stored(ClientRequest& request, const RouteConfig& route, std::string_view key,
@@ -57,6 +63,10 @@ awaitable<void> send_stored(ClientRequest& request, const RouteConfig& route, st
   const Answer& answer = record.answer;
   if (answer.body_note == BodyNote::spilled) {
     return send_from_chunks(request, route, key, record, told);
+  }
+  // Somebody has damaged the record. As a head it would be no HTTP, and the client would wait.
+  if (answer.status < kStatusMin) {
+    return send_unreadable(request, route, key, "a completed record has no answer");
   }
   std::string head = begin_head(answer.status, {});
   bool is_dated = false;

@@ -311,7 +311,7 @@ def test_a_role_that_is_an_application_as_well_loses_only_what_is_taken_back(gat
 
 
 def test_days_that_cannot_be_made_are_logged_and_counted(database, start_gateway, key):
-    database.execute("CREATE OR REPLACE FUNCTION semel.keep_days() RETURNS integer LANGUAGE plpgsql AS "
+    database.execute("CREATE OR REPLACE FUNCTION semel.keep_days(until bigint DEFAULT 0) RETURNS integer LANGUAGE plpgsql AS "
                      "$$ BEGIN RAISE EXCEPTION 'no room for another day'; END $$")
     node = start_node(start_gateway, database.url, ROUTE)
     eventually(lambda: node.metrics()["semel_store_failures_total"] >= 1)

@@ -248,6 +248,17 @@ TEST_F(PostgresStoreTest, AnAnswerLiesInTheTableOfItsDayAndIsMissedWhenThatIsGon
   in_postgres("SELECT semel.keep_days()");
 }
 
+TEST_F(PostgresStoreTest, DaysAreDroppedUpToATimeThatTheCallerKnows) {
+  const auto day = database_time().time_since_epoch() / 24h - 5;
+  const std::string table = "semel.answers_" + std::to_string(day);
+  in_postgres("CREATE TABLE " + table + " () INHERITS (semel.answers)");
+  const std::string exists = "count(to_regclass('" + table + "'))";
+  in_postgres("SELECT semel.keep_days(semel.now_ms() - 86400000::bigint * 5)");
+  EXPECT_EQ(number_in_postgres(exists), 1);
+  in_postgres("SELECT semel.keep_days()");
+  EXPECT_EQ(number_in_postgres(exists), 0);
+}
+
 TEST_F(PostgresStoreTest, AnAnswerOutsideTheDaysGoesWithItsRecord) {
   const RecordId id = id_of(1);
   const Version first = apply(id, 0, completion_of(id, kThen));

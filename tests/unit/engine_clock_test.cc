@@ -1,6 +1,10 @@
 // A clock that is set. Keys expire when their ttl has really passed, whatever the clock says.
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <thread>
+#include <vector>
+
 #include "engine/clock_steps.h"
 #include "support/engine_bench.h"
 
@@ -191,6 +195,44 @@ TEST_F(ClockStepsTest, AClockThatIsSlewedIsNotSet) {
 TEST_F(ClockStepsTest, AClockThatRunsFastIsBeingSet) {
   for (int second = 0; second <= 600; ++second) saw(seconds(second), seconds(second));
   EXPECT_GE(steps.lag_of(stamped(seconds(0))), seconds(590));
+}
+
+TEST_F(ClockStepsTest, OneLooksAtATime) {
+  const auto since_boot = [] { return SteadyTime(seconds(1)); };
+  std::atomic<bool> has_read = false;
+  std::thread other;
+  steps.look(
+      [&] {
+        other = std::thread([&] {
+          steps.look(
+              [&] {
+                has_read = true;
+                return kBegin;
+              },
+              since_boot);
+        });
+        std::this_thread::sleep_for(milliseconds(20));
+        EXPECT_FALSE(has_read);
+        return kBegin;
+      },
+      since_boot);
+  other.join();
+  EXPECT_TRUE(has_read);
+}
+
+TEST_F(ClockStepsTest, WhoIsHeldUpBetweenTheClocksLooksAgain) {
+  saw(seconds(0), seconds(0));
+  // The last one first: eight seconds pass between the first two readings.
+  std::vector<Duration> since_boot = {seconds(9), seconds(9), seconds(9), seconds(1)};
+  std::vector<Duration> off = {hours(1), seconds(0)};
+  const auto take = [](std::vector<Duration>& from) {
+    const Duration last = from.back();
+    from.pop_back();
+    return last;
+  };
+  EXPECT_EQ(steps.look([&] { return kBegin + seconds(9) + take(off); },
+                       [&] { return SteadyTime(take(since_boot)); }),
+            hours(1));
 }
 
 TEST_F(ClockStepsTest, OnlyWhatWasStampedBeforeTheStepLags) {

@@ -6,6 +6,8 @@
 #include <limits>
 #include <optional>
 
+#include "engine/clock_steps.h"
+#include "semel/clock.h"
 #include "semel/time.h"
 
 namespace semel {
@@ -35,6 +37,15 @@ class PostgresClock {
     current_ = std::max(current_, offset);
     offset_.store(std::max(current_, before_), std::memory_order_relaxed);
   }
+  // Compares it with the time since this machine was booted. Any thread.
+  void note_steps(const Clock& machine) {
+    if (offset_ == kUnknown) return;
+    steps_.look([this] { return *at(Steady::now()); }, [&] { return machine.since_boot(); });
+  }
+  // `now`, a time of the database's, less by what its clock was set forward since this process
+  // knows it: what is past its time by this is so without any step. Any thread.
+  Time settled(Time now) const { return now - steps_.lag_of(Time::min()); }
+
   // The next reply may come from another server. Until then the time goes on as it was known: a
   // jump to another clock would put off the renewal of leases, or end waits.
   void forget() { current_ = before_ = kUnknown; }
@@ -55,6 +66,7 @@ class PostgresClock {
   }
 
   std::atomic<std::int64_t> offset_ = kUnknown;
+  ClockSteps steps_;
   std::int64_t current_ = kUnknown;
   std::int64_t before_ = kUnknown;
   Steady::time_point begun_{};

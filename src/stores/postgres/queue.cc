@@ -226,7 +226,7 @@ void PostgresQueue::swapped(Batch batch, PgReply reply) {
       result = swap::Applied{one.swap.removes ? 0 : *applied[i]};
       changed_ = true;
     } else if (row) {
-      auto record = to_record(rows, *row, kFound, at);
+      auto record = to_record(rows, *row, kFound, clock_.settled(at));
       if (!record) {
         result = std::move(record.error());
       } else if (record->version == expected) {
@@ -362,7 +362,7 @@ void PostgresQueue::read_done(std::vector<std::pair<RecordId, Read>> reads, PgRe
     if (!reply) {
       result = std::unexpected(StoreUnavailable{"PostgreSQL: " + reply.error().why});
     } else if (row) {
-      auto record = to_record(*reply, *row, 1, server_time(*reply, *row));
+      auto record = to_record(*reply, *row, 1, clock_.settled(server_time(*reply, *row)));
       if (record) {
         result = *std::move(record);
       } else {

@@ -57,7 +57,7 @@ std::vector<Statement> statements(const std::string& schema) {
       {kAwait, "SELECT id, token, held FROM " + s + "await_batch($1, $2)"},
       {kStats, "SELECT " + s + "now_ms(), count(*), min(unknown_since) FROM " + s +
                    "records WHERE unknown_since IS NOT NULL"},
-      {kKeepDays, "SELECT " + s + "keep_days()"},
+      {kKeepDays, "SELECT " + s + "keep_days($1)"},
       {kDropOrphans, "SELECT " + s + "drop_orphans($1, $2)"},
       {kStandbys, "SELECT " + s + "may_lose_at_failover()"},
   };

@@ -32,11 +32,11 @@ std::int32_t as_limit(std::size_t limit) {
 
 // A page of records behind the server's time. What cannot be read is passed over: whoever reads it
 // by its id is told.
-std::vector<Record> to_records(const PgRows& rows) {
+std::vector<Record> to_records(const PostgresThread& thread, const PgRows& rows) {
   std::vector<Record> records;
   for (int row = 0; row < rows.size(); ++row) {
     const Time now{Duration(rows.number(row, 0))};
-    auto record = to_record(rows, row, 1, now);
+    auto record = to_record(rows, row, 1, thread.clock().settled(now));
     if (record) records.push_back(*std::move(record));
   }
   return records;
@@ -79,18 +79,9 @@ awaitable<StoreResult<void>> list_leases(PostgresThread& thread, Time now) {
   co_return StoreResult<void>{};
 }
 
-// Until when the server may remove by its own clock. If that was set forward, not what is only over
-// by so much: those records are left to the engine, which knows when they were stamped.
-std::optional<Time> removable_until(const PostgresThread& thread, ClockSteps& steps) {
-  const auto now = thread.clock().at(PostgresClock::Steady::now());
-  if (!now) return std::nullopt;
-  steps.saw(*now, SystemClock().since_boot());
-  return *now - steps.lag_of(Time::min());
-}
-
-awaitable<StoreResult<std::vector<Record>>> sweep_here(PostgresThread& thread, ClockSteps& steps,
-                                                       Time now, std::size_t limit) {
-  if (const auto until = removable_until(thread, steps)) {
+awaitable<StoreResult<std::vector<Record>>> sweep_here(PostgresThread& thread, Time now,
+                                                       std::size_t limit) {
+  if (const auto until = thread.settled_time()) {
     const auto removed = co_await remove_expired(thread, *until);
     if (!removed) co_return std::unexpected(removed.error());
   }
@@ -103,7 +94,7 @@ awaitable<StoreResult<std::vector<Record>>> sweep_here(PostgresThread& thread, C
   const PgReply reply = co_await thread.call(pg_statement::kSweep, std::move(parameters));
   if (!reply) co_return std::unexpected(unavailable(reply.error()));
   thread.take_time(*reply);
-  std::vector<Record> records = to_records(*reply);
+  std::vector<Record> records = to_records(thread, *reply);
   // A page is read in parts, and a renewed lease is due later than the index says.
   std::ranges::sort(records, {},
                     [](const Record& record) { return std::pair(due_at(record), record.id); });
@@ -119,7 +110,7 @@ awaitable<StoreResult<ScanPage>> scan_here(PostgresThread& thread, std::optional
   const PgReply reply = co_await thread.call(pg_statement::kScan, std::move(parameters));
   if (!reply) co_return std::unexpected(unavailable(reply.error()));
   thread.take_time(*reply);
-  ScanPage page{.records = to_records(*reply), .next = std::nullopt};
+  ScanPage page{.records = to_records(thread, *reply), .next = std::nullopt};
   std::ranges::sort(page.records, {}, &Record::id);
   std::vector<RecordId> ids;
   std::int64_t bytes = 0;
@@ -179,9 +170,7 @@ awaitable<SwapResult> PostgresStore::swap(RecordId id, Version expected,
 }
 
 awaitable<StoreResult<std::vector<Record>>> PostgresStore::sweep(Time now, std::size_t limit) {
-  auto make = [this, thread = thread_.get(), now, limit] {
-    return sweep_here(*thread, steps_, now, limit);
-  };
+  auto make = [thread = thread_.get(), now, limit] { return sweep_here(*thread, now, limit); };
   return thread_->run<StoreResult<std::vector<Record>>>(std::move(make));
 }
 

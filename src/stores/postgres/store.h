@@ -5,7 +5,6 @@
 #include <string>
 #include <string_view>
 
-#include "engine/clock_steps.h"
 #include "semel/store.h"
 #include "stores/postgres/options.h"
 
@@ -57,8 +56,6 @@ class PostgresStore final : public Store {
 
  private:
   explicit PostgresStore(std::unique_ptr<PostgresThread> thread);
-
-  ClockSteps steps_;  // of the database's clock
 
   std::unique_ptr<PostgresThread> thread_;
 };

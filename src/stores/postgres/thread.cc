@@ -47,7 +47,11 @@ PostgresPool::Options pool_options(const PostgresOptions& options) {
 PostgresThread::PostgresThread(PostgresOptions options)
     : open_(context_.get_executor()),
       pool_(context_, pool_options(options), clock_,
-            {.changed = [this] { queue_.dispatch(); },
+            {.changed =
+                 [this] {
+                   clock_.note_steps(SystemClock());
+                   queue_.dispatch();
+                 },
              .notified = [this](std::string_view payload) { waits_.notified(payload); },
              .listens = [this] { waits_.look_at_all(); }}),
       queue_(context_, pool_, clock_, std::move(options.committed)),
@@ -129,6 +133,7 @@ void PostgresThread::look_at_deadlines() {
   tick_.expires_after(kTick);
   tick_.async_wait([this](boost::system::error_code error) {
     if (error || closing_) return;
+    clock_.note_steps(SystemClock());
     pool_.look_at_deadlines();
     queue_.look_at_deadlines();
     look_at_deadlines();
@@ -181,8 +186,20 @@ awaitable<void> PostgresThread::refresh_stats(PgConnection& connection) {
   if (!reply->is_null(0, 2)) stats_.oldest_unknown = Time(Duration(reply->number(0, 2)));
 }
 
+std::optional<Time> PostgresThread::settled_time() {
+  clock_.note_steps(SystemClock());
+  const auto now = clock_.at(PostgresClock::Steady::now());
+  if (!now) return std::nullopt;
+  return clock_.settled(*now);
+}
+
 awaitable<void> PostgresThread::keep_days(PgConnection& connection) {
-  const PgReply reply = co_await pg_call(connection, pg_statement::kKeepDays, {}, kUpkeepTimeout);
+  const auto until = settled_time();
+  if (!until) co_return;
+  std::vector<PgValue> parameters;
+  parameters.push_back(pg_int8(until->time_since_epoch().count()));
+  const PgReply reply =
+      co_await pg_call(connection, pg_statement::kKeepDays, std::move(parameters), kUpkeepTimeout);
   if (reply) co_return;
   days_at_ = std::chrono::steady_clock::now() + kDaysAgain;
   tell_of_failure(pg_statement::kKeepDays, reply.error());

@@ -87,6 +87,10 @@ class PostgresThread {
     if (rows.size() == 0) return;
     clock_.saw(rows.number(0, 0), rows.asked_at, std::chrono::steady_clock::now());
   }
+  // Until when the server may remove by its own clock. If that was set forward, not what is only
+  // over by so much: that is left to the engine, which knows when a record was stamped. nullopt:
+  // the server has not told its time yet.
+  std::optional<Time> settled_time();
   StoreStats stats() const;
 
  private:
