@@ -222,6 +222,15 @@ TEST_P(OlderLogTest, MissingItIsRefused) {
   EXPECT_FALSE(EmbeddedStore::open(options_));
 }
 
+TEST_P(OlderLogTest, WithoutAnyLogTheStoreIsRefused) {
+  options_.path = directory_.path() / "one log";
+  acknowledge(*open_or_throw(options_), 1);
+  fs::remove(log_of(options_.path));
+  const auto store = EmbeddedStore::open(options_);
+  ASSERT_FALSE(store);
+  EXPECT_THAT(store.error(), HasSubstr("logs (*.log) are missing"));
+}
+
 INSTANTIATE_TEST_SUITE_P(Durability, OlderLogTest, testing::Bool(),
                          [](const auto& test) { return test.param ? "power" : "crash"; });
 

@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "core/codec.h"
+#include "stores/disk_space.h"
 #include "stores/embedded/db.h"
 #include "stores/embedded/wal.h"
 
@@ -76,8 +77,7 @@ std::expected<void, std::string> close_to_others(const EmbeddedOptions& options)
   const fs::path& path = options.path;
   struct stat status{};
   if (stat(path.c_str(), &status) != 0) return refuse(path, errno_text());
-  const uid_t user = geteuid();
-  if (status.st_uid != user && user != 0) {
+  if (status.st_uid != geteuid()) {
     return refuse(path, "belongs to another user; chown it to the one that semel runs as");
   }
   if ((status.st_mode & kForOthers) == 0) return {};
@@ -211,18 +211,40 @@ std::expected<Opened, Status> open_with(const EmbeddedOptions& wanted, WALRecove
 
 // Synced: the strict mode first, and the lenient one only where the damage is a power cut's.
 // Not synced: a power cut may take any number of writes, and point in time keeps all before them.
-std::expected<Opened, Status> recover(const EmbeddedOptions& wanted) {
-  if (!wanted.sync) return open_with(wanted, WALRecoveryMode::kPointInTimeRecovery);
+std::expected<Opened, Status> recover_from_logs(const EmbeddedOptions& wanted) {
+  if (has_lost_logs(wanted.path)) {
+    return std::unexpected(Status::Corruption("its write-ahead logs (*.log) are missing"));
+  }
   auto opened = open_with(wanted, WALRecoveryMode::kTolerateCorruptedTailRecords);
   if (opened || !opened.error().IsCorruption()) return opened;
+  const WalDamage damage = judge_wal(wanted.path);
+  if (wanted.sync && damage != WalDamage::torn) return opened;
+  if (damage == WalDamage::inside && wanted.warn) {
+    wanted.warn("store " + wanted.path.string() +
+                ": its log is damaged, and what was written behind the damage is lost: those keys "
+                "are executed again. With durability: crash a power cut can do this");
+  }
+  return open_with(wanted, WALRecoveryMode::kPointInTimeRecovery);
+}
+
+std::expected<Opened, Status> recover(const EmbeddedOptions& wanted) {
   try {
-    if (judge_wal(wanted.path) != WalDamage::torn) return opened;
+    return recover_from_logs(wanted);
   } catch (const std::ios_base::failure& failure) {
     return std::unexpected(Status::IOError(failure.what()));
   } catch (const fs::filesystem_error& failure) {
     return std::unexpected(Status::IOError(failure.what()));
   }
-  return open_with(wanted, WALRecoveryMode::kPointInTimeRecovery);
+}
+
+// RocksDB ends the process if there is no room for its first files.
+std::expected<void, std::string> has_room(const fs::path& path) {
+  constexpr std::uint64_t kFreeBytesMin = 8 << 20;
+  const auto free = DiskSpace(path, 0).free_bytes();
+  if (!free || *free >= kFreeBytesMin) return {};
+  return refuse(path, "only " + std::to_string(*free) +
+                          " bytes are free on its disk, and it needs " +
+                          std::to_string(kFreeBytesMin) + " to open. Make room first");
 }
 
 // A record that cannot be decoded may have them: whoever repairs it needs them.
@@ -255,6 +277,7 @@ std::expected<std::unique_ptr<EmbeddedDb>, std::string> EmbeddedDb::open(
   if (auto ready = prepare_directory(options); !ready) {
     return std::unexpected(std::move(ready).error());
   }
+  if (auto room = has_room(options.path); !room) return std::unexpected(std::move(room).error());
   auto opened = recover(options);
   if (!opened) return refuse(options.path, explain(opened.error()));
   std::unique_ptr<EmbeddedDb> db(new EmbeddedDb(std::move(opened->db), std::move(opened->families),

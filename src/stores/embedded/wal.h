@@ -17,4 +17,9 @@ enum class WalDamage {
 // std::filesystem::filesystem_error or std::ios_base::failure if they cannot be read.
 WalDamage judge_wal(const std::filesystem::path& directory);
 
+// Whether there is a store in the directory and no log at all. RocksDB always keeps one, and opens
+// a store without it as if nothing had been written since the last table. Throws as judge_wal()
+// does.
+bool has_lost_logs(const std::filesystem::path& directory);
+
 }  // namespace semel
