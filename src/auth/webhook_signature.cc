@@ -156,6 +156,27 @@ void fill_signed_content(const WebhookScheme& scheme, std::string_view timestamp
   claim.after = fill(content.substr(body + kBody.size()));
 }
 
+// The characters beside {id} in what is signed. An id that has one of them could be a shorter id
+// and a piece of the body, or the other way round, under one signature.
+std::string ends_of_id(std::string_view signed_content) {
+  const std::size_t at = signed_content.find(kId);
+  if (at == std::string_view::npos) return "";
+  std::string ends;
+  if (at > 0) ends += signed_content[at - 1];
+  ends += signed_content.substr(at + kId.size(), 1);
+  return ends;
+}
+
+// "": it can be read out of what is signed in one way only.
+std::string signed_id_error(const WebhookScheme& scheme, std::string_view id) {
+  const bool ends_early =
+      id.find_first_of(ends_of_id(scheme.signed_content)) != std::string_view::npos;
+  if (!ends_early) return "";
+  return "The header " + scheme.id_headers.front() +
+         " has a character that ends the id in what is signed: the signature would fit other ids "
+         "too.";
+}
+
 // The signatures of the header, and the timestamp that stands among them, if it does.
 std::expected<std::string, std::string> read_signatures(const WebhookScheme& scheme,
                                                         std::string_view header,
@@ -258,6 +279,10 @@ std::string signed_content_error(std::string_view signed_content) {
   if (rest.find_first_of("{}") != std::string::npos) {
     return "may have {id}, {timestamp} and {body}, once each, and no other braces";
   }
+  if (signed_content.contains("}{id}") || signed_content.contains("{id}{")) {
+    return "has {id} right beside another placeholder, so that one signature fits several ids; "
+           "have the sender sign a character between them that no id has, like {id}.{body}";
+  }
   return "";
 }
 
@@ -314,6 +339,8 @@ std::expected<WebhookClaim, std::string> read_webhook_claim(const WebhookScheme&
   if (claim.id.empty() && scheme.signed_content.contains(kId)) {
     return std::unexpected(header_missing(scheme.id_headers.front()));
   }
+  std::string wrong = signed_id_error(scheme, claim.id);
+  if (!wrong.empty()) return std::unexpected(std::move(wrong));
   fill_signed_content(scheme, *timestamp, claim);
   return claim;
 }

@@ -30,7 +30,7 @@ struct WebhookScheme {
   // When it was signed: a header, or an element of the signature's own. Both "": nobody knows.
   std::string timestamp_header = {};
   std::string timestamp_prefix = {};
-  // What is signed, with {id}, {timestamp} and {body}.
+  // What is signed, with {id}, {timestamp} and {body}. No id may have the characters beside {id}.
   std::string signed_content = "{body}";
   // Where the event's id is: in the first of these headers that is there, or in the JSON body.
   std::vector<std::string> id_headers = {};
@@ -76,7 +76,7 @@ struct WebhookClaim {
   std::string id;  // from a header; empty: none, or it is in the body
 };
 // The error is a sentence for the sender. Here a timestamp that is off by more than `tolerance`,
-// into the past or the future, is refused.
+// into the past or the future, is refused, and a signed id that has a character which ends it.
 std::expected<WebhookClaim, std::string> read_webhook_claim(const WebhookScheme& scheme,
                                                             const HeaderValues& headers,
                                                             Duration tolerance, Time now);

@@ -45,13 +45,105 @@ TEST(Multipart, TheBoundaryMakesNoDifference) {
   const auto first = digest("xxBOUNDARY1", multipart("xxBOUNDARY1", kUpload));
   ASSERT_TRUE(first);
   EXPECT_EQ(digest("b", multipart("b", kUpload)), first);
-  EXPECT_EQ(digest("with space", multipart("with space", kUpload)), first);
-  EXPECT_EQ(digest("b", multipart("b", kUpload, "To be ignored", "\r\nand this\r\n--b\r\n")),
+  EXPECT_EQ(digest("aZ09'()+_-./:=?", multipart("aZ09'()+_-./:=?", kUpload)), first);
+}
+
+std::optional<Sha256Digest> typed(const std::string& content_type, const std::string& body,
+                                  std::uint8_t version = kRecipeVersion) {
+  MultipartDigest hash(content_type, version);
+  hash.update(body);
+  return hash.finish();
+}
+
+// What clients write: browsers, and libraries like axios, say "boundary" within it.
+TEST(Multipart, TheBoundariesOfClientsMakeNoDifference) {
+  const auto first = digest("b", multipart("b", kUpload));
+  for (const std::string boundary :
+       {"----WebKitFormBoundary7MA4YWxkTrZu0gW", "----geckoformboundary5fb2a7d1",
+        "axios-1.7.2-boundary-x_Y-z", "alamofire.boundary.9b8c",
+        "===============1234567==", "------------------------d74496d66958873e", "Boundary_1_2_3"}) {
+    const std::string body = multipart(boundary, kUpload);
+    EXPECT_EQ(typed("multipart/form-data; boundary=" + boundary, body), first) << boundary;
+    EXPECT_EQ(typed("multipart/form-data; charset=utf-8; boundary=\"" + boundary + "\"", body),
+              first)
+        << boundary;
+  }
+}
+
+TEST(Multipart, LineEndsAroundItMakeNoDifference) {
+  const auto first = digest("b", multipart("b", kUpload));
+  for (const char* around : {"\r\n", "\r\n\r\n"}) {
+    EXPECT_EQ(digest("b", around + multipart("b", kUpload)), first);
+    EXPECT_EQ(digest("b", multipart("b", kUpload) + around), first);
+  }
+  EXPECT_EQ(digest("b", multipart("b", kUpload) + "\n"), first);
+}
+
+// PHP goes on behind the closing delimiter, and others look before the first one.
+TEST(Multipart, WithTextAroundItHasNoForm) {
+  for (const char* text : {"text", " ", "\r\ntext\r\n", "\r\n--b\r\n\r\nx\r\n--b--", "-"}) {
+    EXPECT_FALSE(digest("b", multipart("b", kUpload, "", text))) << text;
+    EXPECT_FALSE(digest("b", multipart("b", kUpload, text))) << text;
+  }
+  const std::string late = multipart("b", kUpload, "", std::string(100'000, '\n') + "x");
+  MultipartDigest in_pieces("multipart/form-data; boundary=b");
+  for (std::size_t at = 0; at < late.size(); at += 1000) {
+    in_pieces.update(std::string_view(late).substr(at, 1000));
+  }
+  EXPECT_FALSE(in_pieces.finish());
+}
+
+// In each of them some executor finds another boundary than "one".
+const std::vector<std::string> kAmbiguousTypes = {
+    "multipart/form-data; boundary=one; boundary=two",
+    "multipart/form-data; boundary=one; BOUNDARY=two",
+    "multipart/form-data; x-boundary=two; boundary=one",
+    "multipart/form-data; boundary=one; boundary*=utf-8''two",
+    "multipart/form-data; boundary=one; note=\"boundary=two\"",
+    "multipart/form-data; myboundary; boundary=one",
+};
+
+TEST(Multipart, WithASecondBoundaryHasNoForm) {
+  const std::string body = multipart("one", kUpload);
+  ASSERT_TRUE(typed("multipart/form-data; Boundary=one; charset=utf-8", body));
+  for (const std::string& type : kAmbiguousTypes) EXPECT_FALSE(typed(type, body)) << type;
+  // The one within the boundary is what they find.
+  const std::string within = multipart("xboundary=two", kUpload);
+  EXPECT_FALSE(typed("multipart/form-data; boundary=xboundary=two", within));
+  EXPECT_FALSE(
+      typed("multipart/form-data; Boundary=xboundary; charset=y", multipart("xboundary", kUpload)));
+}
+
+TEST(Multipart, WithABoundaryThatIsCutSomewhereHasNoForm) {
+  for (const std::string boundary :
+       {"x,y", "with space", "x;y", "x*y", "x\ty", "x@y", "x%79", "{x}", "x\"y"}) {
+    EXPECT_FALSE(digest(boundary, multipart(boundary, kUpload))) << boundary;
+  }
+  EXPECT_FALSE(typed("multipart/form-data; boundary=x,y", multipart("x,y", kUpload)));
+  EXPECT_FALSE(typed("multipart/form-data; boundary=\"x\\y\"", multipart("xy", kUpload)));
+}
+
+// Records of former releases are compared as those did.
+TEST(Multipart, VersionOneIsAsLenientAsItWas) {
+  const std::string plain = multipart("one", kUpload);
+  const auto first = typed("multipart/form-data; boundary=one", plain, 1);
+  ASSERT_TRUE(first);
+  for (const std::string& type : kAmbiguousTypes) EXPECT_EQ(typed(type, plain, 1), first) << type;
+  for (const std::string boundary : {"x,y", "with space", "x;y", "x*y"}) {
+    EXPECT_EQ(typed("multipart/form-data; boundary=\"" + boundary + "\"",
+                    multipart(boundary, kUpload), 1),
+              first)
+        << boundary;
+  }
+  EXPECT_EQ(typed("multipart/form-data; boundary=one",
+                  multipart("one", kUpload, "To be ignored", "\r\nand this\r\n--one\r\n"), 1),
+            first);
+  EXPECT_EQ(typed("multipart/form-data; boundary=one", multipart("one", kUpload, "", "text"), 1),
             first);
 }
 
 TEST(Multipart, HowItArrivesMakesNoDifference) {
-  const std::string body = multipart("----Form7MA4YWx", kUpload, "hello", "\r\n");
+  const std::string body = "\r\n" + multipart("----Form7MA4YWx", kUpload, "", "\r\n\r\n");
   const auto whole = digest("----Form7MA4YWx", body);
   ASSERT_TRUE(whole);
   for (std::size_t cut = 1; cut <= body.size(); ++cut) {
@@ -166,10 +258,12 @@ TEST(Multipart, RandomListsOfPartsAreToldApart) {
   }
 }
 
-Fingerprint print(BodyRecipe recipe, const std::string& type, const std::string& body) {
-  return make_fingerprint(
-      {.body = recipe, .include = {}, .exclude = {}, .headers = {}, .hash_key_id = {}},
-      {"POST", "/", "", type, body, {}, {}});
+Fingerprint print(BodyRecipe body_recipe, const std::string& type, const std::string& body,
+                  std::uint8_t version = kRecipeVersion) {
+  Recipe recipe;
+  recipe.body = body_recipe;
+  recipe.version = version;
+  return make_fingerprint(recipe, {"POST", "/", "", type, body, {}, {}});
 }
 
 TEST(MultipartBody, IsTheSameRequestUnderAnotherBoundary) {
@@ -189,6 +283,54 @@ TEST(MultipartBody, MalformedIsComparedByItsBytes) {
   };
   EXPECT_EQ(of("--b\r\n\r\nx"), of("--b\r\n\r\nx"));
   EXPECT_NE(of("--b\r\n\r\nx"), of("--b\r\n\r\ny"));
+}
+
+// Two payments, and a first part that both have: an executor that takes the other boundary, or goes
+// on behind the first one's end, sees what differs.
+TEST(MultipartBody, PartsThatOnlySomeExecutorsSeeCount) {
+  const auto body = [](const std::string& amount) {
+    const std::string hidden = multipart("two", {{kUpload[0].head, amount}});
+    return multipart("one", kUpload, "", "\r\n" + hidden);
+  };
+  std::vector<std::string> types = kAmbiguousTypes;
+  types.emplace_back("multipart/form-data; boundary=one");
+  for (const std::string& type : types) {
+    EXPECT_EQ(print(BodyRecipe::multipart, type, body("1")),
+              print(BodyRecipe::multipart, type, body("1")));
+    EXPECT_NE(print(BodyRecipe::multipart, type, body("1")),
+              print(BodyRecipe::multipart, type, body("2")))
+        << type;
+    EXPECT_EQ(print(BodyRecipe::multipart, type, body("1"), 1),
+              print(BodyRecipe::multipart, type, body("2"), 1))
+        << type;
+  }
+}
+
+TEST(MultipartBody, UnderAnAmbiguousTypeEveryByteCounts) {
+  const auto body = [](const std::string& ignored) {
+    return multipart("one", {{"X-Ignored: " + ignored + "\r\n" + kUpload[0].head, "1"}});
+  };
+  const std::string plain = "multipart/form-data; boundary=one";
+  ASSERT_EQ(print(BodyRecipe::multipart, plain, body("1")),
+            print(BodyRecipe::multipart, plain, body("2")));
+  for (const std::string& type : kAmbiguousTypes) {
+    EXPECT_NE(print(BodyRecipe::multipart, type, body("1")),
+              print(BodyRecipe::multipart, type, body("2")))
+        << type;
+  }
+}
+
+// The same bytes hold other parts for whoever is given another boundary.
+TEST(MultipartBody, ComparedByItsBytesTheBoundaryCounts) {
+  const std::string both = multipart("one", kUpload) + "\r\n" + multipart("two", {kUpload[0]});
+  const auto under = [&](const std::string& parameters, std::uint8_t version = kRecipeVersion) {
+    return print(BodyRecipe::multipart, "multipart/form-data; " + parameters, both, version);
+  };
+  EXPECT_EQ(under("boundary=one"), under("boundary=one"));
+  EXPECT_NE(under("boundary=one"), under("boundary=two"));
+  EXPECT_NE(under("boundary=one,z"), under("boundary=two,z"));
+  EXPECT_NE(under("x-boundary=z; boundary=one"), under("x-boundary=z; boundary=two"));
+  EXPECT_EQ(under("boundary=none", 1), under("boundary=nor-this", 1)) << "as it always was";
 }
 
 TEST(BodyHash, InPiecesIsTheSameAsWhole) {

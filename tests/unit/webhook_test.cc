@@ -277,6 +277,72 @@ TEST(Webhook, APlaceholderInAValueIsNotFilledIn) {
   EXPECT_EQ(claim.after, "|end");
 }
 
+constexpr const char* kIdEndsEarly = "has a character that ends the id in what is signed";
+
+// One signature, two ways to cut what is signed into an id and a body.
+TEST(Webhook, ASignedIdCannotBeShiftedIntoTheBody) {
+  const WebhookScheme before{.name = "custom",
+                             .signature_header = "S",
+                             .signed_content = "{id}.{body}",
+                             .id_headers = {"I"}};
+  // python3: hmac.new(b"a-secret-of-a-partner", b"evt-7.from=a.smith", sha256).hexdigest()
+  Example example = {
+      before,
+      {"a-secret-of-a-partner"},
+      {{"S", "52dbcf51c121f8bb52017a045f40fc08bea11cb51b2aed475b53c82eba41dfe0"}, {"I", "evt-7"}},
+      "from=a.smith"};
+  EXPECT_EQ(example.check(), "good");
+  example.headers.find("I")->second = "evt-7.from=a";
+  example.body = "smith";
+  EXPECT_THAT(example.check(), HasSubstr(kIdEndsEarly));
+}
+
+TEST(Webhook, ABodyCannotBeShiftedIntoASignedId) {
+  const WebhookScheme after{.name = "custom",
+                            .signature_header = "S",
+                            .signed_content = "{body}/{id}",
+                            .id_headers = {"I"}};
+  // python3: hmac.new(b"a-secret-of-a-partner", b"a/b/evt-7", sha256).hexdigest()
+  Example example = {
+      after,
+      {"a-secret-of-a-partner"},
+      {{"S", "775e8a1942b5d03512971a1bbf4b81e5d491291cd48d1f69723460b7510d5a70"}, {"I", "evt-7"}},
+      "a/b"};
+  EXPECT_EQ(example.check(), "good");
+  example.headers.find("I")->second = "b/evt-7";
+  example.body = "a";
+  EXPECT_THAT(example.check(), HasSubstr(kIdEndsEarly));
+}
+
+TEST(Webhook, AStandardIdHasNoDot) {
+  // python3: b64encode(hmac.new(b64decode("MfKQ…"), b"msg_1.1614265330.1614265330.x", sha256)…)
+  Example example = standard();
+  example.headers.find("webhook-id")->second = "msg_1";
+  example.headers.find("webhook-signature")->second =
+      "v1,YOJeAogSUDXjJaScS5SW6vutAV9TMfj4NyfAcgRjeNw=";
+  example.body = "1614265330.x";
+  EXPECT_EQ(example.check(), "good");
+  example.headers.find("webhook-id")->second = "msg_1.1614265330";
+  example.body = "x";
+  EXPECT_THAT(example.check(), HasSubstr(kIdEndsEarly));
+}
+
+TEST(Webhook, AGenuineStandardIdPasses) {
+  Example example = standard();
+  example.headers.find("webhook-id")->second = "msg_2KWPBgLlAfxdpx2AI54pPJ85f4W";
+  example.headers.find("webhook-signature")->second =
+      "v1,cawCpCG8HN2T+O+v1qpPzVh4MbJZRDCTTQ6XiM7fxzA=";
+  example.body = R"({"a":1})";
+  EXPECT_EQ(example.check(), "good");
+}
+
+// Where the id is not signed, or stands in the body, there is nothing to shift.
+TEST(Webhook, AnIdThatIsNotSignedMayHaveAnyCharacter) {
+  Example example = github();
+  example.headers.find("X-GitHub-Delivery")->second = "a.b/c:d";
+  EXPECT_EQ(example.check(), "good");
+}
+
 TEST(Webhook, SecretsThatCannotBeUsedAreRefusedWithoutBeingShown) {
   const auto error = [](const char* provider, const std::string& text) {
     const auto secret = parse_webhook_secret(scheme(provider), text);
@@ -297,6 +363,17 @@ TEST(Webhook, WhatIsSignedHasTheBodyOnceAndNothingUnknown) {
   EXPECT_EQ(signed_content_error("{body}"), "");
   for (const char* bad : {"", "{id}", "{body}{body}", "{body}{what}", "{body", "{body}}"}) {
     EXPECT_NE(signed_content_error(bad), "") << bad;
+  }
+}
+
+TEST(Webhook, SomethingStandsBetweenTheIdAndItsNeighbours) {
+  for (const char* bad : {"{id}{body}", "{body}{id}", "{id}{timestamp}.{body}",
+                          "{timestamp}{id}.{body}", "v1.{body}.{timestamp}{id}"}) {
+    EXPECT_THAT(signed_content_error(bad), HasSubstr("{id} right beside another placeholder"))
+        << bad;
+  }
+  for (const char* good : {"{id}.{body}", "{body}/{id}", "v1{id}:{timestamp}{body}"}) {
+    EXPECT_EQ(signed_content_error(good), "") << good;
   }
 }
 

@@ -13,6 +13,7 @@ constexpr std::string_view kFormBody = "f";
 constexpr std::string_view kRawBody = "r";
 constexpr std::string_view kNoBody = "n";
 constexpr std::string_view kMultipartBody = "m";
+constexpr std::string_view kUndividedBody = "u";  // a multipart body that has no such form
 constexpr std::string_view kDigestBody = "d";
 
 Sha256Digest tagged(std::string_view tag, std::string_view bytes) {
@@ -38,8 +39,13 @@ BodyHash::BodyHash(const Recipe& recipe, std::string_view content_type) : recipe
   if (recipe_ == BodyRecipe::none) return;
   bytes_.emplace();
   if (recipe_ == BodyRecipe::multipart) multipart_.emplace(content_type, recipe.version);
-  // A Content-Digest of sha-256 is over the bytes alone; so is this.
-  if (recipe_ != BodyRecipe::digest) bytes_->update(kRawBody);
+  if (recipe_ == BodyRecipe::multipart && recipe.version >= 2) {
+    // Under another boundary the same bytes are other parts, and the media type leaves it out.
+    bytes_->update(kUndividedBody).update_sized(content_type);
+  } else if (recipe_ != BodyRecipe::digest) {
+    // A Content-Digest of sha-256 is over the bytes alone; so is this.
+    bytes_->update(kRawBody);
+  }
 }
 
 void BodyHash::update(std::string_view piece) {

@@ -11,6 +11,9 @@ namespace semel {
 
 // The digest of a body under a recipe, fed piece by piece. json and form need the whole text and
 // are hashed here as what they are if they do not parse: raw bytes. See body_digest().
+//
+// A multipart body without a MultipartDigest is raw bytes in version 1 of the recipe. Since version
+// 2 it is SHA-256("u" sized(Content-Type) bytes): the boundary in it says what the bytes mean.
 class BodyHash {
  public:
   // Of the recipe, what counts is how it reads a body and its version.

@@ -14,6 +14,7 @@ constexpr std::string_view kLineEnd = "\r\n";
 constexpr std::string_view kHeadEnd = "\r\n\r\n";
 // White space that a transport may have put behind a delimiter.
 constexpr std::size_t kPaddingBytesMax = 64;
+constexpr std::string_view kBoundary = "boundary";
 
 bool is_field_name(std::string_view name) {
   return !name.empty() && std::ranges::all_of(name, [](char c) { return c > ' ' && c < 0x7f; });
@@ -34,6 +35,48 @@ std::string canonical_value(std::string_view name, std::string_view value,
   return std::string(value);
 }
 
+bool is_line_ends(std::string_view text) {
+  return text.find_first_not_of(kLineEnd) == std::string_view::npos;
+}
+
+bool can_delimit(std::string_view boundary) {
+  return !boundary.empty() && boundary.size() <= kBoundaryBytesMax && !boundary.ends_with(' ') &&
+         std::ranges::all_of(boundary, [](char c) { return c >= ' ' && c < 0x7f; });
+}
+
+// Those of RFC 2046 but for the comma and the space, at which some executors cut a boundary off.
+bool is_safe_in_boundary(char c) {
+  return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') ||
+         std::string_view("'()+_-./:=?").contains(c);
+}
+
+std::size_t count_mentions(std::string_view lower) {
+  std::size_t count = 0;
+  for (std::size_t at = lower.find(kBoundary); at != std::string_view::npos;
+       at = lower.find(kBoundary, at + kBoundary.size())) {
+    ++count;
+  }
+  return count;
+}
+
+// Some executors take the first "boundary" they find in the text, some the last, in whatever name
+// or value it stands. Browsers have one within the boundary itself (----WebKitFormBoundary…): that
+// one misleads nobody if it comes behind a name spelled as the executors look for it, and no "="
+// makes it look like a name.
+bool names_one_boundary(std::string_view content_type, std::string_view boundary) {
+  const std::string lower = lower_case(content_type);
+  const std::size_t mentions = count_mentions(lower);
+  if (mentions == 1) return true;
+  return content_type.find(kBoundary) == lower.find(kBoundary) && !boundary.contains('=') &&
+         mentions == 1 + count_mentions(lower_case(boundary));
+}
+
+// Whether every executor finds this boundary in the Content-Type. An escape is undone by some only.
+bool is_read_one_way(std::string_view content_type, std::string_view boundary) {
+  return std::ranges::all_of(boundary, is_safe_in_boundary) && !content_type.contains('\\') &&
+         names_one_boundary(content_type, boundary);
+}
+
 }  // namespace
 
 // The first delimiter may stand at the very beginning: as if a line had ended there.
@@ -41,10 +84,9 @@ MultipartDigest::MultipartDigest(std::string_view content_type, std::uint8_t rec
     : recipe_version_(recipe_version), pending_(kLineEnd) {
   const std::string essence = parse_media_type(content_type).essence;
   form_data_ = essence == "multipart/form-data";
-  const auto boundary = media_type_parameter(content_type, "boundary");
-  if (!essence.starts_with("multipart/") || !boundary || boundary->empty() ||
-      boundary->size() > kBoundaryBytesMax || boundary->ends_with(' ') ||
-      !std::ranges::all_of(*boundary, [](char c) { return c >= ' ' && c < 0x7f; })) {
+  const auto boundary = media_type_parameter(content_type, kBoundary);
+  if (!essence.starts_with("multipart/") || !boundary || !can_delimit(*boundary) ||
+      (recipe_version_ >= 2 && !is_read_one_way(content_type, *boundary))) {
     state_ = State::malformed;
     return;
   }
@@ -52,12 +94,12 @@ MultipartDigest::MultipartDigest(std::string_view content_type, std::uint8_t rec
 }
 
 void MultipartDigest::update(std::string_view piece) {
-  if (state_ == State::malformed || state_ == State::epilogue) return;
+  if (state_ == State::malformed) return;
   pending_.append(piece);
   consume();
   pending_.erase(0, consumed_);
   consumed_ = 0;
-  if (state_ == State::malformed || state_ == State::epilogue) pending_ = {};
+  if (state_ == State::malformed) pending_ = {};
 }
 
 std::optional<Sha256Digest> MultipartDigest::finish() {
@@ -79,6 +121,8 @@ void MultipartDigest::consume() {
         goes_on = read_head();
         break;
       case State::epilogue:
+        goes_on = read_epilogue();
+        break;
       case State::malformed:
         goes_on = false;
         break;
@@ -93,7 +137,12 @@ bool MultipartDigest::find_delimiter() {
   // The end of what is here may be the beginning of a delimiter.
   const std::size_t before =
       is_there ? found : text.size() - std::min(text.size(), delimiter_.size() - 1);
-  if (state_ == State::body) part_->update(text.substr(0, before));
+  if (state_ == State::body) {
+    part_->update(text.substr(0, before));
+  } else if (recipe_version_ >= 2 && !is_line_ends(text.substr(0, before))) {
+    state_ = State::malformed;
+    return true;
+  }
   consumed_ += is_there ? before + delimiter_.size() : before;
   if (!is_there) return false;
   if (state_ == State::body) end_part();
@@ -104,7 +153,8 @@ bool MultipartDigest::find_delimiter() {
 bool MultipartDigest::end_delimiter_line() {
   const std::string_view text = rest();
   if (text.size() < 2) return false;
-  if (text.starts_with("--")) {
+  if (constexpr std::string_view kClosing = "--"; text.starts_with(kClosing)) {
+    consumed_ += kClosing.size();
     state_ = State::epilogue;
     return true;
   }
@@ -123,6 +173,13 @@ bool MultipartDigest::end_delimiter_line() {
   consumed_ += end;
   state_ = State::head;
   return true;
+}
+
+// Some executors go on reading parts behind the closing delimiter.
+bool MultipartDigest::read_epilogue() {
+  if (recipe_version_ >= 2 && !is_line_ends(rest())) state_ = State::malformed;
+  consumed_ = pending_.size();
+  return false;
 }
 
 bool MultipartDigest::read_head() {

@@ -17,8 +17,8 @@ inline constexpr std::size_t kPartHeadBytesMax = 16 * 1024;
 inline constexpr std::size_t kBoundaryBytesMax = 70;  // RFC 2046
 
 // The digest of a multipart body (RFC 2046), fed piece by piece: the sequence of its parts,
-// whatever the boundary is called and whatever stands before the first part and behind the last.
-// How the pieces are cut makes no difference; memory is bounded by kPartHeadBytesMax and one piece.
+// whatever the boundary is called. How the pieces are cut makes no difference; memory is bounded by
+// kPartHeadBytesMax and one piece.
 //
 //   digest = SHA-256( *part )
 //   part   = "p" count *( sized(name) sized(value) ) SHA-256(body)      ; numbers u32 little-endian
@@ -31,7 +31,9 @@ inline constexpr std::size_t kBoundaryBytesMax = 70;  // RFC 2046
 // its boundary included.
 //
 // If two bodies that an executor reads differently had one digest, the second would be answered
-// with the first one's answer; so whatever is not strictly well-formed has none.
+// with the first one's answer; so whatever is not strictly well-formed has none. Version 1 of the
+// recipe lets pass what version 2 does not: any text before the first delimiter and behind the
+// closing one, any printable boundary, and a Content-Type in which executors find different ones.
 class MultipartDigest {
  public:
   explicit MultipartDigest(std::string_view content_type,
@@ -39,7 +41,10 @@ class MultipartDigest {
 
   void update(std::string_view piece);
   // nullopt: no boundary, or the body is not well-formed: bare line feeds, folded or malformed
-  // fields, a line that begins like the boundary and goes on, no closing delimiter, no part.
+  // fields, a line that begins like the boundary and goes on, no closing delimiter, no part. Since
+  // version 2 also: anything but line ends before the first delimiter or behind the closing one, a
+  // boundary with other characters than letters, digits and '()+_-./:=? and a Content-Type that
+  // says "boundary" elsewhere too.
   std::optional<Sha256Digest> finish();
 
  private:
@@ -50,6 +55,7 @@ class MultipartDigest {
   // False: more bytes are needed.
   bool find_delimiter();
   bool end_delimiter_line();
+  bool read_epilogue();
   bool read_head();
   bool begin_part(std::string_view head);
   void end_part();
