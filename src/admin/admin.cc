@@ -26,6 +26,19 @@ bool is_json(const net::Request& request) {
   return net::iequals(type.substr(0, type.find(';')), "application/json");
 }
 
+// nullopt: it is cut off, or too large.
+awaitable<std::optional<std::string>> read_body(AdminConnections& connections,
+                                                net::Connection& client, net::Request& request) {
+  const AdminConnections::Waiting sending(connections, client);
+  std::string body;
+  while (!request.is_done()) {
+    const auto piece = co_await client.read_piece(request);
+    if (!piece || body.size() + piece->size() > kBodyBytesMax) co_return std::nullopt;
+    body += *piece;
+  }
+  co_return body;
+}
+
 double seconds_since(Time now, Time then) {
   return std::max(0.0, std::chrono::duration<double>(now - then).count());
 }
@@ -84,16 +97,21 @@ awaitable<void> Admin::accept() {
 awaitable<void> Admin::serve(tcp::socket socket) {
   const auto connections = connections_;
   const Counted connected(connections->open);
-  // A probe of /healthz must not be kept out by those who hold connections and ask nothing.
+  // A probe of /healthz must not be kept out by those who hold connections and do nothing.
   if (connected.before() >= kConnectionsMax && !connections->end_longest_waiting()) co_return;
   net::Connection client(std::move(socket), deadlines_);
   bool keep_alive = true;
-  while (keep_alive) {
+  while (keep_alive && !client.is_given_up()) {
     client.set_deadline(kTimeout);
     net::Request request;
     std::string why;
-    const auto read = co_await connections->read_head(client, request, kHeadBytesMax, why);
+    net::IoResult<void> read;
+    {
+      const AdminConnections::Waiting asking(*connections, client);
+      read = co_await client.read_head(request, kHeadBytesMax, why);
+    }
     if (!read && read.error() != net::IoError::malformed) co_return;
+    if (client.is_given_up()) co_return;  // another has its place, although it asked after all
     const Answer reply =
         read ? co_await answer(client, request) : problem_answer(400, "bad-request", why);
     keep_alive = read && request.keep_alive() && request.is_done();
@@ -105,10 +123,12 @@ awaitable<void> Admin::serve(tcp::socket socket) {
     head += "\r\n";
     const bool body = request.method() != "HEAD";
     client.set_deadline(kTimeout);
+    const AdminConnections::Waiting taking(*connections, client);
     if (!co_await client.write(head, body ? std::string_view(reply.body) : std::string_view{})) {
       break;
     }
   }
+  const AdminConnections::Waiting closing(*connections, client);
   // What was refused unread would otherwise take the answer back with it.
   co_await client.close_gently();
 }
@@ -147,13 +167,9 @@ awaitable<Answer> Admin::change(net::Connection& client, net::Request& request, 
   if (!is_json(request)) {
     co_return problem_answer(415, "not-json", "Send the decision as application/json.");
   }
-  std::string body;
-  while (!request.is_done()) {
-    const auto piece = co_await client.read_piece(request);
-    if (!piece || body.size() + piece->size() > kBodyBytesMax) {
-      co_return problem_answer(413, "body-too-large", "The body is cut off, or above 16 MiB.");
-    }
-    body += *piece;
+  std::optional<std::string> body = co_await read_body(*connections_, client, request);
+  if (!body) {
+    co_return problem_answer(413, "body-too-large", "The body is cut off, or above 16 MiB.");
   }
   client.clear_deadline();  // many writes may take longer than a client has for its request
   const std::string rest = path.substr(std::min(kKeys.size() + 1, path.size()));
@@ -164,10 +180,10 @@ awaitable<Answer> Admin::change(net::Connection& client, net::Request& request, 
     co_return problem_answer(404, "no-such-path", "Here are …/resolve, …/release and …/forget.");
   }
   if (slash == std::string::npos) {
-    co_return co_await keys_.decide_many(*decided, *std::move(who), std::move(body));
+    co_return co_await keys_.decide_many(*decided, *std::move(who), *std::move(body));
   }
   co_return co_await keys_.decide(*decided, rest.substr(0, slash), *std::move(who),
-                                  std::move(body));
+                                  *std::move(body));
 }
 
 Answer Admin::ready() const {

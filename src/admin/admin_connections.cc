@@ -4,23 +4,12 @@
 
 namespace semel {
 
-boost::asio::awaitable<net::IoResult<void>> AdminConnections::read_head(net::Connection& client,
-                                                                        net::Request& request,
-                                                                        std::size_t head_bytes_max,
-                                                                        std::string& why) {
-  // Leaves the list however the wait ends, also where the loop goes with everything in it.
-  struct Waiting {
-    explicit Waiting(std::list<net::Connection*>& list_in, net::Connection& client)
-        : list(list_in), place(list.insert(list.end(), &client)) {}
-    ~Waiting() { list.erase(place); }
-    Waiting(const Waiting&) = delete;
-    Waiting& operator=(const Waiting&) = delete;
+AdminConnections::Waiting::Waiting(AdminConnections& connections, net::Connection& client)
+    : list_(connections.waiting_), place_(list_.insert(list_.end(), &client)) {}
 
-    std::list<net::Connection*>& list;
-    std::list<net::Connection*>::iterator place;
-  };
-  const Waiting waiting(waiting_, client);
-  co_return co_await client.read_head(request, head_bytes_max, why);
+// However the wait ends, also where the loop goes with everything in it.
+AdminConnections::Waiting::~Waiting() {
+  list_.erase(place_);
 }
 
 bool AdminConnections::end_longest_waiting() {

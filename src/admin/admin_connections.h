@@ -1,25 +1,33 @@
 #pragma once
 
 #include <atomic>
-#include <boost/asio/awaitable.hpp>
+#include <cstddef>
 #include <list>
-#include <string>
 
 #include "http/connection.h"
 
 namespace semel {
 
-// The connections of the admin listener, and which of them have not asked anything yet. All on one
+// The connections of the admin listener, and which of them wait for their client. All on one
 // thread.
 struct AdminConnections {
   std::atomic<std::size_t> open = 0;
 
-  // As net::Connection::read_head(); may be ended by end_longest_waiting().
-  boost::asio::awaitable<net::IoResult<void>> read_head(net::Connection& client,
-                                                        net::Request& request,
-                                                        std::size_t head_bytes_max,
-                                                        std::string& why);
-  // Ends the connection that waits for its request for longest. False: none waits.
+  // A connection while it is its client's turn: to ask, to send the rest, to take its answer, or to
+  // close. May be ended by end_longest_waiting().
+  class Waiting {
+   public:
+    Waiting(AdminConnections& connections, net::Connection& client);
+    ~Waiting();
+    Waiting(const Waiting&) = delete;
+    Waiting& operator=(const Waiting&) = delete;
+
+   private:
+    std::list<net::Connection*>& list_;
+    const std::list<net::Connection*>::iterator place_;
+  };
+
+  // Ends the connection that waits for its client for longest. False: none waits.
   bool end_longest_waiting();
 
  private:

@@ -5,6 +5,7 @@
 #include <boost/json/array.hpp>
 #include <chrono>
 
+#include "base/utf8.h"
 #include "gateway/node.h"
 
 namespace semel {
@@ -23,7 +24,9 @@ json::value time_of(Time at) {
 }
 
 json::array list(const std::vector<std::string>& texts) {
-  return json::array(texts.begin(), texts.end());
+  json::array out;
+  for (const std::string& text : texts) out.push_back(json::value(printable_utf8(text)));
+  return out;
 }
 
 std::string_view name_of(Result result) {
@@ -52,7 +55,9 @@ std::string_view name_of(BodyNote note) {
 
 json::object answer_of(const Answer& answer) {
   json::array headers;
-  for (const Header& header : answer.headers) headers.push_back({header.name, header.value});
+  for (const Header& header : answer.headers) {
+    headers.push_back({printable_utf8(header.name), printable_utf8(header.value)});
+  }
   const bool spilled = answer.body_note == BodyNote::spilled;
   return {{"status", answer.status},
           {"headers", std::move(headers)},
@@ -66,7 +71,7 @@ json::array history_of(const Record& record) {
     out.push_back({{"at", time_of(entry.at)},
                    {"state", to_string(entry.to)},
                    {"attempt", entry.attempt},
-                   {"note", entry.note}});
+                   {"note", printable_utf8(entry.note)}});
   }
   return out;
 }
@@ -74,7 +79,7 @@ json::array history_of(const Record& record) {
 json::object recipe_of(const Recipe& recipe) {
   return {{"version", recipe.version},       {"query", recipe.query},
           {"include", list(recipe.include)}, {"exclude", list(recipe.exclude)},
-          {"headers", list(recipe.headers)}, {"hash_key_id", recipe.hash_key_id}};
+          {"headers", list(recipe.headers)}, {"hash_key_id", printable_utf8(recipe.hash_key_id)}};
 }
 
 // As far as can be told from here: another process is believed alive as long as its lease.
@@ -82,7 +87,7 @@ json::object owner_of(const Record& record, Time now) {
   const bool is_here = record.owner == this_node();
   json::value alive = nullptr;
   if (record.state == State::in_progress) alive = is_here || now <= record.lease_until;
-  return {{"node", record.owner.node},
+  return {{"node", printable_utf8(record.owner.node)},
           {"run", run_text(record.owner)},
           {"is_this_process", is_here},
           {"alive", std::move(alive)}};
@@ -95,15 +100,15 @@ json::object record_summary(const Record& record, Time now) {
   out["id"] = record.id.hex();
   out["state"] = to_string(record.state);
   out["attempt"] = record.attempt;
-  out["tenant"] = record.tenant;
-  out["operation"] = record.operation;
-  out["key"] = record.key;
+  out["tenant"] = printable_utf8(record.tenant);
+  out["operation"] = printable_utf8(record.operation);
+  out["key"] = printable_utf8(record.key);
   out["created_at"] = time_of(record.created_at);
   out["updated_at"] = time_of(record.updated_at);
   out["age_seconds"] =
       std::chrono::duration_cast<std::chrono::seconds>(now - record.updated_at).count();
   out["status"] = record.answer.status > 0 ? json::value(record.answer.status) : nullptr;
-  out["reason"] = record.reason;
+  out["reason"] = printable_utf8(record.reason);
   return out;
 }
 
@@ -121,9 +126,10 @@ json::object record_details(const Record& record, Time now) {
   const bool answered = record.answer.status > 0;
   out["answer"] = answered ? json::value(answer_of(record.answer)) : nullptr;
   out["request_bytes"] = record.request.size();
-  out["response_version"] = record.response_version;
-  out["resource"] = {{"type", record.resource_type}, {"id", record.resource_id}};
-  out["trace"] = record.trace;
+  out["response_version"] = printable_utf8(record.response_version);
+  out["resource"] = {{"type", printable_utf8(record.resource_type)},
+                     {"id", printable_utf8(record.resource_id)}};
+  out["trace"] = printable_utf8(record.trace);
   out["fingerprint"] = RecordId{record.fingerprint.digest}.hex();
   out["recipe"] = recipe_of(record.recipe);
   out["history"] = history_of(record);

@@ -6,6 +6,7 @@
 #include <boost/json.hpp>
 
 #include "base/base64.h"
+#include "base/utf8.h"
 #include "config/own_paths.h"
 #include "config/reading/values.h"
 #include "gateway/caller.h"
@@ -66,7 +67,7 @@ json::object answer_json(const Answer& answer) {
   out["status"] = answer.status;
   json::array headers;
   for (const Header& header : answer.headers) {
-    headers.push_back(json::array{header.name, header.value});
+    headers.push_back(json::array{printable_utf8(header.name), printable_utf8(header.value)});
   }
   out["headers"] = std::move(headers);
   if (answer.body_note != BodyNote::kept) {
@@ -90,7 +91,7 @@ std::string status_json(const Record& record, Time now) {
   const double age = std::chrono::duration<double>(now - record.created_at).count();
   out["age_seconds"] = std::max(0.0, age);
   out["detail"] = explain(record.state);
-  if (record.reason.starts_with("status ")) out["reason"] = record.reason;
+  if (record.reason.starts_with("status ")) out["reason"] = printable_utf8(record.reason);
   if (record.expires_at != kNever) out["expires_at"] = timestamp(record.expires_at);
   if (record.state == State::completed) {
     out["result"] = record.result == Result::succeeded ? "succeeded" : "failed";

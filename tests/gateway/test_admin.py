@@ -6,7 +6,7 @@ import re
 import pytest
 
 from http_client import Connection, request_bytes
-from semel_harness import Background, eventually, let_pass, new_key
+from semel_harness import Background, eventually, let_pass, new_key, settle
 
 BODY = {"amount": 100}
 HISTOGRAMS = ["semel_store_swap_seconds", "semel_store_batch_size", "semel_upstream_seconds"]
@@ -196,6 +196,43 @@ def test_the_admin_listener_survives_garbage(gateway):
             except ConnectionError:
                 pass
     assert gateway.admin("/healthz").status == 200
+
+
+@pytest.mark.parametrize("wire, status", [
+    (b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n", 200),
+    (b"POST /api/keys/release HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n", 401),
+    (b"garbage\r\n\r\n", 400),
+], ids=["asked to close", "no token", "garbage"])
+def test_those_who_were_answered_and_stay_do_not_keep_a_probe_out(start_gateway, wire, status):
+    gateway = start_gateway({"path": "/*"})
+    crowd = [Connection(gateway.admin_address) for _ in range(256)]
+    try:
+        for connection in crowd:
+            connection.send(wire)
+        for connection in crowd:
+            assert connection.read_response().status == status
+        for _ in range(3):
+            assert gateway.admin("/healthz").status == 200
+    finally:
+        for connection in crowd:
+            connection.close()
+
+
+def test_those_who_never_send_the_rest_do_not_keep_a_probe_out(start_gateway):
+    gateway = start_gateway({"path": "/*"})
+    wire = request_bytes("POST", "/api/keys/release", host="localhost", headers=[
+        ("Authorization", "Bearer " + gateway.admin_token()),
+        ("Content-Type", "application/json"), ("Content-Length", "9")])
+    crowd = [Connection(gateway.admin_address) for _ in range(256)]
+    try:
+        for connection in crowd:
+            connection.send(wire)
+        settle()
+        for _ in range(3):
+            assert gateway.admin("/healthz").status == 200
+    finally:
+        for connection in crowd:
+            connection.close()
 
 
 def test_keys_are_shortened_in_the_log(start_gateway, upstream, key):

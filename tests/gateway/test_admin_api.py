@@ -207,6 +207,28 @@ def test_a_key_with_odd_characters_is_found(gateway, upstream):
     assert [k["key"] for k in gateway.admin(f"/api/keys?{query}").json()["keys"]] == [odd]
 
 
+def test_text_that_is_not_utf8_does_not_spoil_the_json(start_gateway, upstream):
+    gateway = start_gateway({"name": "charges", "path": "/charges"}, trusted_proxies=["127.0.0.1"],
+                            tenant={"from": "header", "name": "X-Tenant"})
+    # As bytes on the wire: Latin-1 or nothing at all, ASCII, and UTF-8, which is shown as it is.
+    keys = {"ten\xff": new_key(), "ann": new_key(), "J\xc3\xb6rg": new_key()}
+    for tenant, one in keys.items():
+        answer = gateway.post("/charges", json=BODY, key=one, headers=[("X-Tenant", tenant)],
+                              test="header.X-Name=J%F6rg")
+        assert answer.status == 200
+    listed = gateway.admin("/api/keys").json()["keys"]
+    assert {k["tenant"]: k["key"] for k in listed} == {
+        r"ten\xff": keys["ten\xff"], "ann": keys["ann"], "Jörg": keys["J\xc3\xb6rg"]}
+    assert [k["key"] for k in gateway.admin("/api/keys?tenant=ten%FF").json()["keys"]] == [
+        keys["ten\xff"]]
+    record = gateway.record(keys["ten\xff"])
+    assert record["tenant"] == r"ten\xff"
+    assert ["X-Name", r"J\xf6rg"] in record["answer"]["headers"]
+    printed = gateway.keys("ls")
+    assert printed.returncode == 0, printed
+    assert all(one.encode() in printed.stdout for one in keys.values())
+
+
 def test_pages_are_whole_and_without_repetition(start_gateway, upstream, store):
     gateway = start_gateway({"path": "/charges", "name": "charges"}, store=store)
     keys = {new_key() for _ in range(25)}

@@ -237,6 +237,14 @@ def test_a_body_that_is_not_text_is_given_in_base64(start_gateway, raw_upstream,
     assert base64.b64decode(done["response"]["body_base64"]) == body
 
 
+def test_a_header_that_is_not_utf8_does_not_spoil_the_json(gateway, upstream, key):
+    location = queue(gateway, key, test="header.X-Name=J%F6rg; header.X-Town=K%C3%B6ln")
+    headers = status(gateway, location)["response"]["headers"]
+    assert ["X-Name", r"J\xf6rg"] in headers and ["X-Town", "Köln"] in headers
+    # Who sends the request again gets the bytes as they were.
+    assert gateway.post("/accept", json=BODY, key=key).header("X-Name") == "J\xf6rg"
+
+
 def test_an_expired_operation_is_gone(gateway, upstream, key):
     location = queue(gateway, key, path="/brief")
     status(gateway, location)
