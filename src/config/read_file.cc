@@ -4,8 +4,10 @@
 
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
-#include <sstream>
+
+#include "config/reading/tree.h"
 
 namespace semel {
 namespace {
@@ -24,15 +26,19 @@ Environment current_environment() {
 
 ConfigOutcome read_config(const std::string& file) {
   std::ifstream in(file, std::ios::binary);
-  std::ostringstream text;
-  if (in) text << in.rdbuf();
-  if (!in || in.bad()) {
-    const std::string why = std::string("cannot be read: ") + std::strerror(errno);
+  // One byte more than is allowed: the parser says so.
+  std::string text(config_file::kFileBytesMax + 1, '\0');
+  in.read(text.data(), static_cast<std::streamsize>(text.size()));
+  std::error_code ignored;
+  const bool is_directory = std::filesystem::is_directory(file, ignored);
+  if (!in.is_open() || in.bad() || is_directory) {
+    const std::string why = is_directory ? "it is a directory" : std::strerror(errno);
     return {.config = std::nullopt,
-            .errors = {{.file = file, .line = 0, .key = "", .message = why}},
+            .errors = {{.file = file, .line = 0, .key = "", .message = "cannot be read: " + why}},
             .warnings = {}};
   }
-  return parse_config(text.str(), file, current_environment());
+  text.resize(static_cast<std::size_t>(in.gcount()));
+  return parse_config(text, file, current_environment());
 }
 
 }  // namespace semel

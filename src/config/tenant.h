@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "auth/jwt.h"
 #include "config/address.h"
@@ -22,6 +23,7 @@ struct IntrospectConfig {
 };
 struct TenantConfig {
   TenantSource from = TenantSource::none;
+  std::vector<std::string> schemes;             // from: authorization; beside the usual ones
   std::string header_name;                      // from: header
   JwtConfig jwt;                                // from: jwt
   IntrospectConfig introspect;                  // from: introspect

@@ -6,9 +6,20 @@ namespace semel {
 namespace asio = boost::asio;
 using asio::awaitable;
 
-AnswerKeeper::AnswerKeeper(Store& store, const RouteConfig& route, const Record& claim,
-                           bool may_spill, std::optional<std::uint64_t> announced_bytes)
+namespace {
+
+// A chunk that the store does not take is tried again for a second and a half altogether, in which
+// the answer goes no further.
+constexpr int kTriesMax = 5;
+constexpr Duration kFirstPause = std::chrono::milliseconds(100);
+
+}  // namespace
+
+AnswerKeeper::AnswerKeeper(Store& store, Clock& clock, const RouteConfig& route,
+                           const Record& claim, bool may_spill,
+                           std::optional<std::uint64_t> announced_bytes)
     : store_(store),
+      clock_(clock),
       stored_bytes_max_(route.max_stored_body),
       spilled_bytes_max_(may_spill && store.features().chunks &&
                                  announced_bytes.value_or(0) <= route.max_spilled_body
@@ -48,12 +59,22 @@ awaitable<void> AnswerKeeper::discard() {
   }
 }
 
+// A chunk that is written again replaces itself.
+awaitable<StoreResult<void>> AnswerKeeper::put_chunk(std::uint32_t index, std::string bytes) {
+  Duration pause = kFirstPause;
+  for (int tries = 1;; ++tries, pause *= 2) {
+    auto put = co_await store_.put_chunk(id_, token_, index, bytes);
+    if (put || tries == kTriesMax) co_return put;
+    co_await clock_.sleep(pause);
+  }
+}
+
 awaitable<void> AnswerKeeper::spill(bool all) {
   std::size_t at = 0;
   while (held_.size() - at >= kChunkBytes || (all && held_.size() > at)) {
     std::string chunk = held_.substr(at, kChunkBytes);
     at += chunk.size();
-    const auto put = co_await store_.put_chunk(id_, token_, chunks_++, std::move(chunk));
+    const auto put = co_await put_chunk(chunks_++, std::move(chunk));
     if (!put) {
       log_event(LogLevel::warn, "an answer could not be spilled", {{"why", put.error().why}});
       co_await give_up();
@@ -78,16 +99,16 @@ awaitable<StoreResult<void>> send_spilled(ClientRequest& request, const Record& 
 
   std::string head = answer_head(request, record.answer.status, record.answer.headers, extra,
                                  BodyEnd::length, record.answer.spilled_bytes);
+  ClientPace pace(request.limits().body_timeout);
   std::uint64_t left = record.answer.spilled_bytes;
   for (std::uint32_t index = 0;;) {
     const std::string bytes = std::move(**chunk);
     if (bytes.empty() || bytes.size() > left) break;
     left -= bytes.size();
     if (left == 0) request.in_flight.reset();
-    request.client.set_deadline(request.limits().body_timeout);
     const bool head_only = request.message.method() == "HEAD";
-    const auto written = co_await request.client.write(
-        head, head_only ? std::string_view() : std::string_view(bytes));
+    const auto written = co_await write_at_pace(
+        request, pace, head, head_only ? std::string_view() : std::string_view(bytes));
     request.client.clear_deadline();
     if (!written) request.keep_alive = false;
     if (!written || head_only || left == 0) co_return StoreResult<void>{};

@@ -20,8 +20,8 @@ class AnswerKeeper {
  public:
   // With `may_spill` false (the answer is not going to be stored) no chunk is written, nor where
   // its announced length is beyond max_spilled_body.
-  AnswerKeeper(Store& store, const RouteConfig& route, const Record& claim, bool may_spill,
-               std::optional<std::uint64_t> announced_bytes);
+  AnswerKeeper(Store& store, Clock& clock, const RouteConfig& route, const Record& claim,
+               bool may_spill, std::optional<std::uint64_t> announced_bytes);
 
   boost::asio::awaitable<void> keep(std::string_view piece);
   // The body is whole. Afterwards what `answer` refers to is durable.
@@ -30,10 +30,12 @@ class AnswerKeeper {
   boost::asio::awaitable<void> discard();
 
  private:
+  boost::asio::awaitable<StoreResult<void>> put_chunk(std::uint32_t index, std::string bytes);
   boost::asio::awaitable<void> spill(bool all);
   boost::asio::awaitable<void> give_up();
 
   Store& store_;
+  Clock& clock_;
   const std::uint64_t stored_bytes_max_;
   const std::uint64_t spilled_bytes_max_;
   const RecordId id_;

@@ -75,12 +75,7 @@ awaitable<void> AnswerStream::finish() {
 
 awaitable<void> AnswerStream::write(std::string_view first, std::string_view second,
                                     std::string_view third) {
-  const net::Deadlines& clock = client_->worker.deadlines();
-  client_->client.set_deadline(pace_.next());
-  const auto begun = clock.now();
-  const auto written = co_await client_->client.write(first, second, third);
-  pace_.passed(first.size() + second.size() + third.size(), clock.now() - begun);
-  if (written) co_return;
+  if (co_await write_at_pace(*client_, pace_, first, second, third)) co_return;
   // The client is gone. The execution is not: it is read to its end and recorded.
   client_->keep_alive = false;
   client_ = nullptr;

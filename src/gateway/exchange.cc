@@ -157,6 +157,11 @@ std::optional<Problem> Exchange::prepare_body() {
     }
     promised = std::move(*parsed);
   }
+  // Some executors go by the first of them, some by the last.
+  if (request_.message.count("Content-Type") > 1) {
+    request_.keep_alive = false;
+    return Problem{.detail = "Send one Content-Type header, not several.", .new_key_safe = true};
+  }
   std::string content_type(request_.message.field("Content-Type").value_or(""));
   recipe_ = recipe_of(route_.fingerprint, content_type, promised.has_value());
   const HashKeys& hash_keys = request_.settings->trust.hash_keys;
@@ -436,6 +441,13 @@ bool is_keyed(const ClientRequest& request, const RouteConfig& route) {
   if (!is_keyed_method(route, request.message.method())) return false;
   return route.key.required || route.key.from != KeySource::header ||
          has_key_header(route.key, request.message);
+}
+
+bool evades_key(const ClientRequest& request, const RouteConfig& route) {
+  const std::string_view method = request.message.method();
+  return !is_keyed_method(route, method) &&
+         std::ranges::any_of(route.methods,
+                             [&](const std::string& one) { return net::iequals(one, method); });
 }
 
 awaitable<void> exchange(ClientRequest& request, std::size_t route) {

@@ -65,8 +65,8 @@ awaitable<bool> record_late(Gateway& gateway, const RouteConfig& route, const Cl
   Outcome outcome = outcome_of(route, claim, response, client_headers(response, route, true), {});
   outcome.reason += ", late";
   if (counts_only_if_committed(route, outcome)) co_return false;  // it has, or it has not
-  AnswerKeeper keeper(gateway.store, route, *claim.record, outcome.kind == OutcomeKind::final,
-                      response.body_length());
+  AnswerKeeper keeper(gateway.store, gateway.clock, route, *claim.record,
+                      outcome.kind == OutcomeKind::final, response.body_length());
   const std::string begun = call->take_body();
   co_await keeper.keep(begun);
   while (received == UpstreamCall::Received::stream) {
@@ -278,7 +278,8 @@ awaitable<void> Execution::stream() {
   const bool is_stored =
       outcome.kind == OutcomeKind::final ||
       (outcome.kind == OutcomeKind::unknown && route_.policy.unknown == UnknownPolicy::fail);
-  AnswerKeeper keeper(gateway_.store, route_, *claim_.record, is_stored, response.body_length());
+  AnswerKeeper keeper(gateway_.store, gateway_.clock, route_, *claim_.record, is_stored,
+                      response.body_length());
   AnswerStream answer_stream(gateway_, route_, *call_, begun ? client_ : nullptr, &keeper);
   const AnswerStream::End end = co_await answer_stream.run(headers, echo(key_));
   if (end == AnswerStream::End::cut) {

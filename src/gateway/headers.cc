@@ -39,6 +39,8 @@ constexpr std::array kGuarded = {
     std::string_view("X-Forwarded-For"),
     std::string_view("X-Forwarded-Proto"),
     std::string_view("X-Forwarded-Host"),
+    std::string_view("X-Forwarded-Port"),
+    std::string_view("X-Real-IP"),
     std::string_view("Forwarded"),
     std::string_view("Traceparent"),
     std::string_view("Tracestate"),
@@ -120,6 +122,11 @@ bool folds_to(std::string_view name, std::string_view other) {
 bool is_forwarded(std::string_view name) {
   return iequals(name, "X-Forwarded-For") || iequals(name, "X-Forwarded-Proto") ||
          iequals(name, "X-Forwarded-Host") || iequals(name, "Forwarded");
+}
+
+// Said of the client by a proxy that Semel trusts, or by nobody.
+bool is_trusted_proxys(std::string_view name) {
+  return iequals(name, "X-Forwarded-Port") || iequals(name, "X-Real-IP");
 }
 
 std::optional<std::string_view> first(const std::vector<net::Field>& fields,
@@ -226,7 +233,8 @@ std::string upstream_head(const RequestHead& request, const PassedOn& passed_on,
   head.append(" HTTP/1.1\r\n");
   for (const net::Field& field : request.fields) {
     if (iequals(field.name, "Content-Length") || iequals(field.name, "Expect") ||
-        is_forwarded(field.name) || listed(drop, field.name) || !passed_on.contains(field.name)) {
+        is_forwarded(field.name) || listed(drop, field.name) || !passed_on.contains(field.name) ||
+        (is_trusted_proxys(field.name) && !request.forwarded.from_trusted_proxy)) {
       continue;
     }
     append_header(head, field.name, field.value);

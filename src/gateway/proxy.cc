@@ -50,11 +50,8 @@ class Proxying {
   // False: what arrived is malformed.
   bool take_buffered_body();
   bool is_short() const;
-  // Both wait for the client no longer than its pace allows.
+  // Waits for the client no longer than its pace allows.
   awaitable<net::IoResult<std::string_view>> next_piece();
-  awaitable<net::IoResult<void>> write_to_client(std::string_view first,
-                                                 std::string_view second = {},
-                                                 std::string_view third = {});
   // False: the request has been answered, or the client is gone.
   awaitable<bool> read_short_body();
   awaitable<void> refuse_late_body();
@@ -124,17 +121,6 @@ awaitable<net::IoResult<std::string_view>> Proxying::next_piece() {
   auto piece = co_await request_.client.read_piece(request_.message);
   sending_.passed(piece ? piece->size() : 0, clock.now() - begun);
   co_return piece;
-}
-
-awaitable<net::IoResult<void>> Proxying::write_to_client(std::string_view first,
-                                                         std::string_view second,
-                                                         std::string_view third) {
-  const net::Deadlines& clock = request_.worker.deadlines();
-  request_.client.set_deadline(reading_.next());
-  const auto begun = clock.now();
-  auto written = co_await request_.client.write(first, second, third);
-  reading_.passed(first.size() + second.size() + third.size(), clock.now() - begun);
-  co_return written;
 }
 
 awaitable<bool> Proxying::read_short_body() {
@@ -368,7 +354,7 @@ awaitable<void> Proxying::relay_body(std::string head, BodyEnd end) {
     auto piece = upstream_->buffered_piece(*response_);
     if (piece && piece->empty() && !response_->is_done()) {
       if (!head.empty()) {
-        if (!co_await write_to_client(head)) {
+        if (!co_await write_at_pace(request_, reading_, head)) {
           lose_client();
           co_return;
         }
@@ -385,8 +371,8 @@ awaitable<void> Proxying::relay_body(std::string head, BodyEnd end) {
     if (piece->empty()) break;
     if (response_->is_done()) request_.in_flight.reset();
     if (end == BodyEnd::chunks) head += chunk_size(piece->size());
-    const auto written = co_await write_to_client(
-        head, *piece, end == BodyEnd::chunks ? kChunkEnd : std::string_view{});
+    const auto written = co_await write_at_pace(
+        request_, reading_, head, *piece, end == BodyEnd::chunks ? kChunkEnd : std::string_view{});
     head.clear();
     if (!written) {
       lose_client();
@@ -396,7 +382,8 @@ awaitable<void> Proxying::relay_body(std::string head, BodyEnd end) {
   const bool closes_chunks = end == BodyEnd::chunks && request_.message.method() != "HEAD";
   if (closes_chunks) head += kLastChunk;
   request_.in_flight.reset();
-  if (!head.empty() && !co_await write_to_client(head)) request_.keep_alive = false;
+  if (!head.empty() && !co_await write_at_pace(request_, reading_, head))
+    request_.keep_alive = false;
   request_.client.clear_deadline();
   request_.metrics(route_index_).count(RequestResult::passed);
   if (watcher_) watcher_->answer_done();

@@ -26,6 +26,9 @@ constexpr std::uint64_t kDrainBytesMax = 64 * 1024;
 
 constexpr std::string_view kRetryAfterSeconds = "1";
 
+// A client that reads slowly is seen to go on by the pieces it takes.
+constexpr std::size_t kPieceBytes = 64 * 1024;
+
 bool is_worth_retrying(Code code) {
   switch (code) {
     case Code::in_progress:
@@ -93,10 +96,26 @@ awaitable<void> send_whole(ClientRequest& request, std::string head, const Answe
   const bool head_only = request.message.method() == "HEAD" || !has_body(answer.status);
   const std::string_view body = head_only ? std::string_view{} : std::string_view(answer.body);
   request.give_up_place();
-  request.client.set_deadline(request.limits().body_timeout);
-  const auto written = co_await request.client.write(head, body);
+  ClientPace pace(request.limits().body_timeout);
+  std::string_view left = body.substr(std::min(kPieceBytes, body.size()));
+  auto written = co_await write_at_pace(request, pace, head, body.substr(0, kPieceBytes));
+  while (written && !left.empty()) {
+    written = co_await write_at_pace(request, pace, left.substr(0, kPieceBytes));
+    left.remove_prefix(std::min(kPieceBytes, left.size()));
+  }
   request.client.clear_deadline();
   if (!written) request.keep_alive = false;
+}
+
+awaitable<net::IoResult<void>> write_at_pace(ClientRequest& request, ClientPace& pace,
+                                             std::string_view first, std::string_view second,
+                                             std::string_view third) {
+  const net::Deadlines& clock = request.worker.deadlines();
+  request.client.set_deadline(pace.next());
+  const auto begun = clock.now();
+  auto written = co_await request.client.write(first, second, third);
+  pace.passed(first.size() + second.size() + third.size(), clock.now() - begun);
+  co_return written;
 }
 
 bool reads_rest(const ClientRequest& request) {

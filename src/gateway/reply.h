@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/problem.h"
+#include "gateway/body_pace.h"
 #include "gateway/headers.h"
 #include "gateway/worker.h"
 #include "http/connection.h"
@@ -59,6 +60,12 @@ bool has_date(const std::vector<Header>& headers);
 // the body's framing, and what becomes of the connection.
 void end_head(ClientRequest& request, std::string& head, bool is_dated, int status, BodyEnd end,
               std::uint64_t length);
+
+// Writes a piece of an answer, for which the client is waited for no longer than its pace allows.
+boost::asio::awaitable<net::IoResult<void>> write_at_pace(ClientRequest& request, ClientPace& pace,
+                                                          std::string_view first,
+                                                          std::string_view second = {},
+                                                          std::string_view third = {});
 
 // Answers. A failure to write ends the connection after this request, nothing else.
 boost::asio::awaitable<void> send_answer(ClientRequest& request, const Answer& answer,

@@ -1,5 +1,7 @@
 #include "gateway/session.h"
 
+#include <netinet/tcp.h>
+
 #include "config/own_paths.h"
 #include "gateway/exchange.h"
 #include "gateway/observe.h"
@@ -13,6 +15,12 @@ namespace asio = boost::asio;
 using asio::awaitable;
 
 namespace {
+
+// The kernel says that a socket takes more only when a third of its buffer is free, which grows to
+// megabytes: a slow client would seem to have stopped for minutes. With this it goes by what has
+// not been sent yet.
+using NotSentMax = asio::detail::socket_option::integer<IPPROTO_TCP, TCP_NOTSENT_LOWAT>;
+constexpr int kNotSentBytesMax = 128 * 1024;
 
 constexpr auto kKeepAliveIdle = std::chrono::seconds(75);
 // Connections beyond the limit that are told so; still more are closed without a word.
@@ -95,6 +103,11 @@ awaitable<void> handle(ClientRequest& request) {
                     .detail = "No route is configured for this path.",
                     .new_key_safe = true};
     co_await send_problem(request, problem, nullptr);
+    co_return;
+  }
+  if (evades_key(request, request.route(*route))) {
+    Problem problem{.detail = "Write the method in upper case.", .new_key_safe = true};
+    co_await send_problem(request, problem, &request.route(*route));
     co_return;
   }
   const bool keyed = is_keyed(request, request.route(*route));
@@ -186,6 +199,7 @@ awaitable<void> serve_client(Worker& worker, asio::ip::tcp::socket socket) {
   Gateway& gateway = worker.gateway();
   boost::system::error_code error;
   socket.set_option(asio::ip::tcp::no_delay(true), error);
+  socket.set_option(NotSentMax(kNotSentBytesMax), error);
   const auto remote = socket.remote_endpoint(error);
   if (error) co_return;
   SettingsPtr settings = worker.settings();

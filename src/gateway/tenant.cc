@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "base/base64.h"
 #include "base/sha256.h"
 #include "base/text.h"
 
@@ -23,44 +24,67 @@ std::vector<std::uint8_t> bytes_of(const boost::asio::ip::address& address) {
   return {bytes.begin(), bytes.end()};
 }
 
-bool is_base64url(std::string_view text) {
-  return !text.empty() && std::ranges::all_of(text, [](char c) {
-    return std::isalnum(static_cast<unsigned char>(c)) || c == '-' || c == '_' || c == '=';
-  });
+// Schemes whose credentials stay the same from request to request. Others may sign each request
+// anew, and then a retry would be another tenant's.
+constexpr std::string_view kStaticSchemes[] = {"Basic", "Bearer", "Token", "ApiKey", "Api-Key"};
+
+bool names_scheme(const auto& schemes, std::string_view scheme) {
+  return std::ranges::any_of(schemes,
+                             [&](std::string_view one) { return net::iequals(one, scheme); });
 }
 
-// A JWS or JWE: dotted segments (one may be empty), the first of them base64url of something that
-// begins with `{"`. Or a PASETO: v4.public.…
+// `Bearer "abc"` and `Bearer token=abc` are the same credential to lenient services.
+std::string_view bare_credential(std::string_view credential) {
+  const std::size_t equals = credential.find('=');
+  if (equals < credential.find('.')) credential.remove_prefix(equals + 1);
+  if (credential.starts_with('"')) credential.remove_prefix(1);
+  return credential;
+}
+
+// By its beginning, so that it does not matter how the text ends.
+bool is_json_object(std::string_view base64url) {
+  constexpr std::size_t kLookedAtMax = 64;
+  const std::size_t length = std::min(base64url.size(), kLookedAtMax) / 4 * 4;
+  const auto decoded = decode_base64url(base64url.substr(0, length));
+  if (!decoded) return false;
+  const std::size_t first = decoded->find_first_not_of(" \t\r\n");
+  return first != std::string::npos && (*decoded)[first] == '{';
+}
+
+// A JWS or JWE: dotted segments (one may be empty), the first of them base64url of a JSON object.
+// Or a PASETO: v4.public.…
 bool looks_like_signed_token(std::string_view credential) {
+  credential = bare_credential(credential);
   const std::size_t dot = credential.find('.');
   if (dot == std::string_view::npos) return false;
   const std::string_view first = credential.substr(0, dot);
   const std::string_view rest = credential.substr(dot + 1);
   const bool is_paseto = first.size() == 2 && first[0] == 'v' &&
                          (rest.starts_with("local.") || rest.starts_with("public."));
-  return is_paseto || (first.starts_with("ey") && is_base64url(first) &&
-                       rest.find('.') != std::string_view::npos);
+  return is_paseto || (rest.find('.') != std::string_view::npos && is_json_object(first));
 }
 
-std::expected<std::string, std::string> from_authorization(const net::Request& request) {
+std::expected<std::string, std::string> from_authorization(const TenantConfig& config,
+                                                           const net::Request& request) {
   if (request.count("Authorization") > 1) {
     return std::unexpected("Send one Authorization header, not several.");
   }
   const auto value = request.field("Authorization");
-  if (!value || value->empty()) {
+  constexpr std::string_view kBlanks = " \t";
+  const std::size_t scheme_end = value ? std::min(value->find_first_of(kBlanks), value->size()) : 0;
+  const std::string_view scheme = value ? value->substr(0, scheme_end) : std::string_view();
+  std::string_view credential = value ? value->substr(scheme_end) : std::string_view();
+  credential.remove_prefix(std::min(credential.find_first_not_of(kBlanks), credential.size()));
+  const bool is_known =
+      names_scheme(kStaticSchemes, scheme) || names_scheme(config.schemes, scheme);
+  // The name of a scheme alone is nobody's credential.
+  if (scheme.empty() || (credential.empty() && is_known)) {
     return std::unexpected("Send your credential in the Authorization header.");
   }
-  constexpr std::string_view kBlanks = " \t";
-  const std::size_t scheme_end = std::min(value->find_first_of(kBlanks), value->size());
-  const std::string_view scheme = value->substr(0, scheme_end);
-  std::string_view credential = value->substr(scheme_end);
-  credential.remove_prefix(std::min(credential.find_first_not_of(kBlanks), credential.size()));
-  for (const std::string_view changing :
-       {"AWS4-HMAC-SHA256", "DPoP", "Digest", "Signature", "OAuth", "Negotiate", "NTLM", "Hawk"}) {
-    if (net::iequals(scheme, changing)) {
-      return std::unexpected("A credential of the scheme " + std::string(changing) +
-                             " changes with every request, so a retry could not be recognised.");
-    }
+  if (!credential.empty() && !is_known) {
+    return std::unexpected(
+        "A credential of this scheme may change with every request, so a retry could not be "
+        "recognised. This route takes static API keys.");
   }
   if (looks_like_signed_token(credential) || looks_like_signed_token(*value)) {
     return std::unexpected(
@@ -129,7 +153,7 @@ std::expected<std::string, std::string> find_tenant(const TenantConfig& config,
     case TenantSource::none:
       return std::string();
     case TenantSource::authorization:
-      return from_authorization(request);
+      return from_authorization(config, request);
     case TenantSource::header:
       return from_header(config, request, from_trusted_proxy);
     case TenantSource::jwt:

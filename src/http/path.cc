@@ -15,7 +15,6 @@ char loose(char c) {
 
 }  // namespace
 
-// What is decoded may complete an escape before it, and is then decoded with it.
 std::vector<std::string_view> path_segments(std::string_view path) {
   std::vector<std::string_view> segments;
   std::size_t begin = 1;  // past the leading '/'
@@ -27,6 +26,7 @@ std::vector<std::string_view> path_segments(std::string_view path) {
   return segments;
 }
 
+// What is decoded may complete an escape before it, and is then decoded with it.
 std::string decode_fully(std::string_view path) {
   std::string out;
   out.reserve(path.size());
@@ -55,12 +55,15 @@ std::string loose_path(std::string_view path) {
     std::string_view segment = rest.substr(0, end);
     rest.remove_prefix(std::min(end + 1, rest.size()));
     segment = segment.substr(0, segment.find(';'));
+    const auto is_blank = [](char c) { return (c >= 0 && c <= ' ') || c == 0x7f; };
+    while (!segment.empty() && is_blank(segment.back())) segment.remove_suffix(1);
     if (segment == "..") {
       if (!kept.empty()) kept.pop_back();
       continue;
     }
-    const auto is_dropped = [](char c) { return c == '.' || (c >= 0 && c <= ' ') || c == 0x7f; };
-    while (!segment.empty() && is_dropped(segment.back())) segment.remove_suffix(1);
+    while (!segment.empty() && (is_blank(segment.back()) || segment.back() == '.')) {
+      segment.remove_suffix(1);
+    }
     if (!segment.empty()) kept.push_back(segment);
   }
   std::string out;

@@ -197,3 +197,9 @@ def test_a_wrong_command_line_is_exit_2_and_says_what_is_wrong(args):
     done = run(*args)
     assert done.returncode == 2, done
     assert done.stderr.strip() and done.stdout == ""
+
+
+@pytest.mark.parametrize("path, why", [("/dev/zero", "larger than 1MiB"), ("/tmp", "it is a directory")])
+def test_what_is_no_configuration_file_is_refused(path, why):
+    done = run("config", "check", path)
+    assert done.returncode == 2 and why in done.stderr

@@ -216,3 +216,10 @@ def test_without_a_digest_that_is_understood_the_bytes_count(gateway, upstream, 
     assert_replay(gateway.post("/digest", b"x", key=key, headers=content_digest(b"x")), first)
     answer = gateway.post("/digest", b"y", key=key)
     assert assert_problem(answer, 422, "key-reused")["differs"] == ["body"]
+
+
+def test_two_content_types_are_refused(gateway, upstream, key):
+    """Some executors go by the first, some by the last."""
+    two = {"Content-Type": ["application/json", "text/plain"]}
+    assert_problem(gateway.post("/auto", b"{}", key=key, headers=two), 400, "bad-request")
+    assert upstream.arrived() == 0

@@ -102,3 +102,11 @@ def test_an_unknown_outcome_is_held(gateway, upstream, key):
                                  "outcome-unknown")
         assert problem["new_key_safe"] is False
     assert upstream.effects(key) == 1
+
+
+@pytest.mark.parametrize("method", ["post", "Post", "pOST"])
+def test_a_method_in_other_letters_does_not_get_past_the_key(gateway, upstream, key, method):
+    """To HTTP it is another method, to many a service it is POST."""
+    for _ in range(2):
+        assert_problem(gateway.request(method, "/v1/charges", json=CHARGE, key=key), 400, "bad-request")
+    assert upstream.arrived() == 0

@@ -2,6 +2,7 @@
 and keeps its connections."""
 
 import hashlib
+import socket
 import threading
 import time
 
@@ -83,6 +84,30 @@ def test_memory_stays_flat_under_a_large_download_to_a_slow_client(gateway, upst
         time.sleep(0.3)  # the client does not read: what the gateway takes in meanwhile is bounded
         assert gateway.resident_bytes() - before < allowed
         connection.reset()
+
+
+@pytest.mark.parametrize("kind", ["plain", "first", "replay"])
+def test_a_client_that_reads_slowly_and_steadily_gets_it_all(start_gateway, upstream, key, kind):
+    """More than a socket's buffer holds, and less in body_timeout than makes the kernel ask for more."""
+    size = 12 * MIB
+    gateway = start_gateway({"path": "/*", "max_stored_body": "16MiB"},
+                            limits={"body_timeout": f"{int(1000 * TIME_SCALE)}ms"})
+    if kind == "replay":
+        assert len(gateway.post("/large", key=key, test=f"size={size}").body) == size
+    with gateway.connect() as connection:
+        connection.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 16)
+        connection.send(request_bytes("POST", "/large", key=None if kind == "plain" else key,
+                                      test=f"size={size}"))
+        answer = connection.begin_response()
+        assert answer.status == 200 and answer.replayed == (kind == "replay")
+        taken = 0
+        begun = time.monotonic()
+        while taken < size:
+            if time.monotonic() - begun < 4 * TIME_SCALE:
+                time.sleep(0.1)
+            data = connection.some(1 << 15)
+            assert data, f"cut after {taken} bytes"
+            taken += len(data)
 
 
 def test_chunked_bodies_in_both_directions(gateway, upstream):

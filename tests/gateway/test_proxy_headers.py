@@ -4,6 +4,7 @@ headers are set by Semel alone, and nobody forges Semel's own."""
 import pytest
 
 from http_client import request_bytes
+from semel_harness import new_key
 from upstream_control import field
 
 
@@ -134,6 +135,15 @@ def test_forwarding_headers_are_set(gateway, upstream, key):
 
 FORGED = {"X-Forwarded-For": "203.0.113.7", "X-Forwarded-Proto": "https",
           "X-Forwarded-Host": "bank.example"}
+
+
+def test_only_a_trusted_proxy_tells_the_clients_address(start_gateway, gateway, upstream):
+    told = {"X-Real-IP": "203.0.113.7", "X-Forwarded-Port": "443"}
+    trusting = start_gateway({"path": "/*"}, trusted_proxies=["127.0.0.1"])
+    for make_key in (lambda: None, new_key):
+        for name, value in told.items():
+            assert field(seen(gateway, upstream, told, make_key()), name) is None
+            assert field(seen(trusting, upstream, told, make_key()), name) == value
 
 
 def test_forged_forwarding_headers_are_replaced(gateway, upstream, key):

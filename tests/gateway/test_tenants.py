@@ -85,6 +85,9 @@ def test_basic_credentials_are_static_too(by_authorization, upstream, key):
     "AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE/20150830/us-east-1/iam/aws4_request, "
     "SignedHeaders=host;x-amz-date, Signature=5d672d79c15b13162d9279b0855cfba6789a8edb",
     'Digest username="Mufasa", realm="test", nonce="dcd98b", uri="/v1/charges", response="6629fa"',
+    "AWS4-ECDSA-P256-SHA256 Credential=a, Signature=b", "AWS id:signature", "SharedKey account:signature",
+    "HMAC-SHA256 Credential=a&Signature=b", "SSWS key", f'Bearer "{JWT}"', f"Bearer token={JWT}",
+    "Bearer ewogImFsZyI6ICJub25lIgp9.e30.c2ln", "Bearer", "basic",
 ], ids=lambda c: c.split(" ")[0])
 def test_a_credential_that_changes_between_tries_is_refused(by_authorization, upstream, key,
                                                             credential):
@@ -92,6 +95,16 @@ def test_a_credential_that_changes_between_tries_is_refused(by_authorization, up
                                    headers={"Authorization": credential})
     assert_problem(answer, 401, "tenant-unknown")
     assert upstream.arrived() == 0
+
+
+def test_a_scheme_that_is_named_is_taken(start_gateway, upstream, key):
+    gateway = start_gateway({"path": "/*"}, tenant={"from": "authorization", "schemes": ["SSWS"]})
+    send = lambda value: gateway.post("/v1/charges", json=BODY, key=key, headers={"Authorization": value})
+    first = send("SSWS one")
+    assert_replay(send("ssws one"), first)
+    assert not send("SSWS two").replayed
+    assert_problem(send("Other one"), 401, "tenant-unknown")
+    assert upstream.effects(key) == 2
 
 
 def test_a_missing_or_ambiguous_credential_is_refused(by_authorization, upstream, key):

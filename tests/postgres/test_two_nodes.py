@@ -254,17 +254,54 @@ def test_a_database_without_the_schema_is_refused(postgres, upstream):
         gateway.discard()
 
 
-def test_a_step_of_the_databases_clock_removes_no_answer(start_gateway, database, upstream, key):
-    gateway = start_gateway({"name": "charges", "path": "/charges", "ttl": "1h"},
-                            {"name": "brief", "path": "/brief", "ttl": "1s"}, store=as_store(database.url))
-    first = gateway.post("/charges", json=BODY, key=key)
+def set_forward(database, gateway):
+    """The database's clock, by two days."""
     source = database.one("SELECT prosrc FROM pg_proc WHERE oid = 'semel.now_ms()'::regprocedure")
     database.execute("CREATE OR REPLACE FUNCTION semel.now_ms() RETURNS bigint LANGUAGE sql VOLATILE AS "
                      f"$now$ SELECT 86400000 * 2 + ({source.strip().rstrip(';')}) $now$")
     eventually(lambda: "the clock was set" in gateway.stderr())
-    # When that one is gone, the sweeper has come by.
+
+
+def sweep(database, gateway):
+    """When a key that is stamped now is gone, the sweeper has come by."""
     brief = new_key()
     assert gateway.post("/brief", json=BODY, key=brief).status == 200
     eventually(lambda: database.one("SELECT count(*) FROM semel.records WHERE key = %s", brief) == 0)
-    assert_replay(gateway.post("/charges", json=BODY, key=key), first)
+
+
+@pytest.fixture
+def swept(start_gateway, database):
+    return start_gateway({"name": "charges", "path": "/charges", "ttl": "1h"},
+                         {"name": "brief", "path": "/brief", "ttl": "1s"}, store=as_store(database.url))
+
+
+def test_a_step_of_the_databases_clock_removes_no_answer(swept, database, upstream, key):
+    first = swept.post("/charges", json=BODY, key=key)
+    set_forward(database, swept)
+    sweep(database, swept)
+    assert_replay(swept.post("/charges", json=BODY, key=key), first)
     assert upstream.effects(key) == 1
+
+
+def test_an_answer_that_is_gone_is_not_an_empty_one(swept, database, upstream, key):
+    """By the clock that was set its time is over, and the sweeper must not keep what is left of it."""
+    assert swept.post("/charges", json=BODY, key=key).status == 200
+    day = database.one("SELECT answer_day FROM semel.records WHERE key = %s", key)
+    database.execute(f"DROP TABLE semel.answers_{day}")
+    set_forward(database, swept)
+    sweep(database, swept)
+    assert_problem(swept.post("/charges", json=BODY, key=key), 503, "store-unavailable")
+    assert upstream.effects(key) == 1
+
+
+def test_a_chunk_that_is_not_taken_at_once_is_tried_again(start_gateway, database, upstream, key):
+    gateway = start_gateway({"path": "/charges", "max_stored_body": "64KiB"}, store=as_store(database.url))
+    assert gateway.post("/charges", json=BODY, key=new_key(), test="size=300000").status == 200
+    database.execute("CREATE FUNCTION public.refuse_twice() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN "
+                     "IF nextval('public.tries') < 3 THEN RAISE EXCEPTION 'not now'; END IF; RETURN NEW; END $$")
+    database.execute("CREATE SEQUENCE public.tries")
+    database.execute("CREATE TRIGGER refuse BEFORE INSERT ON semel.chunks "
+                     "FOR EACH ROW EXECUTE FUNCTION public.refuse_twice()")
+    first = gateway.post("/charges", json=BODY, key=key, test="size=300000")
+    assert_replay(gateway.post("/charges", json=BODY, key=key, test="size=300000"), first)
+    assert len(first.body) == 300_000 and database.one("SELECT last_value FROM public.tries") > 3

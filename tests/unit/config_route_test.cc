@@ -57,6 +57,20 @@ TEST(ConfigRoute, FillsInEveryDefault) {
   EXPECT_EQ(route.line, 3);
 }
 
+TEST(ConfigRoute, RefusesHeadersThatHaveAnotherUse) {
+  for (const char* name : {"Content-Length", "host", "Transfer-Encoding", "Semel-Token"}) {
+    for (const char* where : {"replayed_header: ", "key: {header: ", "key: {aliases: ["}) {
+      std::string line = std::string(where) + name;
+      if (line.contains('[')) line += "]";
+      if (line.contains('{')) line += "}";
+      EXPECT_THAT(errors_of("tenant: {from: none}\nroutes:\n  - {path: /a, upstream: http://h, " +
+                            line + "}\n"),
+                  ElementsAre(HasSubstr("has another use in HTTP")))
+          << line;
+    }
+  }
+}
+
 TEST(ConfigRoute, ReadsEveryKey) {
   const Config config = config_of(R"(
 tenant: {from: none}

@@ -10,6 +10,28 @@
 namespace semel::config_file {
 namespace {
 
+// Of one connection, of the message's frame, or of what servers and clients go by.
+constexpr std::string_view kUsedHeaders[] = {"authorization",
+                                             "connection",
+                                             "content-encoding",
+                                             "content-length",
+                                             "content-type",
+                                             "cookie",
+                                             "date",
+                                             "expect",
+                                             "host",
+                                             "keep-alive",
+                                             "location",
+                                             "proxy-authenticate",
+                                             "proxy-authorization",
+                                             "proxy-connection",
+                                             "set-cookie",
+                                             "te",
+                                             "trailer",
+                                             "transfer-encoding",
+                                             "upgrade",
+                                             "www-authenticate"};
+
 constexpr std::string_view kLater = "not in this version of semel";
 
 // The least number of characters to insert, remove or replace.
@@ -155,6 +177,17 @@ void Field::read_header_name(std::string& out) const {
     return;
   }
   out = *std::move(value);
+}
+
+void Field::read_free_header_name(std::string& out) const {
+  const std::optional<std::string> value = text();
+  if (!value) return;
+  const std::string name = lower_case(*value);
+  if (std::ranges::count(kUsedHeaders, name) > 0 || name.starts_with("semel-")) {
+    bad_value("has another use in HTTP; choose a name of your own, like Idempotency-Key");
+    return;
+  }
+  read_header_name(out);
 }
 
 void Field::read_header_names(std::vector<std::string>& out) const {

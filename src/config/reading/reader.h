@@ -68,6 +68,8 @@ class Field {
   void read_size(std::size_t& out, std::size_t min, std::size_t max) const;
   void read_header_name(std::string& out) const;
   void read_header_names(std::vector<std::string>& out) const;
+  // The same for a header that Semel is to write: not one that has another use in HTTP.
+  void read_free_header_name(std::string& out) const;
 
  private:
   const Node* node_;

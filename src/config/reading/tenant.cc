@@ -58,6 +58,8 @@ void read_introspect_url(const Field& field, TenantDraft& out) {
 
 constexpr std::array kTenantKeys = std::to_array<Key<TenantDraft>>({
     {"from", read_from},
+    {"schemes",
+     [](const Field& f, TenantDraft& out) { f.read_header_names(out.config.schemes); }},
     {"name", [](const Field& f, TenantDraft& out) { f.read_header_name(out.config.header_name); }},
     {"claim", read_claim},
     {"jwks_file",
@@ -99,6 +101,7 @@ struct Belongs {
   std::string_view from_name;
 };
 constexpr std::array kBelongs = std::to_array<Belongs>({
+    {"schemes", TenantSource::authorization, "authorization"},
     {"name", TenantSource::header, "header"},
     {"claim", TenantSource::jwt, "jwt"},
     {"jwks_file", TenantSource::jwt, "jwt"},

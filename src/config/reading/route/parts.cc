@@ -62,8 +62,13 @@ void read_allowed_headers(const Field& field, RouteConfig& out) {
 
 constexpr std::array kKeyKeys = std::to_array<Key<KeyConfig>>({
     {"required", [](const Field& f, KeyConfig& out) { f.read(out.required); }},
-    {"header", [](const Field& f, KeyConfig& out) { f.read_header_name(out.header); }},
-    {"aliases", [](const Field& f, KeyConfig& out) { f.read_header_names(out.aliases); }},
+    {"header", [](const Field& f, KeyConfig& out) { f.read_free_header_name(out.header); }},
+    {"aliases",
+     [](const Field& f, KeyConfig& out) {
+       std::vector<std::string> names;
+       for (const Field& item : f.items()) item.read_free_header_name(names.emplace_back());
+       out.aliases = std::move(names);
+     }},
     {"from",
      [](const Field& f, KeyConfig& out) {
        read_choice(f,
