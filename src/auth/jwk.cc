@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "base/base64.h"
+#include "base/bytes.h"
 
 namespace semel {
 namespace {
@@ -37,10 +38,6 @@ struct Free {
 template <typename T, auto free_function>
 using Owned = std::unique_ptr<T, Free<free_function>>;
 
-const unsigned char* bytes(std::string_view text) {
-  return reinterpret_cast<const unsigned char*>(text.data());
-}
-
 std::optional<std::string_view> text_member(const dom::object& object, const char* name) {
   std::string_view text;
   if (object.at_key(name).get(text)) return std::nullopt;
@@ -55,7 +52,7 @@ std::optional<std::string> bytes_member(const dom::object& object, const char* n
 
 Owned<BIGNUM, BN_free> big_number(std::string_view big_endian) {
   return Owned<BIGNUM, BN_free>(
-      BN_bin2bn(bytes(big_endian), static_cast<int>(big_endian.size()), nullptr));
+      BN_bin2bn(unsigned_bytes(big_endian), static_cast<int>(big_endian.size()), nullptr));
 }
 
 std::shared_ptr<EVP_PKEY> public_key(const char* type, OSSL_PARAM_BLD* build) {
@@ -89,15 +86,16 @@ std::shared_ptr<EVP_PKEY> p256_key(std::string_view x, std::string_view y) {
 }
 
 std::shared_ptr<EVP_PKEY> ed25519_key(std::string_view x) {
-  return {EVP_PKEY_new_raw_public_key(EVP_PKEY_ED25519, nullptr, bytes(x), x.size()),
+  return {EVP_PKEY_new_raw_public_key(EVP_PKEY_ED25519, nullptr, unsigned_bytes(x), x.size()),
           EVP_PKEY_free};
 }
 
 bool is_hmac(std::string_view secret, std::string_view signed_bytes, std::string_view signature) {
   std::array<unsigned char, 32> expected{};
   unsigned length = 0;
-  if (HMAC(EVP_sha256(), secret.data(), static_cast<int>(secret.size()), bytes(signed_bytes),
-           signed_bytes.size(), expected.data(), &length) == nullptr) {
+  if (HMAC(EVP_sha256(), secret.data(), static_cast<int>(secret.size()),
+           unsigned_bytes(signed_bytes), signed_bytes.size(), expected.data(),
+           &length) == nullptr) {
     return false;
   }
   return signature.size() == length &&
@@ -123,8 +121,8 @@ bool is_public_signature(EVP_PKEY* key, const EVP_MD* digest, std::string_view s
                          std::string_view signature) {
   const Owned<EVP_MD_CTX, EVP_MD_CTX_free> context(EVP_MD_CTX_new());
   return context && EVP_DigestVerifyInit(context.get(), nullptr, digest, nullptr, key) == 1 &&
-         EVP_DigestVerify(context.get(), bytes(signature), signature.size(), bytes(signed_bytes),
-                          signed_bytes.size()) == 1;
+         EVP_DigestVerify(context.get(), unsigned_bytes(signature), signature.size(),
+                          unsigned_bytes(signed_bytes), signed_bytes.size()) == 1;
 }
 
 std::string_view name_of(JwtAlgorithm algorithm) {

@@ -9,6 +9,7 @@
 #include <stdexcept>
 
 #include "base/base64.h"
+#include "base/bytes.h"
 #include "base/hex.h"
 #include "base/sha256.h"
 
@@ -72,10 +73,6 @@ const std::vector<WebhookScheme>& schemes() {
        .retried_for = hours(2)},
   };
   return kSchemes;
-}
-
-const unsigned char* bytes(std::string_view text) {
-  return reinterpret_cast<const unsigned char*>(text.data());
 }
 
 std::optional<std::string> decode(std::string_view text, SignatureEncoding encoding) {
@@ -215,7 +212,7 @@ struct FreeDigest {
 
 bool has_hmac(const WebhookClaim& claim, const std::string& secret, const BodyPieces& body) {
   const std::unique_ptr<EVP_PKEY, FreeKey> key(
-      EVP_PKEY_new_raw_private_key(EVP_PKEY_HMAC, nullptr, bytes(secret), secret.size()));
+      EVP_PKEY_new_raw_private_key(EVP_PKEY_HMAC, nullptr, unsigned_bytes(secret), secret.size()));
   const std::unique_ptr<EVP_MD_CTX, FreeDigest> context(EVP_MD_CTX_new());
   if (!key || !context ||
       EVP_DigestSignInit(context.get(), nullptr, EVP_sha256(), nullptr, key.get()) != 1) {
@@ -243,14 +240,14 @@ bool has_hmac(const WebhookClaim& claim, const std::string& secret, const BodyPi
 
 bool has_ed25519(const WebhookClaim& claim, const std::string& public_key,
                  const std::string& content) {
-  const std::unique_ptr<EVP_PKEY, FreeKey> key(
-      EVP_PKEY_new_raw_public_key(EVP_PKEY_ED25519, nullptr, bytes(public_key), public_key.size()));
+  const std::unique_ptr<EVP_PKEY, FreeKey> key(EVP_PKEY_new_raw_public_key(
+      EVP_PKEY_ED25519, nullptr, unsigned_bytes(public_key), public_key.size()));
   if (!key) return false;
   for (const std::string& given : claim.ed25519s) {
     const std::unique_ptr<EVP_MD_CTX, FreeDigest> context(EVP_MD_CTX_new());
     if (context && EVP_DigestVerifyInit(context.get(), nullptr, nullptr, nullptr, key.get()) == 1 &&
-        EVP_DigestVerify(context.get(), bytes(given), given.size(), bytes(content),
-                         content.size()) == 1) {
+        EVP_DigestVerify(context.get(), unsigned_bytes(given), given.size(),
+                         unsigned_bytes(content), content.size()) == 1) {
       return true;
     }
   }

@@ -16,7 +16,7 @@
 namespace semel {
 namespace {
 
-constexpr std::size_t kBufferedBytesMax = 32 * 1024;
+constexpr std::size_t kPendingBytesMax = 32 * 1024;
 constexpr std::size_t kIdDigitsShown = 16;
 
 // Standard error, written in groups: a system call a line would cost more than the line.
@@ -26,7 +26,7 @@ class GroupedStderr final : public spdlog::sinks::base_sink<std::mutex> {
     spdlog::memory_buf_t line;
     formatter_->format(message, line);
     pending_.append(line.data(), line.size());
-    if (message.level >= spdlog::level::warn || pending_.size() > kBufferedBytesMax) flush_();
+    if (message.level >= spdlog::level::warn || pending_.size() > kPendingBytesMax) flush_();
   }
   void flush_() override {
     std::string_view rest = pending_;

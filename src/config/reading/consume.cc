@@ -21,7 +21,7 @@ using std::chrono::seconds;
 
 constexpr std::size_t kConsumersMax = 256;
 constexpr std::size_t kPrefetchMax = 65'535;  // what AMQP can say
-constexpr std::size_t kAttemptsMax = 1'000'000;
+constexpr std::size_t kMessageAttemptsMax = 1'000'000;
 constexpr std::size_t kKeyLengthMax = 1024;
 // A handler's answer is kept to be looked at, not to be sent to anybody.
 constexpr std::size_t kStoredAnswerBytes = 64 * 1024;
@@ -110,7 +110,7 @@ void read_to(const Field& field, ConsumeDraft& draft) {
   draft.config.target = url->target;
 }
 
-constexpr std::array kBackoffKeys = std::to_array<Key<ConsumeConfig>>({
+constexpr std::array kMessageBackoffKeys = std::to_array<Key<ConsumeConfig>>({
     {"min", [](const Field& f,
                ConsumeConfig& out) { f.read(out.backoff_min, milliseconds(1), kBackoffMax); }},
     {"max", [](const Field& f,
@@ -139,8 +139,11 @@ constexpr std::array kConsumeKeys = std::to_array<Key<ConsumeDraft>>({
     {"in_flight",
      [](const Field& f, ConsumeDraft& d) { f.read_count(d.config.in_flight, 1, kPrefetchMax); }},
     {"max_attempts",
-     [](const Field& f, ConsumeDraft& d) { f.read_count(d.config.max_attempts, 1, kAttemptsMax); }},
-    {"backoff", [](const Field& f, ConsumeDraft& d) { read_mapping(f, kBackoffKeys, d.config); }},
+     [](const Field& f, ConsumeDraft& d) {
+       f.read_count(d.config.max_attempts, 1, kMessageAttemptsMax);
+     }},
+    {"backoff",
+     [](const Field& f, ConsumeDraft& d) { read_mapping(f, kMessageBackoffKeys, d.config); }},
     {"max_message",
      [](const Field& f, ConsumeDraft& d) {
        f.read_size(d.route.config.max_request_body, 1, std::size_t{64} << 20);

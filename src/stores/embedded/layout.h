@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "core/record_bytes.h"
 #include "semel/record.h"
 #include "semel/time.h"
 
@@ -93,10 +94,6 @@ std::optional<ChunksOf> parse_chunk_key(std::string_view key);
 std::string number_bytes(std::uint64_t value, std::size_t bytes);
 // nullopt: not a number of that size.
 std::optional<std::uint64_t> parse_number(std::string_view text, std::size_t bytes);
-
-inline std::string_view bytes_of(const RecordId& id) {
-  return {reinterpret_cast<const char*>(id.bytes.data()), id.bytes.size()};
-}
 
 // nullopt: not 32 bytes.
 std::optional<RecordId> parse_id(std::string_view key);

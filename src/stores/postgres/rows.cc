@@ -270,12 +270,6 @@ RecordId to_id(std::string_view bytes) {
 Token to_token(std::string_view bytes) {
   return {to_array<16>(bytes)};
 }
-std::string_view bytes_of(const RecordId& id) {
-  return view(id.bytes);
-}
-std::string_view bytes_of(const Token& token) {
-  return view(token.bytes);
-}
 
 PgSwap to_swap(const RecordId& id, Version expected, std::optional<Record>&& next) {
   PgSwap swap{

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "core/record_bytes.h"
 #include "postgres/values.h"
 #include "semel/record.h"
 #include "semel/store.h"
@@ -48,7 +49,5 @@ std::int64_t content_bytes(const PgRows& rows, int row, int column);
 
 RecordId to_id(std::string_view bytes);
 Token to_token(std::string_view bytes);
-std::string_view bytes_of(const RecordId& id);
-std::string_view bytes_of(const Token& token);
 
 }  // namespace semel

@@ -19,7 +19,7 @@ constexpr std::size_t kSecretLengthMax = 1024;
 constexpr std::size_t kWeakSecretBytes = 16;
 constexpr std::size_t kPrefixLengthMax = 64;
 constexpr std::size_t kSignedLengthMax = 256;
-constexpr std::size_t kAttemptsMax = 1000;
+constexpr std::size_t kEventAttemptsMax = 1000;
 constexpr std::size_t kKindsMax = 64;
 constexpr std::size_t kKindLengthMax = 128;
 
@@ -81,7 +81,7 @@ void read_signed(const Field& field, WebhookDraft& draft) {
   draft.custom.signed_content = std::move(signed_content);
 }
 
-constexpr std::array kBackoffKeys = std::to_array<Key<WebhookConfig>>({
+constexpr std::array kEventBackoffKeys = std::to_array<Key<WebhookConfig>>({
     {"min", [](const Field& f,
                WebhookConfig& out) { f.read(out.backoff_min, milliseconds(10), hours(24)); }},
     {"max", [](const Field& f,
@@ -100,8 +100,11 @@ constexpr std::array kWebhookKeys = std::to_array<Key<WebhookDraft>>({
                    d.config.mode);
      }},
     {"max_attempts",
-     [](const Field& f, WebhookDraft& d) { f.read_count(d.config.max_attempts, 1, kAttemptsMax); }},
-    {"backoff", [](const Field& f, WebhookDraft& d) { read_mapping(f, kBackoffKeys, d.config); }},
+     [](const Field& f, WebhookDraft& d) {
+       f.read_count(d.config.max_attempts, 1, kEventAttemptsMax);
+     }},
+    {"backoff",
+     [](const Field& f, WebhookDraft& d) { read_mapping(f, kEventBackoffKeys, d.config); }},
     {"signature_header",
      [](const Field& f, WebhookDraft& d) { f.read_header_name(d.custom.signature_header); }},
     {"algorithm",
