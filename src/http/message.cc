@@ -8,6 +8,9 @@
 namespace semel::net {
 namespace {
 
+// As much as every server can count: one of nineteen digits may be beyond 63 bits.
+constexpr std::size_t kLengthDigitsMax = 18;
+
 std::string_view view(boost::beast::string_view text) {
   return {text.data(), text.size()};
 }
@@ -143,6 +146,7 @@ std::optional<std::string> Message<is_request>::framing_error() const {
   if (codings > 1) return "more than one Transfer-Encoding";
   if (lengths && codings) return "both Content-Length and Transfer-Encoding";
   if (lengths && !is_digits(length)) return "Content-Length is not a number";
+  if (length.size() > kLengthDigitsMax) return "a Content-Length of too many digits";
   if (codings && !iequals(coding, "chunked")) {
     return "a Transfer-Encoding other than chunked";
   }

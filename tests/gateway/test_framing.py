@@ -45,6 +45,7 @@ LENGTHS = {
     "two lengths": head("Content-Length: 5", "Content-Length: 6") + b"hello!",
     "the same length twice": head("Content-Length: 5", "Content-Length: 5") + b"hello",
     "a list of lengths": head("Content-Length: 5, 5") + b"hello",
+    "a length beyond 63 bits": head("Content-Length: 9223372036854775808") + b"hello",
     "a list without blanks": head("Content-Length: 5,5") + b"hello",
     "plus": head("Content-Length: +5") + b"hello",
     "minus": head("Content-Length: -5") + b"hello",

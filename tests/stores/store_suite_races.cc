@@ -48,7 +48,9 @@ struct Tally {
 asio::awaitable<void> claim_once(Store& store, RecordId id, int caller, Tally& tally) {
   Record mine = claim_of(id);
   mine.attempt = static_cast<std::uint32_t>(caller);
-  const SwapResult result = co_await store.swap(id, 0, mine);
+  SwapResult result = co_await store.swap(id, 0, mine);
+  // Another's transaction held the record for too long: nothing was written.
+  while (std::holds_alternative<swap::Busy>(result)) result = co_await store.swap(id, 0, mine);
   const std::lock_guard lock(tally.mutex);
   if (const auto* applied = std::get_if<swap::Applied>(&result)) {
     tally.winners.emplace_back(caller, applied->version);
@@ -67,6 +69,7 @@ asio::awaitable<void> add_one(Store& store, RecordId id) {
     ++next.attempt;
     SwapResult result = co_await store.swap(id, expected, std::move(next));
     if (std::holds_alternative<swap::Applied>(result)) co_return;
+    if (std::holds_alternative<swap::Busy>(result)) continue;
     current = *std::get<swap::Conflict>(std::move(result)).current;
   }
 }
