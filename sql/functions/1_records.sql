@@ -79,10 +79,11 @@ BEGIN
   END LOOP;
   -- The day before is kept: a record may be read a moment after it expired.
   FOR old IN
-    SELECT c.oid::regclass AS name FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
+    SELECT c.oid::regclass AS name, c.relname FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
     WHERE i.inhparent = 'semel.answers'::regclass
-      AND substring(c.relname FROM 9)::integer < passed
   LOOP
+    -- Not in the query: there it may be asked of tables of any name.
+    CONTINUE WHEN substring(old.relname FROM 9)::integer >= passed;
     BEGIN
       EXECUTE format('DROP TABLE %s', old.name);
       dropped := dropped + 1;
