@@ -264,6 +264,7 @@ def test_one_tenant_leaves_room_in_the_spool(start_gateway, upstream, key):
     body = pattern(MIB - 4000)
     answer = gateway.post("/big", body, key=key, headers={"X-Tenant": "greedy"})
     assert_problem(answer, 503, "overloaded")
+    eventually(lambda: spooled_bytes(gateway) <= 3 * MIB)  # what was refused is gone
     assert gateway.post("/big", body, key=key, headers={"X-Tenant": "modest"}).status == 200
     for connection in stalled:
         connection.close()
