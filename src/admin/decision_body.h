@@ -11,7 +11,7 @@
 
 namespace semel {
 
-// What an operator decides: about a record whose outcome nobody knows, or that its answer is to go.
+// An operator's decision: the outcome of an unknown record, or that a recorded answer is forgotten.
 enum class Decided { completed, released, forgotten };
 // nullopt: no such verb.
 std::optional<Decided> parse_verb(std::string_view verb);

@@ -30,7 +30,8 @@ struct WebhookScheme {
   // When it was signed: a header, or an element of the signature's own. Both "": nobody knows.
   std::string timestamp_header = {};
   std::string timestamp_prefix = {};
-  // What is signed, with {id}, {timestamp} and {body}. No id may have the characters beside {id}.
+  // Template of the signed bytes: {id}, {timestamp}, {body}. Ids cannot contain its characters
+  // next to {id}.
   std::string signed_content = "{body}";
   // Where the event's id is: in the first of these headers that is there, or in the JSON body.
   std::vector<std::string> id_headers = {};

@@ -26,7 +26,7 @@ bool is_between(char c, unsigned char min, unsigned char max) {
   return byte >= min && byte <= max;
 }
 
-// Of the character that `text`, which is not empty, begins with; 0: it begins with none.
+// Returns the length of the first character of `text`, which is not empty; 0: not UTF-8.
 std::size_t character_length(std::string_view text) {
   if (is_between(text[0], 0x00, 0x7f)) return 1;
   const auto* form = std::ranges::find_if(

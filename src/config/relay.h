@@ -14,8 +14,7 @@
 namespace semel {
 
 // Where `semel relay` delivers what is in the outbox, and how patiently.
-// What the messages of a destination are, in CloudEvents' words, where they do not say it
-// themselves.
+// Default CloudEvents attributes for messages that do not carry their own.
 struct CloudEventsConfig {
   std::string source = "urn:semel:outbox";
   std::string type = "semel.outbox.message";

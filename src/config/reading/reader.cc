@@ -10,7 +10,7 @@
 namespace semel::config_file {
 namespace {
 
-// Of one connection, of the message's frame, or of what servers and clients go by.
+// Headers that frame or route a message, authenticate its sender, or concern one connection.
 constexpr std::string_view kUsedHeaders[] = {"authorization",
                                              "connection",
                                              "content-encoding",

@@ -68,7 +68,7 @@ class Field {
   void read_size(std::size_t& out, std::size_t min, std::size_t max) const;
   void read_header_name(std::string& out) const;
   void read_header_names(std::vector<std::string>& out) const;
-  // The same for a header that Semel is to write: not one that has another use in HTTP.
+  // Reads the name of a header that Semel writes; reports one that HTTP uses otherwise.
   void read_free_header_name(std::string& out) const;
 
  private:
