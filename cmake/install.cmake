@@ -17,7 +17,7 @@ set(package ${CMAKE_INSTALL_LIBDIR}/cmake/semel)
 install(TARGETS semel_base semel_core semel_pg EXPORT semel ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
         COMPONENT library)
 install(EXPORT semel NAMESPACE semel:: FILE targets.cmake DESTINATION ${package} COMPONENT library)
-set(consume_parts consume admin brokers gateway config stores postgres http engine auth asio)
+set(consume_parts consume admin brokers server gateway execution runtime telemetry config stores postgres http engine auth asio)
 foreach(part ${consume_parts})
   set_target_properties(semel_${part} PROPERTIES EXPORT_NAME ${part})
 endforeach()

@@ -10,7 +10,7 @@
 #include "admin/admin.h"
 #include "config/parse.h"
 #include "core/codec.h"
-#include "gateway/server.h"
+#include "server/server.h"
 #include "stores/memory_store.h"
 #include "synced_log.h"
 

@@ -4,7 +4,7 @@
 
 #include "admin/admin_answer.h"
 #include "config/reading/values.h"
-#include "gateway/log.h"
+#include "telemetry/log.h"
 
 namespace semel {
 namespace asio = boost::asio;

@@ -6,7 +6,7 @@
 
 #include "admin/admin_answer.h"
 #include "engine/spawn.h"
-#include "gateway/headers.h"
+#include "execution/headers.h"
 
 namespace semel {
 namespace asio = boost::asio;

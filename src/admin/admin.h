@@ -8,8 +8,8 @@
 #include "admin/access.h"
 #include "admin/admin_connections.h"
 #include "admin/keys_api.h"
-#include "gateway/server.h"
 #include "http/target.h"
+#include "server/server.h"
 
 namespace semel {
 

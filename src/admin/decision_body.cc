@@ -4,7 +4,7 @@
 
 #include "base/base64.h"
 #include "config/reading/values.h"
-#include "gateway/headers.h"
+#include "execution/headers.h"
 #include "http/never_kept.h"
 
 namespace semel {

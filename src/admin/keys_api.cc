@@ -9,7 +9,7 @@
 
 #include "admin/admin_answer.h"
 #include "admin/record_json.h"
-#include "gateway/log.h"
+#include "telemetry/log.h"
 
 namespace semel {
 namespace asio = boost::asio;

@@ -8,7 +8,7 @@
 
 #include "admin/decision_body.h"
 #include "admin/key_filter.h"
-#include "gateway/server.h"
+#include "server/server.h"
 
 namespace semel {
 

@@ -6,7 +6,7 @@
 #include <chrono>
 
 #include "base/utf8.h"
-#include "gateway/node.h"
+#include "engine/process_identity.h"
 
 namespace semel {
 namespace json = boost::json;

@@ -7,7 +7,7 @@
 #include "cli/commands.h"
 #include "cli/outbox_where.h"
 #include "config/reading/relay.h"
-#include "gateway/log.h"
+#include "telemetry/log.h"
 
 namespace semel::cli {
 namespace {

@@ -13,7 +13,7 @@
 #include "config/error.h"
 #include "config/parse.h"
 #include "engine/spawn.h"
-#include "gateway/descriptors.h"
+#include "runtime/descriptors.h"
 #include "stores/sealed_store.h"
 
 namespace semel::cli {

@@ -2,8 +2,8 @@
 
 #include <string>
 
-#include "gateway/open_store_for.h"
-#include "gateway/server.h"
+#include "server/open_store.h"
+#include "server/server.h"
 
 // What the commands that run until they are told to end have in common.
 namespace semel::cli {

@@ -15,8 +15,8 @@
 #include "core/fingerprint/keyed_hash.h"
 #include "engine/spawn.h"
 #include "engine/system.h"
-#include "gateway/elsewhere.h"
-#include "gateway/operation.h"
+#include "execution/operation.h"
+#include "gateway/keyed/waits.h"
 
 namespace semel {
 namespace asio = boost::asio;

@@ -12,7 +12,7 @@
 #include "consume/message_handler.h"
 #include "consume/message_metrics.h"
 #include "consume/sources/source.h"
-#include "gateway/worker.h"
+#include "runtime/worker.h"
 #include "semel/engine.h"
 
 namespace semel {

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "consume/message_handler.h"
-#include "gateway/worker.h"
+#include "runtime/worker.h"
 #include "semel/consume.h"
 
 namespace semel {

@@ -1,7 +1,7 @@
 #include "consume/http_handler.h"
 
 #include "consume/request_fields.h"
-#include "gateway/execution.h"
+#include "execution/execution.h"
 
 namespace semel {
 namespace asio = boost::asio;

@@ -3,7 +3,7 @@
 #include <optional>
 #include <string_view>
 
-#include "gateway/request_key.h"
+#include "gateway/keyed/request_key.h"
 #include "http/message.h"
 #include "semel/key.h"
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <utility>
 
-#include "gateway/metrics.h"
+#include "telemetry/metrics.h"
 
 namespace semel {
 

@@ -3,7 +3,7 @@
 #include <boost/asio/post.hpp>
 
 #include "consume/sources/make_source.h"
-#include "gateway/open_store_for.h"
+#include "server/open_store.h"
 
 namespace semel {
 namespace {

@@ -4,10 +4,10 @@
 #include <stdexcept>
 
 #include "engine/spawn.h"
-#include "gateway/caller.h"
-#include "gateway/operation.h"
+#include "execution/operation.h"
+#include "gateway/keyed/request_key.h"
 #include "gateway/proxy.h"
-#include "gateway/request_key.h"
+#include "gateway/tenant/caller.h"
 
 namespace semel {
 namespace asio = boost::asio;

@@ -7,12 +7,12 @@
 #include <string_view>
 #include <vector>
 
-#include "gateway/introspect.h"
-#include "gateway/observed.h"
+#include "execution/answer/reply.h"
 #include "gateway/proxy.h"
-#include "gateway/reply.h"
+#include "gateway/tenant/introspect.h"
 #include "http/target.h"
 #include "semel/engine.h"
+#include "telemetry/observed.h"
 
 // `mode: observe`: the request is proxied as if its key were not there, and what an enforcing route
 // would have done is counted and logged afterwards.

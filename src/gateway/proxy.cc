@@ -4,7 +4,7 @@
 
 #include <boost/asio/experimental/awaitable_operators.hpp>
 
-#include "gateway/body_pace.h"
+#include "execution/answer/body_pace.h"
 
 namespace semel {
 namespace asio = boost::asio;

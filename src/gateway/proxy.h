@@ -3,7 +3,7 @@
 #include <boost/asio/awaitable.hpp>
 #include <string_view>
 
-#include "gateway/reply.h"
+#include "execution/answer/reply.h"
 
 namespace semel {
 

@@ -3,11 +3,11 @@
 #include <netinet/tcp.h>
 
 #include "config/own_paths.h"
-#include "gateway/exchange.h"
+#include "execution/answer/reply.h"
+#include "gateway/keyed/exchange.h"
+#include "gateway/keyed/status_resource.h"
 #include "gateway/observe.h"
 #include "gateway/proxy.h"
-#include "gateway/reply.h"
-#include "gateway/status_resource.h"
 #include "http/target.h"
 
 namespace semel {

@@ -10,9 +10,9 @@
 
 #include "config/reading/relay.h"
 #include "engine/system.h"
-#include "gateway/log.h"
 #include "relay/backoff.h"
 #include "semel/derive.h"
+#include "telemetry/log.h"
 
 namespace semel::relay {
 namespace {

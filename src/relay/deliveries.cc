@@ -6,10 +6,10 @@
 #include "config/reading/relay.h"
 #include "engine/spawn.h"
 #include "engine/system.h"
-#include "gateway/log.h"
 #include "relay/backoff.h"
 #include "relay/destinations/broker_destination.h"
 #include "relay/destinations/http_destination.h"
+#include "telemetry/log.h"
 
 namespace semel::relay {
 namespace asio = boost::asio;

@@ -9,9 +9,9 @@
 #include <thread>
 
 #include "engine/system.h"
-#include "gateway/log.h"
 #include "relay/courier.h"
 #include "relay/deliveries.h"
+#include "telemetry/log.h"
 
 namespace semel::relay {
 namespace {

@@ -1,5 +1,5 @@
 // A client may be slow, but not without end.
-#include "gateway/body_pace.h"
+#include "execution/answer/body_pace.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Which fields of a request are passed on, and which traceparent is one.
-#include "gateway/headers.h"
+#include "execution/headers.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // What repeats itself is written once, and then as a number.
-#include "gateway/log_pace.h"
+#include "telemetry/log_pace.h"
 
 #include <gtest/gtest.h>
 

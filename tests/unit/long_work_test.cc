@@ -2,8 +2,8 @@
 #include <gtest/gtest.h>
 
 #include "base/base64.h"
-#include "gateway/handle.h"
-#include "gateway/queued_request.h"
+#include "execution/answer/handle.h"
+#include "execution/queued_request.h"
 #include "http/prefer.h"
 #include "semel/scope.h"
 

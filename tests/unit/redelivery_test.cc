@@ -1,5 +1,5 @@
 // What becomes of an event that could not be delivered.
-#include "gateway/redelivery.h"
+#include "execution/redelivery.h"
 
 #include <gtest/gtest.h>
 

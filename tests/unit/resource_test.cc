@@ -1,4 +1,4 @@
-#include "gateway/resource.h"
+#include "execution/resource.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Which route a path has, and that a webhook's signature cannot be got round by spelling.
-#include "gateway/routing.h"
+#include "runtime/routing.h"
 
 #include <gtest/gtest.h>
 

@@ -1,9 +1,9 @@
 // One caller cannot use up what all share, and what is given back is there again.
-#include "gateway/shares.h"
+#include "runtime/shares.h"
 
 #include <gtest/gtest.h>
 
-#include "gateway/descriptors.h"
+#include "runtime/descriptors.h"
 
 namespace semel {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <chrono>
 
-#include "gateway/log.h"
+#include "telemetry/log.h"
 
 namespace semel {
 namespace {

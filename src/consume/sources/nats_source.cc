@@ -6,7 +6,7 @@
 
 #include <chrono>
 
-#include "gateway/log.h"
+#include "telemetry/log.h"
 
 namespace semel {
 namespace {

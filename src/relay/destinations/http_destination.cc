@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "gateway/headers.h"
+#include "execution/headers.h"
 #include "http/answer_head.h"
 #include "http/retry_after.h"
 #include "relay/envelope.h"

@@ -1,7 +1,7 @@
 // The promise: Delivered is said only after the brokers' acknowledgement (acks=all) was reported.
 #include "relay/destinations/kafka_publisher.h"
 
-#include "gateway/log.h"
+#include "telemetry/log.h"
 
 namespace semel::relay {
 namespace {

@@ -9,7 +9,7 @@
 #include <chrono>
 
 #include "brokers/reconnect_pause.h"
-#include "gateway/log.h"
+#include "telemetry/log.h"
 
 namespace semel::relay {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "brokers/amqp_text.h"
 #include "brokers/reconnect_pause.h"
-#include "gateway/log.h"
+#include "telemetry/log.h"
 
 namespace semel::relay {
 namespace {

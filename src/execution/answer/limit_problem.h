@@ -1,0 +1,11 @@
+#pragma once
+
+#include "core/problem.h"
+#include "runtime/tenant_limits.h"
+
+namespace semel {
+
+// What a client is told whose tenant has used up a limit of the route.
+Problem limit_problem(TenantLimits::Limit exceeded);
+
+}  // namespace semel

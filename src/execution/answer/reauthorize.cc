@@ -1,0 +1,73 @@
+#include "execution/answer/reauthorize.h"
+
+#include <algorithm>
+
+#include "execution/subrequest.h"
+
+namespace semel {
+namespace asio = boost::asio;
+using asio::awaitable;
+
+namespace {
+
+constexpr auto kTimeout = std::chrono::seconds(2);
+
+// What a client may be told by the service that was asked, besides its status and body.
+constexpr std::string_view kPassedOn[] = {"Content-Type", "WWW-Authenticate"};
+
+bool is_printable(std::string_view text) {
+  return std::ranges::all_of(text, [](char c) { return c >= ' ' && c <= '~'; });
+}
+
+SubRequest question(const ClientRequest& request, const Viewing& viewing) {
+  SubRequest ask;
+  for (const net::Field& field : request.message.fields()) {
+    if (net::iequals(field.name, "Authorization") || net::iequals(field.name, "Cookie")) {
+      ask.headers.push_back({std::string(field.name), std::string(field.value)});
+    }
+  }
+  ask.headers.push_back({"X-Original-Method", std::string(request.message.method())});
+  ask.headers.push_back({"X-Original-URI", request.target.origin});
+  ask.headers.push_back({"Semel-Record", viewing.record.hex()});
+  // A tenant by certificate or claim may hold any character; a header must not.
+  if (!viewing.tenant.empty() && is_printable(viewing.tenant)) {
+    ask.headers.push_back({"Semel-Tenant", viewing.tenant});
+  }
+  return ask;
+}
+
+}  // namespace
+
+awaitable<bool> may_see(ClientRequest& request, std::size_t route, Viewing viewing) {
+  const RouteConfig& config = request.route(route);
+  if (!config.reauthorize) co_return true;
+  SubRequest ask = question(request, viewing);
+  auto answered =
+      co_await subrequest(request.worker, *config.reauthorize, std::move(ask), kTimeout);
+  if (answered && answered->status >= 200 && answered->status < 300) co_return true;
+
+  request.metrics(route).count(RequestResult::refused);
+  if (answered && (answered->status == 401 || answered->status == 403)) {
+    Answer answer;
+    answer.status = answered->status;
+    for (const std::string_view name : kPassedOn) {
+      if (const auto value = answered->header(name)) {
+        answer.headers.push_back({std::string(name), std::string(*value)});
+      }
+    }
+    answer.body = std::move(answered->body);
+    co_await send_answer(request, answer, {});
+    co_return false;
+  }
+  log_event(LogLevel::warn, "reauthorize failed",
+            {{"route", config.name},
+             {"why", answered ? "status " + std::to_string(answered->status) : answered.error()}});
+  Problem problem{.code = Code::authorization_unavailable,
+                  .detail =
+                      "Whether you may see the recorded answer could not be found out. Nothing was "
+                      "executed. Retry with the same key."};
+  co_await send_problem(request, problem, &config);
+  co_return false;
+}
+
+}  // namespace semel

@@ -1,0 +1,152 @@
+#include "execution/answer/replay.h"
+
+#include <fmt/format.h>
+
+#include "execution/answer/chunks.h"
+#include "telemetry/log.h"
+
+namespace semel {
+namespace asio = boost::asio;
+using asio::awaitable;
+
+std::vector<Header> echo(std::string_view key) {
+  return {{"Idempotency-Key", quoted_key(key)}};
+}
+
+std::vector<Header> echo(std::string_view key, const Record& record) {
+  std::vector<Header> headers = echo(key);
+  if (record.expires_at != kNever) {
+    headers.push_back({"Idempotency-Expires", http_date(record.expires_at)});
+  }
+  return headers;
+}
+
+namespace {
+
+enum class Told { first, replayed };
+
+std::int64_t age_seconds(const ClientRequest& request, const Record& record) {
+  const auto age = std::chrono::duration_cast<std::chrono::seconds>(request.gateway().clock.now() -
+                                                                    record.updated_at);
+  return std::max<std::int64_t>(0, age.count());
+}
+
+awaitable<void> send_unreadable(ClientRequest& request, const RouteConfig& route,
+                                std::string_view key, std::string why) {
+  log_repeating(LogLevel::warn, "store unavailable", route.name,
+                {{"route", route.name}, {"why", why}});
+  Problem problem{.code = Code::store_unavailable,
+                  .detail =
+                      "The recorded answer cannot be read at the moment. Nothing was "
+                      "executed. Retry with the same key."};
+  co_await send_problem(request, problem, &route, echo(key));
+}
+
+awaitable<void> send_from_chunks(ClientRequest& request, const RouteConfig& route,
+                                 std::string_view key, const Record& record, Told told) {
+  Record shown = record;
+  shown.answer.headers = kept_headers(record.answer.headers, route);
+  std::vector<Header> extra = echo(key, record);
+  if (told == Told::replayed) {
+    extra.push_back({route.replayed_header, "true"});
+    extra.push_back({"Age", std::to_string(age_seconds(request, record))});
+  }
+  const auto sent = co_await send_spilled(request, shown, extra);
+  if (!sent) co_await send_unreadable(request, route, key, sent.error().why);
+}
+
+constexpr int kStatusMin = 200;
+
+// Straight into the head: this is what every retry costs.
+awaitable<void> send_stored(ClientRequest& request, const RouteConfig& route, std::string_view key,
+                            const Record& record, Told told) {
+  const Answer& answer = record.answer;
+  if (answer.body_note == BodyNote::spilled) {
+    return send_from_chunks(request, route, key, record, told);
+  }
+  // Somebody has damaged the record. As a head it would be no HTTP, and the client would wait.
+  if (answer.status < kStatusMin) {
+    return send_unreadable(request, route, key, "a completed record has no answer");
+  }
+  std::string head = begin_head(answer.status, {});
+  bool is_dated = false;
+  for (const Header& header : answer.headers) {
+    if (!is_kept(header.name, route)) continue;
+    append_header(head, header.name, header.value);
+    is_dated = is_dated || net::iequals(header.name, "Date");
+  }
+  head.append("Idempotency-Key: ");
+  append_quoted_key(head, key);
+  head.append("\r\n");
+  if (record.expires_at != kNever) {
+    head.append("Idempotency-Expires: ");
+    append_http_date(head, record.expires_at);
+    head.append("\r\n");
+  }
+  if (told == Told::replayed) {
+    append_header(head, route.replayed_header, "true");
+    append_header(head, "Age", fmt::format_int(age_seconds(request, record)).c_str());
+  }
+  if (answer.body_note == BodyNote::omitted) {
+    append_header(head, "Idempotency-Replay", "body-omitted");
+  }
+  end_head(request, head, is_dated, answer.status, BodyEnd::length, answer.body.size());
+  return send_whole(request, std::move(head), answer);
+}
+
+}  // namespace
+
+awaitable<void> send_replay(ClientRequest& request, const RouteConfig& route, std::string_view key,
+                            const Record& record) {
+  return send_stored(request, route, key, record, Told::replayed);
+}
+
+awaitable<void> send_committed(ClientRequest& request, const RouteConfig& route,
+                               std::string_view key, const Record& record) {
+  return send_stored(request, route, key, record, Told::first);
+}
+
+awaitable<void> send_settled(ClientRequest& request, const RouteConfig& route, std::string_view key,
+                             const Settled& settled) {
+  if (settled.record && settled.record->state == State::completed) {
+    co_await send_replay(request, route, key, *settled.record);
+  } else {
+    co_await send_answer(request, settled.outcome.answer, echo(key));
+  }
+}
+
+awaitable<void> send_record(ClientRequest& request, const RouteConfig& route, std::string_view key,
+                            const RecordPtr& record) {
+  if (record && record->state == State::completed) {
+    co_await send_replay(request, route, key, *record);
+  } else if (record && record->state == State::in_progress) {
+    co_await send_problem(request, in_progress_problem(route), &route, echo(key));
+  } else {
+    co_await send_problem(request, outcome_unknown(), &route, echo(key));
+  }
+}
+
+Problem in_progress_problem(const RouteConfig& route) {
+  return {.code = Code::in_progress,
+          .status = route.status_in_progress,
+          .detail =
+              "The first request with this key is still being executed. Retry with the same "
+              "key."};
+}
+
+Problem ended_without_answer(const RouteConfig& route) {
+  return {.code = Code::in_progress,
+          .status = route.status_in_progress,
+          .detail =
+              "The request that was being executed under this key has ended without an answer to "
+              "give. Retry with the same key."};
+}
+
+Problem outcome_unknown() {
+  return {.code = Code::outcome_unknown,
+          .detail =
+              "A request with this key was sent on and no answer came back, so it may have "
+              "taken effect. Do not send it under a new key; an operator has to resolve it."};
+}
+
+}  // namespace semel

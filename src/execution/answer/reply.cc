@@ -1,0 +1,183 @@
+#include "execution/answer/reply.h"
+
+#include <fmt/format.h>
+
+#include "config/own_paths.h"
+
+namespace semel {
+namespace asio = boost::asio;
+using asio::awaitable;
+
+namespace {
+
+bool has_body(int status) {
+  return status >= 200 && status != 204 && status != 304;
+}
+
+bool named(const std::vector<Header>& headers, std::string_view name) {
+  for (const Header& header : headers) {
+    if (net::iequals(header.name, name)) return true;
+  }
+  return false;
+}
+
+// What is left of a refused request's body is read and thrown away if it is no more than this.
+constexpr std::uint64_t kDrainBytesMax = 64 * 1024;
+
+constexpr std::string_view kRetryAfterSeconds = "1";
+
+// A client that reads slowly is seen to go on by the pieces it takes.
+constexpr std::size_t kPieceBytes = 64 * 1024;
+
+bool is_worth_retrying(Code code) {
+  switch (code) {
+    case Code::in_progress:
+    case Code::outcome_unknown:
+    case Code::store_unavailable:
+    case Code::overloaded:
+    case Code::too_many_keys:
+    case Code::authorization_unavailable:
+      return true;
+    default:
+      return false;
+  }
+}
+
+}  // namespace
+
+bool has_date(const std::vector<Header>& headers) {
+  return named(headers, "Date");
+}
+
+std::string begin_head(int status, const std::vector<Header>& headers) {
+  std::string head;
+  head.reserve(512);
+  append_status_line(head, status);
+  for (const Header& header : headers) append_header(head, header.name, header.value);
+  return head;
+}
+
+std::string answer_head(ClientRequest& request, int status, const std::vector<Header>& headers,
+                        const std::vector<Header>& extra, BodyEnd end, std::uint64_t length) {
+  std::string head = begin_head(status, headers);
+  for (const Header& header : extra) append_header(head, header.name, header.value);
+  end_head(request, head, has_date(headers), status, end, length);
+  return head;
+}
+
+void end_head(ClientRequest& request, std::string& head, bool is_dated, int status, BodyEnd end,
+              std::uint64_t length) {
+  if (!is_dated) append_header(head, "Date", request.worker.date());
+  if (has_body(status)) {
+    if (end == BodyEnd::chunks) append_header(head, "Transfer-Encoding", "chunked");
+    if (end == BodyEnd::length) {
+      append_header(head, "Content-Length", fmt::format_int(length).c_str());
+    }
+    if (end == BodyEnd::close) request.keep_alive = false;
+  }
+  if (request.gateway().draining) request.keep_alive = false;
+  if (!request.keep_alive) {
+    append_header(head, "Connection", "close");
+  } else if (request.message.http_version() < 11) {
+    append_header(head, "Connection", "keep-alive");
+  }
+  head.append("\r\n");
+}
+
+awaitable<void> send_answer(ClientRequest& request, const Answer& answer,
+                            const std::vector<Header>& extra) {
+  return send_whole(request,
+                    answer_head(request, answer.status, answer.headers, extra, BodyEnd::length,
+                                answer.body.size()),
+                    answer);
+}
+
+awaitable<void> send_whole(ClientRequest& request, std::string head, const Answer& answer) {
+  const bool head_only = request.message.method() == "HEAD" || !has_body(answer.status);
+  const std::string_view body = head_only ? std::string_view{} : std::string_view(answer.body);
+  request.give_up_place();
+  ClientPace pace(request.limits().body_timeout);
+  std::string_view left = body.substr(std::min(kPieceBytes, body.size()));
+  auto written = co_await write_at_pace(request, pace, head, body.substr(0, kPieceBytes));
+  while (written && !left.empty()) {
+    written = co_await write_at_pace(request, pace, left.substr(0, kPieceBytes));
+    left.remove_prefix(std::min(kPieceBytes, left.size()));
+  }
+  request.client.clear_deadline();
+  if (!written) request.keep_alive = false;
+}
+
+awaitable<net::IoResult<void>> write_at_pace(ClientRequest& request, ClientPace& pace,
+                                             std::string_view first, std::string_view second,
+                                             std::string_view third) {
+  const net::Deadlines& clock = request.worker.deadlines();
+  request.client.set_deadline(pace.next());
+  const auto begun = clock.now();
+  auto written = co_await request.client.write(first, second, third);
+  pace.passed(first.size() + second.size() + third.size(), clock.now() - begun);
+  co_return written;
+}
+
+bool reads_rest(const ClientRequest& request) {
+  const auto length = request.message.body_length();
+  return length && *length <= kDrainBytesMax && !request.message.field("Expect");
+}
+
+awaitable<void> send_problem(ClientRequest& request, const Problem& problem,
+                             const RouteConfig* route, const std::vector<Header>& extra) {
+  // The client is to know that it cannot send another request after the rest of this one.
+  if (request.keep_alive && !request.message.is_done() && !reads_rest(request)) {
+    request.keep_alive = false;
+  }
+  Answer answer = to_answer(problem, route ? route->errors : ErrorShape::problem);
+  answer.headers.insert(answer.headers.end(), extra.begin(), extra.end());
+  if (problem.code == Code::key_missing || problem.code == Code::key_invalid) {
+    const std::string docs =
+        route && !route->docs_url.empty() ? route->docs_url : std::string(kPolicyPath);
+    answer.headers.push_back({"Link", "<" + docs + ">; rel=\"describedby\""});
+  }
+  if ((is_worth_retrying(problem.code) || problem.status == 503) &&
+      !named(answer.headers, "Retry-After")) {
+    answer.headers.push_back({"Retry-After", std::string(kRetryAfterSeconds)});
+  }
+  co_await send_answer(request, answer, {});
+}
+
+bool has_place(ClientRequest& request) {
+  request.in_flight.emplace(request.gateway().in_flight, request.peer);
+  return request.in_flight->has_share_of(request.limits().in_flight);
+}
+
+awaitable<void> refuse_place(ClientRequest& request, std::size_t route) {
+  request.metrics(route).count(RequestResult::refused);
+  Problem problem{.code = Code::overloaded,
+                  .detail = "Too many requests are in flight. Retry with the same key."};
+  co_await send_problem(request, problem, &request.route(route));
+}
+
+awaitable<bool> take_place(ClientRequest& request, std::size_t route) {
+  if (has_place(request)) co_return true;
+  co_await refuse_place(request, route);
+  co_return false;
+}
+
+void cut_off(ClientRequest& request) {
+  request.keep_alive = false;
+  // To an HTTP/1.0 client the end of the connection is the end of the answer; a reset is not.
+  if (request.message.http_version() < 11) request.client.reset_on_close();
+  request.client.close();
+}
+
+bool expects_continue(const ClientRequest& request) {
+  const auto expect = request.message.field("Expect");
+  return expect && net::iequals(*expect, "100-continue") && !request.message.is_done() &&
+         !request.client.has_unread() && request.message.http_version() >= 11;
+}
+
+awaitable<void> send_continue(ClientRequest& request) {
+  if (!expects_continue(request)) co_return;
+  request.client.set_deadline(request.limits().body_timeout);
+  co_await request.client.write("HTTP/1.1 100 Continue\r\n\r\n");
+}
+
+}  // namespace semel

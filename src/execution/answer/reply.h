@@ -1,0 +1,99 @@
+#pragma once
+
+#include <boost/asio/awaitable.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/problem.h"
+#include "execution/answer/body_pace.h"
+#include "execution/headers.h"
+#include "http/connection.h"
+#include "http/target.h"
+#include "runtime/worker.h"
+
+namespace semel {
+
+// One request of a client while it is being handled. Lives in the session's frame.
+struct ClientRequest {
+  Worker& worker;
+  const SettingsPtr settings;  // as they were when it came; they hold until it is done
+  net::Connection& client;
+  net::Request& message;
+  Target target;
+  const Forwarded& forwarded;
+  bool keep_alive = true;  // after the answer
+  // Its place among limits.in_flight. Given up before the answer's last bytes are written: a client
+  // that has its answer may send the next request at once.
+  std::optional<InFlight> in_flight = {};
+  // The same among its tenant's of this route, where there is such a limit.
+  std::optional<TenantLimits::Place> tenant_place = {};
+  ShareHolder* peer = nullptr;  // who has the connection; null: a trusted proxy, which has no share
+  void give_up_place() {
+    in_flight.reset();
+    tenant_place.reset();
+  }
+
+  Gateway& gateway() const { return worker.gateway(); }
+  const LimitsConfig& limits() const { return settings->config.limits; }
+  const RouteConfig& route(std::size_t index) const { return settings->config.routes[index]; }
+  RouteMetrics& metrics(std::size_t route) const { return *settings->metrics[route]; }
+  RequestHead head() const {
+    return {message.method(), target.origin, message.fields(), forwarded};
+  }
+};
+
+// How the end of an answer's body is marked for the client.
+enum class BodyEnd { length, chunks, close };
+
+// The head of an answer. `length` is announced where `end` says so and the status has a body.
+std::string answer_head(ClientRequest& request, int status, const std::vector<Header>& headers,
+                        const std::vector<Header>& extra, BodyEnd end, std::uint64_t length);
+
+// The status line and the answer's own fields. What follows may be appended; end_head() ends it.
+std::string begin_head(int status, const std::vector<Header>& headers);
+// The answer has a Date of its own.
+bool has_date(const std::vector<Header>& headers);
+
+// Ends a head that has its status line and the answer's own fields: adds Date unless they had one,
+// the body's framing, and what becomes of the connection.
+void end_head(ClientRequest& request, std::string& head, bool is_dated, int status, BodyEnd end,
+              std::uint64_t length);
+
+// Writes a piece of an answer, for which the client is waited for no longer than its pace allows.
+boost::asio::awaitable<net::IoResult<void>> write_at_pace(ClientRequest& request, ClientPace& pace,
+                                                          std::string_view first,
+                                                          std::string_view second = {},
+                                                          std::string_view third = {});
+
+// Answers. A failure to write ends the connection after this request, nothing else.
+boost::asio::awaitable<void> send_answer(ClientRequest& request, const Answer& answer,
+                                         const std::vector<Header>& extra);
+// The same with a head that is ready.
+boost::asio::awaitable<void> send_whole(ClientRequest& request, std::string head,
+                                        const Answer& answer);
+boost::asio::awaitable<void> send_problem(ClientRequest& request, const Problem& problem,
+                                          const RouteConfig* route,
+                                          const std::vector<Header>& extra = {});
+
+// Takes a place among limits.in_flight. False: there is none, or none for this peer.
+bool has_place(ClientRequest& request);
+// The same. False: the request has been answered.
+boost::asio::awaitable<bool> take_place(ClientRequest& request, std::size_t route);
+
+// Whether what is left of a body that nobody wants is read, so that the connection can be used
+// again.
+bool reads_rest(const ClientRequest& request);
+
+// Ends the connection in the middle of an answer, so that the client sees that it is not whole.
+void cut_off(ClientRequest& request);
+
+// Answers a request for which there is none.
+boost::asio::awaitable<void> refuse_place(ClientRequest& request, std::size_t route);
+
+// The interim answer a client may be waiting for before it sends its body.
+bool expects_continue(const ClientRequest& request);
+boost::asio::awaitable<void> send_continue(ClientRequest& request);
+
+}  // namespace semel

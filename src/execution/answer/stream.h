@@ -1,0 +1,43 @@
+#pragma once
+
+#include <boost/asio/awaitable.hpp>
+#include <string>
+#include <vector>
+
+#include "execution/answer/body_pace.h"
+#include "execution/answer/chunks.h"
+#include "execution/answer/reply.h"
+#include "execution/upstream_call.h"
+
+namespace semel {
+
+// Passes a streaming answer on as it comes and has kept what may be stored of it. The client's end
+// of the answer is held back until finish(): only then is the whole of it recorded.
+class AnswerStream {
+ public:
+  // Without a client the answer is only read and kept, without a keeper only passed on.
+  AnswerStream(Gateway& gateway, const RouteConfig& route, UpstreamCall& call,
+               ClientRequest* client, AnswerKeeper* keeper);
+
+  enum class End { whole, cut };
+  boost::asio::awaitable<End> run(const std::vector<Header>& headers,
+                                  const std::vector<Header>& extra);
+  // Lets the client see the end.
+  boost::asio::awaitable<void> finish();
+
+ private:
+  boost::asio::awaitable<void> pass_on(std::string_view piece);
+  boost::asio::awaitable<void> write(std::string_view first, std::string_view second = {},
+                                     std::string_view third = {});
+
+  Gateway& gateway_;
+  const RouteConfig& route_;
+  UpstreamCall& call_;
+  ClientRequest* client_;  // null as soon as nobody listens
+  AnswerKeeper* keeper_;
+  BodyEnd end_ = BodyEnd::chunks;
+  ClientPace pace_;
+  std::string held_back_;  // where the length is announced: the last piece
+};
+
+}  // namespace semel

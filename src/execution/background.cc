@@ -1,0 +1,192 @@
+// The promise: what was answered with 202 is executed, once, or can be seen to wait. If this
+// process dies in here, what had not begun is queued still, and what had begun is unknown.
+#include "execution/background.h"
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/post.hpp>
+
+#include "engine/spawn.h"
+#include "execution/execution.h"
+#include "execution/queued_request.h"
+#include "execution/redelivery.h"
+#include "runtime/tenant.h"
+
+namespace semel {
+namespace asio = boost::asio;
+using asio::awaitable;
+
+namespace {
+
+// Of what is held, so many run at once: the rest of the places are for what waits.
+constexpr std::size_t kHeldPerRunning = 4;
+
+std::optional<std::size_t> find_route(const Config& config, std::string_view name) {
+  for (std::size_t index = 0; index < config.routes.size(); ++index) {
+    if (config.routes[index].name == name) return index;
+  }
+  for (std::size_t index = 0; index < config.routes.size(); ++index) {
+    const auto& aliases = config.routes[index].aliases;
+    if (std::ranges::find(aliases, name) != aliases.end()) return index;
+  }
+  return std::nullopt;
+}
+
+std::vector<net::Field> fields_of(const QueuedRequest& request) {
+  std::vector<net::Field> fields;
+  fields.reserve(request.headers.size());
+  for (const Header& header : request.headers) fields.push_back({header.name, header.value});
+  return fields;
+}
+
+}  // namespace
+
+std::size_t Background::running_max() const {
+  return std::max<std::size_t>(1, held_max_ / kHeldPerRunning);
+}
+
+Background::Place::Place(std::atomic<std::size_t>& held, ShareHolderPtr for_whom,
+                         ShareHolderPtr from_peer)
+    : holder(std::move(for_whom)), peer(std::move(from_peer)), all(held), own(holder->queued) {
+  if (peer) peers.emplace(peer->queued);
+}
+
+// By peer as well: where a tenant need not prove that it is one, names cost nothing.
+bool Background::Place::has_share_of(std::size_t limit) const {
+  return has_share(own.before(), all.before(), limit) &&
+         (!peers || has_share(peers->before(), all.before(), limit));
+}
+
+std::optional<Background::Place> Background::reserve(std::string_view tenant,
+                                                     std::string_view operation,
+                                                     ShareHolderPtr peer) {
+  const bool has_tenant = !tenant.empty() && tenant != kWebhookTenant;
+  Place place(
+      held_,
+      has_tenant ? gateway_.holders.of_tenant(tenant) : gateway_.holders.of_operation(operation),
+      std::move(peer));
+  if (!place.has_share_of(held_max_)) return std::nullopt;
+  return place;
+}
+
+void Background::add(const QueuedWork& work, Place place) {
+  {
+    std::lock_guard lock(mutex_);
+    const ShareHolder* holder = place.holder.get();
+    Lane& lane = lanes_[holder];
+    if (lane.waiting.empty()) turns_.push_back(holder);
+    lane.waiting.push_back({work, std::move(place)});
+  }
+  pump();
+}
+
+void Background::resume(const QueuedWork& work) {
+  auto place = reserve(work.tenant, work.operation);
+  if (!place || gateway_.draining) {
+    gateway_.engine.put_off(work);
+    return;
+  }
+  add(work, std::move(*place));
+}
+
+// The engine sweeps on the first worker's thread, whose settings these are.
+KeptWork Background::look_at(const Record& kept) const {
+  const auto request = decode_queued_request(kept.request);
+  const SettingsPtr settings = gateway_.workers.front()->settings();
+  const auto route = request ? find_route(settings->config, request->route) : std::nullopt;
+  if (!route) return kept::NotOurs{};
+  const auto again = redelivery_of_lost(settings->config.routes[*route], kept);
+  if (!again) return kept::StaysUnknown{};
+  return kept::TriedAgain{*again};
+}
+
+std::optional<Background::Item> Background::take_next() {
+  if (running_ >= running_max()) return std::nullopt;
+  for (std::size_t looked_at = turns_.size(); looked_at > 0; --looked_at) {
+    const ShareHolder* holder = turns_.front();
+    turns_.pop_front();
+    Lane& lane = lanes_.at(holder);
+    if (!has_share(lane.running, running_, running_max())) {
+      turns_.push_back(holder);
+      continue;
+    }
+    std::optional<Item> item(std::move(lane.waiting.front()));
+    lane.waiting.pop_front();
+    if (!lane.waiting.empty()) turns_.push_back(holder);
+    ++lane.running;
+    ++running_;
+    return item;
+  }
+  return std::nullopt;
+}
+
+void Background::pump() {
+  for (;;) {
+    std::unique_lock lock(mutex_);
+    if (gateway_.draining) return;
+    std::optional<Item> item = take_next();
+    if (!item) return;
+    Worker& worker = *gateway_.workers[next_worker_++ % gateway_.workers.size()];
+    lock.unlock();
+    asio::co_spawn(worker.context(), run(worker, std::move(*item)), OrReport{"queued work"});
+  }
+}
+
+awaitable<void> Background::run(Worker& worker, Item item) {
+  {
+    const Counted active(gateway_.active);
+    try {
+      co_await execute(worker, item.work);
+    } catch (const std::exception& error) {
+      log_event(LogLevel::error, "queued work failed", {{"why", error.what()}});
+      gateway_.engine.put_off(item.work);
+    }
+  }
+  {
+    std::lock_guard lock(mutex_);
+    --running_;
+    const auto lane = lanes_.find(item.place.holder.get());
+    if (--lane->second.running == 0 && lane->second.waiting.empty()) lanes_.erase(lane);
+  }
+  // Not from here: where nothing awaits, one would begin inside the other.
+  asio::post(worker.context(), [this] { pump(); });
+}
+
+awaitable<void> Background::execute(Worker& worker, QueuedWork work) {
+  auto found = co_await gateway_.store.read(work.id);
+  const bool is_queued = found && *found && (*found)->state == State::queued &&
+                         (*found)->token == work.token && !gateway_.draining;
+  if (!is_queued) {
+    gateway_.engine.put_off(work);
+    co_return;
+  }
+  auto kept = std::make_shared<const Record>(**std::move(found));
+  const Record& record = *kept;
+  auto request = decode_queued_request(record.request);
+  const SettingsPtr settings = worker.settings();
+  const auto route = request ? find_route(settings->config, request->route) : std::nullopt;
+  if (!route) {
+    log_repeating(LogLevel::warn, "queued work stays queued", record.operation,
+                  {{"record", record.id.hex()},
+                   {"route", request ? request->route : record.operation},
+                   {"why", request ? "there is no such route" : "its request cannot be read"}});
+    gateway_.engine.put_off(work);
+    co_return;
+  }
+  const Counted bytes(gateway_.buffered_bytes, record.request.size());
+  const Policy& policy = settings->config.routes[*route].policy;
+  Started started = co_await gateway_.engine.start(std::move(kept), policy);
+  auto* claim = std::get_if<Claim>(&started);
+  if (!claim) co_return;
+
+  settings->metrics[*route]->count(RequestResult::executed);
+  const std::vector<net::Field> fields = fields_of(*request);
+  const RequestBody body(gateway_.spool, std::move(request->body));
+  const KeyedRequest keyed{{request->method, request->target, fields, request->forwarded},
+                           body,
+                           request->key_in_header,
+                           request->key};
+  Execution execution(worker, settings, *route, std::move(*claim), keyed, nullptr);
+  co_await execution.run_to_end();
+}
+
+}  // namespace semel

@@ -1,0 +1,395 @@
+// The promise: the client is told of a final outcome only after it is durable. What arrives after
+// the client's patience is still recorded. What may have been taken is never sent again.
+//
+// If this process dies in here, the record stays in progress and is unknown at the next start.
+#include "execution/execution.h"
+
+#include <boost/asio/co_spawn.hpp>
+
+#include "engine/spawn.h"
+#include "execution/answer/reauthorize.h"
+#include "execution/answer/replay.h"
+#include "execution/answer/stream.h"
+#include "execution/redelivery.h"
+#include "execution/resource.h"
+
+namespace semel {
+namespace asio = boost::asio;
+using asio::awaitable;
+
+namespace {
+
+constexpr auto kEarlyAnswerWait = std::chrono::seconds(1);
+
+OutcomeKind classify(const RouteConfig& route, const Claim& claim, const net::Response& response) {
+  return route.outcomes.classify(response.status(), claim.record->attempt,
+                                 response.field("Idempotency-Outcome").value_or(""));
+}
+
+Outcome outcome_of(const RouteConfig& route, const Claim& claim, const net::Response& response,
+                   const std::vector<Header>& headers, std::string body) {
+  Outcome outcome;
+  outcome.kind = classify(route, claim, response);
+  outcome.answer.status = response.status();
+  outcome.answer.headers = kept_headers(headers, route);
+  if (outcome.kind == OutcomeKind::final && outcome.answer.status < 400) {
+    outcome.resource_id = find_resource_id(route.resource, headers, body);
+    if (!outcome.resource_id.empty()) outcome.resource_type = route.resource.type;
+  }
+  outcome.answer.body = std::move(body);
+  outcome.reason = "status " + std::to_string(response.status());
+  return outcome;
+}
+
+bool counts_only_if_committed(const RouteConfig& route, const Outcome& outcome) {
+  return route.completes == Completes::executor && outcome.kind == OutcomeKind::final &&
+         outcome.answer.status < 400;
+}
+
+// Each of them has a connection: where the executor answers nobody in time there would be no end of
+// them. Beyond it, the outcome stays unknown as if no answer had come.
+std::size_t late_max(const LimitsConfig& limits) {
+  constexpr std::size_t kAtLeast = 16;
+  return std::max(kAtLeast, limits.in_flight / 4);
+}
+
+// Goes on listening for an answer whose client has been told 504. False: nothing to record came.
+awaitable<bool> record_late(Gateway& gateway, const RouteConfig& route, const Claim& claim,
+                            std::unique_ptr<UpstreamCall> call) {
+  call->set_deadline(route.late_answer);
+  auto received = co_await call->receive(route.max_stored_body);
+  if (received != UpstreamCall::Received::complete && received != UpstreamCall::Received::stream) {
+    co_return false;
+  }
+  const net::Response& response = call->response();
+  Outcome outcome = outcome_of(route, claim, response, client_headers(response, route, true), {});
+  outcome.reason += ", late";
+  if (counts_only_if_committed(route, outcome)) co_return false;  // it has, or it has not
+  AnswerKeeper keeper(gateway.store, gateway.clock, route, *claim.record,
+                      outcome.kind == OutcomeKind::final, response.body_length());
+  const std::string begun = call->take_body();
+  co_await keeper.keep(begun);
+  while (received == UpstreamCall::Received::stream) {
+    const auto piece = co_await call->next_piece();
+    if (!piece) received = UpstreamCall::Received::broken;
+    if (piece && piece->empty()) received = UpstreamCall::Received::complete;
+    if (piece && !piece->empty()) co_await keeper.keep(*piece);
+  }
+  if (received != UpstreamCall::Received::complete || outcome.kind == OutcomeKind::unknown) {
+    co_await keeper.discard();
+    co_return false;
+  }
+  co_await keeper.finish(outcome.answer);
+  plan_redelivery(route, *claim.record, outcome);
+  const Finished finished = co_await gateway.engine.finish(claim, std::move(outcome));
+  if (std::holds_alternative<finish::Stale>(finished)) co_await keeper.discard();
+  co_return true;
+}
+
+awaitable<void> listen_late(Gateway& gateway, const RouteConfig& route, Claim claim,
+                            std::unique_ptr<UpstreamCall> call,  // which holds the route
+                            std::unique_ptr<Counted> /* for as long as it listens */) {
+  bool recorded = false;
+  try {
+    recorded = co_await record_late(gateway, route, claim, std::move(call));
+  } catch (const std::exception& error) {
+    log_event(LogLevel::error, "late answer lost", {{"why", error.what()}});
+  }
+  if (!recorded) gateway.engine.stop_listening(claim);
+}
+
+}  // namespace
+
+Execution::Execution(Worker& worker, SettingsPtr settings, std::size_t route, Claim claim,
+                     const KeyedRequest& request, ClientRequest* client)
+    : worker_(worker),
+      gateway_(worker.gateway()),
+      settings_(std::move(settings)),
+      route_index_(route),
+      route_(settings_->config.routes[route]),
+      claim_(std::move(claim)),
+      request_(request),
+      key_(request.key.value_or(claim_.record->key)),
+      client_(client),
+      call_(std::make_unique<UpstreamCall>(worker, settings_, route,
+                                           UpstreamCall::Ending::announced)) {}
+
+std::string Execution::head() const {
+  const Record& record = *claim_.record;
+  KeyForwarding key = forward_key(route_, record.id, key_, request_.key_in_header);
+  key.add.push_back({"Semel-Record", record.id.hex()});
+  key.add.push_back({"Semel-Attempt", std::to_string(record.attempt)});
+  if (route_.completes == Completes::executor) {
+    key.add.push_back({"Semel-Token", record.token.hex()});
+  }
+  const PassedOn passed_on(request_.head.fields, settings_->config.tenant, route_);
+  return upstream_head(request_.head, passed_on, call_->base_path(), {false, request_.body.size()},
+                       key.drop, key.add);
+}
+
+awaitable<void> Execution::run_to_end() {
+  bool ended = false;
+  try {
+    co_await run();
+    ended = true;
+  } catch (const std::exception& error) {
+    log_event(LogLevel::error, "execution failed", {{"why", error.what()}});
+  }
+  if (ended) co_return;
+  if (client_) client_->keep_alive = false;
+  co_await give_up();
+}
+
+awaitable<void> Execution::run() {
+  const SteadyTime started = gateway_.clock.steady();
+  const std::string request_head = head();
+  const auto sent = co_await call_->send(request_head, request_.body);
+  if (const auto* not_delivered = std::get_if<UpstreamCall::NotDelivered>(&sent)) {
+    co_await unreachable(not_delivered->why);
+    co_return;
+  }
+  if (const auto* maybe = std::get_if<UpstreamCall::MaybeDelivered>(&sent)) {
+    // An executor may refuse a request before it has read all of it, and close.
+    call_->set_deadline(kEarlyAnswerWait);
+    if (co_await call_->receive(route_.max_stored_body) == UpstreamCall::Received::complete) {
+      co_await answered();
+      co_return;
+    }
+    if (call_->was_refused()) {
+      co_await unreachable("our certificate was not accepted");
+      co_return;
+    }
+    co_await failed(OutcomeKind::unknown, Code::upstream_unreachable, maybe->why,
+                    "The connection to the service broke, so it may have taken effect. Retry with "
+                    "the same key only.");
+    co_return;
+  }
+  const auto received = co_await call_->receive(route_.max_stored_body);
+  settings_->metrics[route_index_]->upstream_took(
+      std::chrono::duration<double>(gateway_.clock.steady() - started).count());
+  switch (received) {
+    case UpstreamCall::Received::complete:
+      co_await answered();
+      break;
+    case UpstreamCall::Received::stream:
+      co_await stream();
+      break;
+    case UpstreamCall::Received::timeout:
+      co_await timed_out();
+      break;
+    case UpstreamCall::Received::broken:
+      if (call_->was_refused()) {
+        co_await unreachable("our certificate was not accepted");
+        break;
+      }
+      co_await failed(OutcomeKind::unknown, Code::upstream_unreachable, "the answer was cut off",
+                      "The service ended the connection without a whole answer, so it may have "
+                      "taken effect. Retry with the same key only.");
+      break;
+  }
+}
+
+awaitable<void> Execution::unreachable(std::string why) {
+  log_event(LogLevel::warn, "upstream unreachable", {{"route", route_.name}, {"why", why}});
+  co_await failed(OutcomeKind::retry, Code::upstream_unreachable, std::move(why),
+                  "The service could not be reached, so nothing was executed. Retry with the same "
+                  "key.");
+}
+
+awaitable<Finished> Execution::finish(Outcome outcome, Engine::Listening listening) {
+  plan_redelivery(route_, *claim_.record, outcome);
+  co_return co_await gateway_.engine.finish(claim_, std::move(outcome), listening);
+}
+
+awaitable<void> Execution::give_up() {
+  Outcome outcome{OutcomeKind::unknown, to_answer(outcome_unknown(), route_.errors),
+                  "an error in the gateway"};
+  co_await finish(std::move(outcome));
+}
+
+awaitable<void> Execution::answered() {
+  const net::Response& response = call_->response();
+  Answer answer;  // as this client gets it: with all end-to-end headers
+  answer.status = response.status();
+  answer.headers = client_headers(response, route_, true);
+  answer.body = call_->take_body();
+  Outcome outcome = outcome_of(route_, claim_, response, answer.headers, answer.body);
+  call_->give_back();
+  if (counts_only_if_committed(route_, outcome)) {
+    co_await as_committed(outcome.answer.status);
+    co_return;
+  }
+  Finished finished = co_await finish(std::move(outcome));
+  if (!client_) co_return;
+  if (const auto* recorded = std::get_if<finish::Recorded>(&finished)) {
+    co_await send_answer(*client_, answer,
+                         recorded->record ? echo(key_, *recorded->record) : echo(key_));
+  } else {
+    co_await send_unrecorded(finished);
+  }
+}
+
+// To say "unknown" is a write that the executor's own forestalls: what was committed comes back.
+awaitable<void> Execution::as_committed(int status) {
+  co_await failed(OutcomeKind::unknown, Code::outcome_unknown,
+                  "status " + std::to_string(status) + " without a committed record",
+                  "The service answered without having committed what it did. Retry with the same "
+                  "key only.");
+}
+
+awaitable<void> Execution::read_to_end() {
+  for (;;) {
+    const auto piece = co_await call_->next_piece();
+    if (!piece) co_return;
+    if (piece->empty()) break;
+  }
+  call_->give_back();
+}
+
+awaitable<void> Execution::timed_out() {
+  Claim claim = claim_;
+  std::unique_ptr<UpstreamCall> call = std::move(call_);
+  auto late = std::make_unique<Counted>(gateway_.late);
+  const bool listens = route_.late_answer > Duration{0} &&
+                       route_.policy.unknown != UnknownPolicy::fail &&
+                       late->before() < late_max(settings_->config.limits);
+  co_await failed(OutcomeKind::unknown, Code::upstream_timeout, "no answer within upstream_timeout",
+                  "The service did not answer in time and may still take effect. Retry with the "
+                  "same key only.",
+                  listens ? Engine::Listening::yes : Engine::Listening::no);
+  if (listens) {
+    asio::co_spawn(
+        worker_.context(),
+        listen_late(gateway_, route_, std::move(claim), std::move(call), std::move(late)),
+        OrReport{"listening for a late answer"});
+  }
+}
+
+awaitable<void> Execution::stream() {
+  const net::Response& response = call_->response();
+  const std::vector<Header> headers = client_headers(response, route_, true);
+  Outcome outcome = outcome_of(route_, claim_, response, headers, {});
+  if (counts_only_if_committed(route_, outcome)) {
+    co_await read_to_end();
+    co_await as_committed(outcome.answer.status);
+    co_return;
+  }
+  const bool begun = co_await gateway_.engine.begin_stream(claim_, response.status());
+  const bool is_stored =
+      outcome.kind == OutcomeKind::final ||
+      (outcome.kind == OutcomeKind::unknown && route_.policy.unknown == UnknownPolicy::fail);
+  AnswerKeeper keeper(gateway_.store, gateway_.clock, route_, *claim_.record, is_stored,
+                      response.body_length());
+  AnswerStream answer_stream(gateway_, route_, *call_, begun ? client_ : nullptr, &keeper);
+  const AnswerStream::End end = co_await answer_stream.run(headers, echo(key_));
+  if (end == AnswerStream::End::cut) {
+    co_await keeper.discard();
+    // Never a part of it as if it were the whole: who waited for it is told that it broke.
+    const Problem problem{.code = Code::upstream_unreachable,
+                          .detail =
+                              "The service's answer was cut off, so it may have taken effect. "
+                              "Retry with the same key only."};
+    Outcome cut{OutcomeKind::unknown, to_answer(problem, route_.errors), "the answer was cut off"};
+    co_await finish(std::move(cut));
+    if (client_) cut_off(*client_);
+    co_return;
+  }
+  call_->give_back();
+  co_await keeper.finish(outcome.answer);
+  Finished finished = co_await finish(std::move(outcome));
+  if (std::holds_alternative<finish::Stale>(finished)) co_await keeper.discard();
+  if (!client_) co_return;
+  if (!begun) {
+    if (const auto* recorded = std::get_if<finish::Recorded>(&finished)) {
+      co_await send_record(*client_, route_, key_, recorded->record);
+    } else {
+      co_await send_unrecorded(finished);
+    }
+    co_return;
+  }
+  // The end of the stream tells the client that the whole of it is recorded.
+  if (std::holds_alternative<finish::Recorded>(finished)) {
+    co_await answer_stream.finish();
+  } else {
+    cut_off(*client_);
+  }
+}
+
+awaitable<void> Execution::failed(OutcomeKind kind, Code code, std::string reason,
+                                  std::string detail, Engine::Listening listening) {
+  Problem problem{
+      .code = code, .detail = std::move(detail), .new_key_safe = kind == OutcomeKind::retry};
+  Outcome outcome{kind, to_answer(problem, route_.errors), std::move(reason)};
+  Finished finished = co_await finish(std::move(outcome), listening);
+  if (!client_) co_return;
+  if (std::holds_alternative<finish::Recorded>(finished)) {
+    co_await send_problem(*client_, problem, &route_, echo(key_));
+  } else {
+    co_await send_unrecorded(finished);
+  }
+}
+
+awaitable<void> Execution::send_unrecorded(const Finished& finished) {
+  if (const auto* stale = std::get_if<finish::Stale>(&finished)) {
+    const bool is_own = stale->record && stale->record->state == State::completed &&
+                        stale->record->token == claim_.record->token;
+    if (is_own) {
+      co_await send_committed(*client_, route_, key_, *stale->record);
+      co_return;
+    }
+    // Another delivery's answer: not this one's own execution.
+    Viewing viewing{claim_.record->id, claim_.record->tenant};
+    if (stale->record && !co_await may_see(*client_, route_index_, std::move(viewing))) co_return;
+    co_await send_record(*client_, route_, key_, stale->record);
+    co_return;
+  }
+  Problem problem{.code = Code::store_unavailable,
+                  .detail =
+                      "The request was executed, but its outcome could not be recorded yet. "
+                      "Retry with the same key only."};
+  co_await send_problem(*client_, problem, &route_, echo(key_));
+}
+
+awaitable<void> execute_unkeyed(const UnkeyedRequest& unkeyed, std::vector<Header> extra) {
+  ClientRequest& request = unkeyed.request;
+  RouteMetrics& metrics = request.metrics(unkeyed.route);
+  const RouteConfig& route = request.route(unkeyed.route);
+  UpstreamCall call(request.worker, request.settings, unkeyed.route, UpstreamCall::Ending::any);
+  const RequestHead client_head = request.head();
+  const PassedOn passed_on(client_head.fields, request.settings->config.tenant, route);
+  const std::string head =
+      upstream_head(client_head, passed_on, call.base_path(), {false, unkeyed.body.size()},
+                    unkeyed.key.drop, unkeyed.key.add);
+  const auto sent = co_await call.send(head, unkeyed.body);
+  auto received = UpstreamCall::Received::broken;
+  if (std::holds_alternative<UpstreamCall::Sent>(sent)) {
+    received = co_await call.receive(route.max_stored_body);
+  }
+  if (received == UpstreamCall::Received::complete) {
+    metrics.count(RequestResult::passed);
+    Answer answer{call.response().status(), client_headers(call.response(), route, false),
+                  call.take_body()};
+    call.give_back();
+    co_await send_answer(request, answer, extra);
+    co_return;
+  }
+  if (received == UpstreamCall::Received::stream) {
+    metrics.count(RequestResult::passed);
+    AnswerStream stream(request.gateway(), route, call, &request, nullptr);
+    const auto end = co_await stream.run(client_headers(call.response(), route, false), extra);
+    if (end == AnswerStream::End::whole) {
+      call.give_back();
+      co_await stream.finish();
+    } else {
+      cut_off(request);
+    }
+    co_return;
+  }
+  metrics.count(RequestResult::failed);
+  const bool late = received == UpstreamCall::Received::timeout;
+  Problem problem{.code = late ? Code::upstream_timeout : Code::upstream_unreachable,
+                  .detail = "The service did not answer."};
+  co_await send_problem(request, problem, &route, extra);
+}
+
+}  // namespace semel

@@ -1,0 +1,80 @@
+#pragma once
+
+#include <boost/asio/awaitable.hpp>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "execution/answer/reply.h"
+#include "execution/forward_key.h"
+#include "execution/upstream_call.h"
+#include "semel/engine.h"
+
+namespace semel {
+
+// A request with a key, to be executed under a claim. Refers to what its owner keeps until then.
+struct KeyedRequest {
+  RequestHead head;
+  const RequestBody& body;
+  bool key_in_header = true;
+  // As the client sent it; nullopt: as the record has it, which may be a digest only.
+  std::optional<std::string> key = {};
+};
+
+// Executes a claim at the upstream, records how it ended, and then answers the client, if there is
+// one. The client going away changes nothing: the execution is finished and recorded all the same.
+class Execution {
+ public:
+  // `client` is null for work that nobody waits for on a connection.
+  Execution(Worker& worker, SettingsPtr settings, std::size_t route, Claim claim,
+            const KeyedRequest& request, ClientRequest* client);
+
+  // Returns when the outcome is recorded, whatever happens, and the client has its answer.
+  boost::asio::awaitable<void> run_to_end();
+
+ private:
+  boost::asio::awaitable<void> run();
+  boost::asio::awaitable<Finished> finish(Outcome outcome,
+                                          Engine::Listening listening = Engine::Listening::no);
+  // Something was thrown in run(): the outcome is unknown, unless it is recorded already.
+  boost::asio::awaitable<void> give_up();
+  std::string head() const;
+  boost::asio::awaitable<void> answered();
+  // The executor provably did not get the request.
+  boost::asio::awaitable<void> unreachable(std::string why);
+  // A success on a route whose executor writes the record itself. The client gets what was
+  // committed; if nothing was, the outcome is unknown.
+  boost::asio::awaitable<void> as_committed(int status);
+  // What the executor says beside the record is not needed.
+  boost::asio::awaitable<void> read_to_end();
+  boost::asio::awaitable<void> timed_out();
+  boost::asio::awaitable<void> stream();
+  // Records an outcome for which we, not the executor, word the answer, and sends that.
+  boost::asio::awaitable<void> failed(OutcomeKind kind, Code code, std::string reason,
+                                      std::string detail,
+                                      Engine::Listening listening = Engine::Listening::no);
+  boost::asio::awaitable<void> send_unrecorded(const Finished& finished);
+
+  Worker& worker_;
+  Gateway& gateway_;
+  const SettingsPtr settings_;
+  const std::size_t route_index_;
+  const RouteConfig& route_;
+  Claim claim_;
+  const KeyedRequest request_;
+  const std::string key_;
+  ClientRequest* const client_;
+  std::unique_ptr<UpstreamCall> call_;
+};
+
+// The request whole, to be executed without a claim.
+struct UnkeyedRequest {
+  ClientRequest& request;
+  std::size_t route;
+  const RequestBody& body;
+  KeyForwarding key = {};  // what the executor is told of the key, if there is one
+};
+boost::asio::awaitable<void> execute_unkeyed(const UnkeyedRequest& unkeyed,
+                                             std::vector<Header> extra);
+
+}  // namespace semel

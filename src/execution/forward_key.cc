@@ -1,0 +1,29 @@
+#include "execution/forward_key.h"
+
+#include "execution/headers.h"
+#include "semel/derive.h"
+
+namespace semel {
+
+KeyForwarding forward_key(const RouteConfig& route, const RecordId& record, std::string_view key,
+                          bool key_in_header) {
+  KeyForwarding forwarding;
+  // A provider sends no key: whatever stands there is not signed.
+  if (route.forward_key != ForwardKey::as_is || route.webhook) {
+    forwarding.drop = route.key.aliases;
+    forwarding.drop.push_back(route.key.header);
+  }
+  switch (route.forward_key) {
+    case ForwardKey::as_is:
+      if (!key_in_header) forwarding.add.push_back({"Idempotency-Key", quoted_key(key)});
+      break;
+    case ForwardKey::derived:
+      forwarding.add.push_back({route.key.header, quoted_key(derive(record, kForwardLabel))});
+      break;
+    case ForwardKey::none:
+      break;
+  }
+  return forwarding;
+}
+
+}  // namespace semel

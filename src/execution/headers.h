@@ -1,0 +1,112 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "config/config.h"
+#include "http/head.h"
+#include "http/message.h"
+#include "semel/record.h"
+#include "semel/time.h"
+
+// Which header fields go where: to the upstream, to the client, into the record.
+namespace semel {
+
+// Fields that concern one connection only, the ones named in Connection among them.
+class HopByHop {
+ public:
+  explicit HopByHop(const std::vector<net::Field>& fields);
+  // By its nature, or because Connection names it.
+  bool contains(std::string_view name) const { return is_always(name) || is_named(name); }
+  static bool is_always(std::string_view name);
+  bool is_named(std::string_view name) const;
+
+ private:
+  std::vector<std::string_view> named_;
+};
+
+// Whether a Connection field has this option.
+bool names_option(const std::vector<net::Field>& fields, std::string_view option);
+
+// The client's side of a request, as told to the upstream.
+struct Forwarded {
+  std::string peer_address;
+  bool from_trusted_proxy = false;
+  bool tls = false;
+};
+
+// Which fields of a client's request are passed on. Not those of one connection; but Connection
+// cannot take away what Semel reads or says itself (the key, what names the tenant, the length):
+// the upstream has to see the request that Semel saw. Nor is a field passed on that imitates one of
+// those, or one of a connection, with another character for a dash: to services that know fields by
+// CGI's names, X_Tenant is X-Tenant. Nor Semel-*, which only Semel says. A traceparent that is none
+// is left out, with its tracestate. Refers to everything it is made of.
+class PassedOn {
+ public:
+  PassedOn(const std::vector<net::Field>& fields, const TenantConfig& tenant,
+           const RouteConfig& route);
+  bool contains(std::string_view name) const;
+
+ private:
+  // Whether `fits(name)` holds for a name that the configuration has Semel read.
+  bool any_configured(const auto& fits) const;
+  bool imitates(std::string_view name) const;
+
+  HopByHop hop_by_hop_;
+  const TenantConfig& tenant_;
+  const RouteConfig& route_;
+  bool has_trace_;
+  bool
+      is_named_oddly_;  // the configuration has such a name with other than letters, digits, dashes
+};
+
+// The request's traceparent; "": there is none, more than one, or it is not one.
+std::string_view traceparent_of(const std::vector<net::Field>& fields);
+
+// How the body is announced to the upstream.
+struct BodyFraming {
+  bool chunked = false;
+  std::optional<std::uint64_t> length;  // nullopt and not chunked: no body
+};
+
+// What a client's request says before its body: views into what its owner keeps alive.
+struct RequestHead {
+  std::string_view method;
+  std::string_view target;  // in origin form
+  const std::vector<net::Field>& fields;
+  const Forwarded& forwarded;
+};
+
+// Builds the head of the request that goes to the upstream: what is passed on of the client's
+// fields without Expect; `drop` names further ones that are not, `extra` is appended as it is.
+std::string upstream_head(const RequestHead& request, const PassedOn& passed_on,
+                          std::string_view base_path, const BodyFraming& framing,
+                          const std::vector<std::string>& drop, const std::vector<Header>& extra);
+
+// Calls `use(field)` for every end-to-end field of an answer that the client that caused it gets.
+// What only Semel may say is left out: the mark of a replay always, the rest from the answer to a
+// keyed request.
+bool is_ours(std::string_view name, const RouteConfig& route, bool keyed);
+template <typename Use>
+void for_client_fields(const net::Response& response, const RouteConfig& route, bool keyed,
+                       Use use) {
+  const HopByHop hop_by_hop(response.fields());
+  for (const net::Field& field : response.fields()) {
+    if (!hop_by_hop.contains(field.name) && !is_ours(field.name, route, keyed)) use(field);
+  }
+}
+std::vector<Header> client_headers(const net::Response& response, const RouteConfig& route,
+                                   bool keyed);
+
+// Those of them that are kept for replays. The list is asked again when a record is answered with:
+// somebody else may have completed it, or under another configuration.
+bool is_kept(std::string_view name, const RouteConfig& route);
+std::vector<Header> kept_headers(const std::vector<Header>& headers, const RouteConfig& route);
+
+// The key as an RFC 9651 String.
+std::string quoted_key(std::string_view key);
+void append_quoted_key(std::string& out, std::string_view key);
+
+}  // namespace semel

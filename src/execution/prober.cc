@@ -1,0 +1,251 @@
+#include "execution/prober.h"
+
+#include <algorithm>
+#include <boost/asio/co_spawn.hpp>
+#include <charconv>
+
+#include "config/probe_url.h"
+#include "engine/spawn.h"
+#include "execution/forward_key.h"
+#include "execution/headers.h"
+#include "execution/redelivery.h"
+#include "execution/subrequest.h"
+#include "semel/derive.h"
+#include "semel/key.h"
+#include "semel/scope.h"
+
+namespace semel {
+namespace asio = boost::asio;
+using asio::awaitable;
+
+namespace {
+
+constexpr std::size_t kAskedAtOnceMax = 32;
+constexpr std::size_t kEntriesMax = 10'000;  // more unknown records are asked about on request only
+constexpr Duration kPauseMin = std::chrono::seconds(1);
+constexpr Duration kPauseMax = std::chrono::seconds(60);
+constexpr auto kLookEvery = std::chrono::milliseconds(250);
+// On a store that others use, what they left behind. A walk over all records, and so not often.
+constexpr Duration kLookAgainEvery = std::chrono::minutes(10);
+constexpr std::size_t kScanPage = 256;
+
+bool probes(const RouteConfig& route) {
+  return route.policy.unknown == UnknownPolicy::probe;
+}
+
+// The route of a record's operation, which is the route's name, or with `scope: path` that, a TAB
+// and the path.
+std::optional<std::size_t> route_of(const Config& config, const Record& record) {
+  const std::string name = record.operation.substr(0, record.operation.find('\t'));
+  for (std::size_t i = 0; i < config.routes.size(); ++i) {
+    const RouteConfig& route = config.routes[i];
+    const bool named = route.name == name || std::ranges::count(route.aliases, name) > 0;
+    if (named && probes(route)) return i;
+  }
+  return std::nullopt;
+}
+
+std::optional<int> status_in(std::string_view text) {
+  int status = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), status);
+  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+  return status >= 200 && status <= 599 ? std::optional(status) : std::nullopt;
+}
+
+// What the executor said; nullopt: nothing that settles it.
+std::optional<Outcome> outcome_said(const RouteConfig& route, SubAnswer& said) {
+  const std::string_view word = said.header("Idempotency-Outcome").value_or("");
+  if (word == "retry") return Outcome{OutcomeKind::retry, {}, "probed: it has not run"};
+  const auto status = status_in(said.header("Semel-Status").value_or(""));
+  if (word != "final" || !status) return std::nullopt;
+  // What concerned its own connection would break the framing of every replay.
+  std::vector<net::Field> fields;
+  for (const Header& header : said.headers) fields.push_back({header.name, header.value});
+  const HopByHop hop_by_hop(fields);
+  std::vector<Header> headers;
+  for (const Header& header : said.headers) {
+    const bool is_answers = !hop_by_hop.contains(header.name) &&
+                            !is_ours(header.name, route, true) &&
+                            !net::iequals(header.name, "Semel-Status");
+    if (is_answers) headers.push_back(header);
+  }
+  Outcome outcome{OutcomeKind::final, {}, "probed: status " + std::to_string(*status)};
+  outcome.answer.status = *status;
+  outcome.answer.headers = kept_headers(headers, route);
+  outcome.answer.body = std::move(said.body);
+  return outcome;
+}
+
+}  // namespace
+
+bool Prober::begin(const RecordId& id, Time now) {
+  const std::lock_guard lock(mutex_);
+  if (asking_ >= kAskedAtOnceMax) return false;
+  const auto found = entries_.find(id);
+  if (found == entries_.end() && entries_.size() >= kEntriesMax) return false;
+  Entry& entry = entries_.try_emplace(id, Entry{now, kPauseMin}).first->second;
+  if (entry.asking || (entry.asked && now < entry.next)) return false;
+  entry.asking = true;
+  ++asking_;
+  return true;
+}
+
+void Prober::end(const RecordId& id, bool settled, Time now) {
+  const std::lock_guard lock(mutex_);
+  --asking_;
+  if (settled) {
+    entries_.erase(id);
+    return;
+  }
+  Entry& entry = entries_[id];
+  entry.asking = false;
+  entry.asked = true;
+  entry.next = after(now, entry.pause);
+  entry.pause = std::min(entry.pause * 2, kPauseMax);
+}
+
+void Prober::note(const RecordId& id, Time next) {
+  const std::lock_guard lock(mutex_);
+  if (entries_.size() < kEntriesMax) entries_.try_emplace(id, Entry{next, kPauseMin});
+}
+
+void Prober::became_unknown(const Record& record, Time now) {
+  note(record.id, after(now, kPauseMin));
+}
+
+void Prober::forget(const RecordId& id) {
+  const std::lock_guard lock(mutex_);
+  const auto entry = entries_.find(id);
+  if (entry != entries_.end() && !entry->second.asking) entries_.erase(entry);
+}
+
+void Prober::forget_all() {
+  const std::lock_guard lock(mutex_);
+  std::erase_if(entries_, [](const auto& entry) { return !entry.second.asking; });
+}
+
+std::vector<RecordId> Prober::due(Time now) {
+  const std::lock_guard lock(mutex_);
+  std::vector<RecordId> ids;
+  for (const auto& [id, entry] : entries_) {
+    if (ids.size() >= kAskedAtOnceMax) break;
+    if (!entry.asking && entry.next <= now) ids.push_back(id);
+  }
+  return ids;
+}
+
+awaitable<bool> Prober::ask(Worker& worker, SettingsPtr settings, std::size_t route, Record record,
+                            std::string key) {
+  const RecordId id = record.id;
+  if (!begin(id, gateway_.clock.now())) co_return false;
+  bool settled = false;
+  try {
+    settled =
+        co_await settle(worker, std::move(settings), route, std::move(record), std::move(key));
+  } catch (const std::exception& error) {
+    log_event(LogLevel::error, "probe failed", {{"why", error.what()}});
+  }
+  end(id, settled, gateway_.clock.now());
+  co_return settled;
+}
+
+awaitable<bool> Prober::settle(Worker& worker, SettingsPtr settings, std::size_t route_index,
+                               Record record, std::string key) {
+  const RouteConfig& route = settings->config.routes[route_index];
+  const std::string attempt = std::to_string(record.attempt);
+  if (route.forward_key == ForwardKey::derived) key = derive(record.id, kForwardLabel);
+  SubRequest request;
+  request.target = fill_probe_target(route.probe.url.target,
+                                     {key, record.id.hex(), attempt, record.token.hex()});
+  request.headers = {{"Semel-Record", record.id.hex()},
+                     {"Semel-Attempt", attempt},
+                     {"Semel-Token", record.token.hex()}};
+  // By the name that the executor knows it under, if any.
+  if (route.forward_key != ForwardKey::none) {
+    request.headers.push_back({"Idempotency-Key", quoted_key(key)});
+  }
+  request.answer_bytes_max = route.max_stored_body;
+  auto said = co_await subrequest(worker, route.probe.url, std::move(request), route.probe.timeout);
+  const std::string short_id = record.id.hex().substr(0, 16);
+  if (!said) {
+    log_event(LogLevel::warn, "probe failed", {{"record", short_id}, {"why", said.error()}});
+    co_return false;
+  }
+  std::optional<Outcome> outcome = outcome_said(route, *said);
+  if (!outcome) {
+    log_event(LogLevel::info, "probe settled nothing",
+              {{"record", short_id}, {"status", std::to_string(said->status)}});
+    co_return false;
+  }
+  // Like an answer that arrives late: recorded only if the record is still this attempt's.
+  plan_redelivery(route, record, *outcome);
+  Claim claim{std::make_shared<const Record>(std::move(record)), route.policy};
+  const Finished finished = co_await gateway_.engine.finish(std::move(claim), *std::move(outcome));
+  co_return !std::holds_alternative<finish::Pending>(finished);
+}
+
+awaitable<void> Prober::ask_in_background(Worker& worker, RecordId id) {
+  auto found = co_await gateway_.store.read(id);
+  if (!found) co_return;
+  const SettingsPtr settings = worker.settings();
+  const auto route = *found ? route_of(settings->config, **found) : std::nullopt;
+  if (!route || (*found)->state != State::unknown) {
+    forget(id);
+    co_return;
+  }
+  std::string key = (*found)->key;
+  const Scope scope{settings->config.name_space, (*found)->tenant, (*found)->operation};
+  if (make_id(scope, key) != id) {
+    forget(id);  // it keeps a digest: only a request with the key knows what to ask about
+    co_return;
+  }
+  co_await ask(worker, settings, *route, std::move(**found), std::move(key));
+}
+
+// What was unknown before this process began.
+awaitable<bool> Prober::note_stored(Worker& worker) {
+  std::optional<RecordId> after;
+  do {
+    auto page = co_await gateway_.store.scan(after, kScanPage);
+    if (!page) co_return false;
+    for (const Record& record : page->records) {
+      if (record.state == State::unknown && route_of(worker.settings()->config, record)) {
+        note(record.id, gateway_.clock.now());
+      }
+    }
+    after = page->next;
+  } while (after);
+  co_return true;
+}
+
+// Whether the store knows of more unknown records than this process asks about: another process may
+// have been killed, and what it asked about is nobody's now.
+bool Prober::may_have_missed() {
+  const std::uint64_t stored = gateway_.store.stats().unknown_records;
+  const std::lock_guard lock(mutex_);
+  return stored > entries_.size() && entries_.size() < kEntriesMax;
+}
+
+awaitable<void> Prober::run(Worker& worker) {
+  bool noted = false;
+  Time look_again_at{};
+  for (;;) {
+    co_await gateway_.clock.sleep(kLookEvery);
+    if (gateway_.draining) continue;
+    if (!std::ranges::any_of(worker.settings()->config.routes, probes)) {
+      forget_all();
+      continue;
+    }
+    const Time now = gateway_.clock.now();
+    if (noted && is_shared_ && now >= look_again_at && may_have_missed()) noted = false;
+    if (!noted) {
+      noted = co_await note_stored(worker);
+      look_again_at = after(now, kLookAgainEvery);
+    }
+    for (const RecordId& id : due(gateway_.clock.now())) {
+      asio::co_spawn(worker.context(), ask_in_background(worker, id), OrReport{"probing a key"});
+    }
+  }
+}
+
+}  // namespace semel

@@ -1,0 +1,133 @@
+#include "execution/upstream_call.h"
+
+#include "execution/headers.h"
+
+namespace semel {
+namespace asio = boost::asio;
+using asio::awaitable;
+using net::IoError;
+
+namespace {
+constexpr std::size_t kHeadBytesMax = 64 * 1024;
+
+bool is_event_stream(const net::Response& response) {
+  const auto type = response.field("Content-Type");
+  constexpr std::string_view kType = "text/event-stream";
+  return type && type->size() >= kType.size() && net::iequals(type->substr(0, kType.size()), kType);
+}
+
+bool announces_close(const net::Response& response) {
+  return response.http_version() < 11 || names_option(response.fields(), "close");
+}
+
+}  // namespace
+
+UpstreamCall::UpstreamCall(Worker& worker, SettingsPtr settings, std::size_t route, Ending ending)
+    : settings_(std::move(settings)),
+      route_(settings_->config.routes[route]),
+      picked_(worker.pick_upstream(settings_, route)),
+      ending_(ending) {}
+
+awaitable<UpstreamCall::SendResult> UpstreamCall::send(const std::string& head,
+                                                       const RequestBody& body) {
+  connection_ = picked_.pool.take_idle(route_.upstream_idle);
+  bool reused = connection_ != nullptr;
+  for (;;) {
+    if (!connection_) {
+      auto connected = co_await picked_.pool.connect(route_.connect_timeout);
+      if (!connected) co_return NotDelivered{connected.error()};
+      connection_ = std::move(*connected);
+    }
+    connection_->set_deadline(route_.upstream_timeout);
+    std::size_t sent_bytes = 0;
+    const Written written = co_await write_request(head, body, sent_bytes);
+    if (written == Written::all) {
+      sent_whole_ = true;
+      co_return Sent{};
+    }
+    if (sent_bytes > 0) {
+      co_return MaybeDelivered{written == Written::late ? "the request was not taken in time"
+                               : written == Written::unreadable
+                                   ? "the request's body could not be read back"
+                                   : "the connection broke while the request was sent"};
+    }
+    if (written == Written::unreadable) {
+      co_return NotDelivered{"the request's body could not be read back"};
+    }
+    if (!reused) co_return NotDelivered{"the connection broke before anything was sent"};
+    // The kernel took not a byte for the old connection, so a new one is safe.
+    reused = false;
+    connection_.reset();
+  }
+}
+
+awaitable<UpstreamCall::Written> UpstreamCall::write_request(const std::string& head,
+                                                             const RequestBody& body,
+                                                             std::size_t& sent_bytes) {
+  const auto end_of = [](const net::IoResult<void>& written) {
+    if (written) return Written::all;
+    return written.error() == IoError::timeout ? Written::late : Written::broken;
+  };
+  if (!body.is_spooled()) {
+    co_return end_of(co_await connection_->write(head, body.text(), {}, &sent_bytes));
+  }
+  std::string_view first = head;
+  for (std::uint64_t at = 0; at < body.size();) {
+    const auto piece = co_await body.read(at, kSpooledAboveBytes);
+    if (!piece) {
+      log_event(LogLevel::error, "request body lost", {{"why", piece.error()}});
+      co_return Written::unreadable;
+    }
+    at += piece->size();
+    const auto written = co_await connection_->write(first, *piece, {}, &sent_bytes);
+    if (!written) co_return end_of(written);
+    first = {};
+  }
+  co_return Written::all;
+}
+
+awaitable<UpstreamCall::Received> UpstreamCall::receive(std::size_t body_bytes_max) {
+  while (!head_done_) {
+    response_.emplace();
+    std::string why;
+    const auto head = co_await connection_->read_head(*response_, kHeadBytesMax, why);
+    if (!head) {
+      co_return head.error() == IoError::timeout ? Received::timeout : Received::broken;
+    }
+    if (response_->status() == 101) co_return Received::broken;
+    head_done_ = response_->status() >= 200;
+  }
+  const auto length = response_->body_length();
+  if (!response_->is_done() &&
+      (is_event_stream(*response_) || (length && *length > body_bytes_max))) {
+    co_return Received::stream;
+  }
+  for (;;) {
+    const auto piece = co_await next_piece();
+    if (!piece) {
+      co_return piece.error() == IoError::timeout ? Received::timeout : Received::broken;
+    }
+    if (piece->empty()) co_return Received::complete;
+    body_ += *piece;
+    if (body_.size() > body_bytes_max) co_return Received::stream;
+  }
+}
+
+awaitable<net::IoResult<std::string_view>> UpstreamCall::next_piece() {
+  auto piece = co_await connection_->read_piece(*response_);
+  const bool ended_by_close = piece && piece->empty() && response_->need_eof();
+  // Over TLS it is the peer's goodbye that ended it, which no crash says.
+  const bool is_cut =
+      ending_ == Ending::announced && !connection_->is_tls() && !announces_close(*response_);
+  if (ended_by_close && is_cut) co_return std::unexpected(IoError::truncated);
+  co_return piece;
+}
+
+void UpstreamCall::give_back() {
+  // After an early answer the executor would take the next request for the rest of this one.
+  if (sent_whole_ && response_ && response_->is_done() && response_->keep_alive()) {
+    picked_.pool.give_back(std::move(connection_));
+  }
+}
+
+}  // namespace semel

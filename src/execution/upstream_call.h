@@ -1,0 +1,76 @@
+#pragma once
+
+#include <boost/asio/awaitable.hpp>
+#include <memory>
+#include <optional>
+#include <string>
+#include <variant>
+
+#include "http/connection.h"
+#include "runtime/spool.h"
+#include "runtime/worker.h"
+
+namespace semel {
+
+// One execution at the upstream: a keyed request sent once, and its answer awaited.
+//
+// The request is never sent again on a connection that may have taken it. What cannot be told apart
+// from "taken" is reported as MaybeDelivered or as no answer, never as a failure.
+class UpstreamCall {
+ public:
+  // When the end of the connection ends an answer that has no length. announced: only if the
+  // executor said that it would close (Connection: close, or HTTP/1.0), or ended TLS in order; one
+  // that meant to go on and is gone has not said all.
+  enum class Ending { announced, any };
+  UpstreamCall(Worker& worker, SettingsPtr settings, std::size_t route, Ending ending);
+
+  struct Sent {};
+  // The executor provably did not get the request.
+  struct NotDelivered {
+    std::string why;
+  };
+  struct MaybeDelivered {
+    std::string why;
+  };
+  using SendResult = std::variant<Sent, NotDelivered, MaybeDelivered>;
+  const std::string& base_path() const { return picked_.upstream.base_path; }
+  boost::asio::awaitable<SendResult> send(const std::string& head, const RequestBody& body);
+
+  enum class Received {
+    complete,  // the whole answer is here
+    stream,    // the answer has begun and is to be passed on as it comes: take_body(), next_piece()
+    timeout,   // not all of it came by the deadline; receive() may be called again
+    broken,    // the connection ended, or what came is not HTTP
+  };
+  boost::asio::awaitable<Received> receive(std::size_t body_bytes_max);
+
+  // After `broken`, or MaybeDelivered and a receive(): the executor provably did not get it, since
+  // it did not take our certificate.
+  bool was_refused() const { return connection_ && connection_->was_refused(); }
+
+  // A new deadline for what follows.
+  void set_deadline(Duration from_now) { connection_->set_deadline(from_now); }
+  const net::Response& response() const { return *response_; }
+  std::string take_body() { return std::move(body_); }
+  // The next piece of a stream; empty at its end.
+  boost::asio::awaitable<net::IoResult<std::string_view>> next_piece();
+  // The answer was read to its end: the connection may serve another request.
+  void give_back();
+
+ private:
+  enum class Written { all, broken, late, unreadable };
+  boost::asio::awaitable<Written> write_request(const std::string& head, const RequestBody& body,
+                                                std::size_t& sent_bytes);
+
+  const SettingsPtr settings_;
+  const RouteConfig& route_;
+  Worker::Picked picked_;
+  const Ending ending_;
+  std::unique_ptr<net::Connection> connection_;
+  std::optional<net::Response> response_;
+  bool sent_whole_ = false;
+  bool head_done_ = false;
+  std::string body_;
+};
+
+}  // namespace semel

@@ -1,0 +1,459 @@
+// A keyed request on its way in: key, tenant, body, fingerprint, up to what the engine is asked.
+#include "gateway/keyed/exchange.h"
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "core/fingerprint/canonical_json.h"
+#include "core/fingerprint/content_digest.h"
+#include "execution/answer/body_pace.h"
+#include "execution/answer/replay.h"
+#include "execution/operation.h"
+#include "execution/queued_request.h"
+#include "gateway/keyed/exchange_impl.h"
+#include "gateway/keyed/webhook_delivery.h"
+#include "runtime/tenant.h"
+
+namespace semel {
+namespace asio = boost::asio;
+using asio::awaitable;
+
+namespace {
+
+// What is queued lies in memory so many times until it is durable: encoded, in the claim, in the
+// record, in the store's batch.
+constexpr std::size_t kQueuedCopies = 4;
+
+// A body of less is not counted for its tenant.
+constexpr std::size_t kOwnedAboveBytes = 16 * 1024;
+
+bool is_keyed_method(const RouteConfig& route, std::string_view method) {
+  return std::ranges::find(route.methods, method) != route.methods.end();
+}
+
+}  // namespace
+
+awaitable<void> Exchange::run() {
+  auto refused = find_key();
+  if (!refused && !route_.webhook) {
+    std::optional<Caller> caller = find_caller(request_);
+    if (!caller) caller = co_await ask_caller(request_);
+    refused = take_tenant(*std::move(caller));
+  }
+  // Before the body: nobody without a signature has one kept.
+  if (!refused && route_.webhook) refused = check_delivery_head(request_, route_);
+  if (!refused) refused = prepare_body();
+  if (refused) {
+    co_await refuse(*std::move(refused));
+    co_return;
+  }
+  if (!co_await read_body()) co_return;
+  if ((refused = compare_digest())) {
+    co_await refuse(*std::move(refused));
+    co_return;
+  }
+  // Only now: a body that trickles in does not keep others out.
+  if (!has_place(request_)) {
+    co_await refuse_place(request_, route_index_);
+    co_return;
+  }
+  if (route_.webhook && !co_await verify_event()) co_return;
+  if (body_->is_spooled() || !recipe_.hash_key_id.empty()) {
+    if (!co_await take_fingerprint()) co_return;
+  } else {
+    fingerprint_ = make_fingerprint(recipe_, view());
+  }
+  if (!key_ && !co_await find_key_after_body()) co_return;
+  // The commonest of all: a retry of what is done.
+  if (!route_.webhook) {
+    const auto recorded =
+        gateway_.engine.recorded(make_id(scope(), *key_), recipe_, fingerprint_, route_.policy);
+    if (recorded) {
+      co_await replay(*recorded);
+      co_return;
+    }
+  }
+  if (!co_await find_preference()) co_return;
+  Admission admission = co_await admit();
+  co_await answer(std::move(admission));
+}
+
+// Whether the client wants to be answered at once and the work done later. A body that is too large
+// to be kept is executed now: a preference need not be heeded.
+awaitable<bool> Exchange::find_preference() {
+  if (route_.webhook) {
+    if (route_.webhook->mode != WebhookMode::queue) co_return true;
+  } else {
+    if (route_.in_progress != InProgress::accept) co_return true;
+    preferences_ = read_preferences(request_.message.fields());
+    if (!preferences_.respond_async || body_->size() > kQueuedBodyBytesMax) co_return true;
+  }
+  auto place = gateway_.background->reserve(
+      tenant_, scope().operation, request_.peer ? request_.peer->shared_from_this() : nullptr);
+  if (!place) {
+    co_await refuse({.code = Code::overloaded,
+                     .detail =
+                         "Too much work is waiting to be done. Nothing was queued. Retry with "
+                         "the same key."});
+    co_return false;
+  }
+  if (!hold(body_->memory_bytes() + kQueuedCopies * body_->size())) {
+    co_await refuse({.code = Code::overloaded,
+                     .detail = "Too many request bodies are being held. Retry with the same key."});
+    co_return false;
+  }
+  auto body = co_await body_->read(0, kQueuedBodyBytesMax);
+  if (!body) {
+    co_await cannot_keep(std::move(body.error()));
+    co_return false;
+  }
+  const RequestHead head = request_.head();
+  const PassedOn passed_on(head.fields, request_.settings->config.tenant, route_);
+  to_be_queued_ = encode(to_queue(head, passed_on, route_.name, preferences_.others, key_in_header_,
+                                  *key_, std::move(*body)));
+  place_.emplace(std::move(*place));
+  co_return true;
+}
+
+awaitable<void> Exchange::refuse(Problem problem) {
+  count(RequestResult::refused);
+  co_await send_problem(request_, problem, &route_);
+}
+
+std::optional<Problem> Exchange::find_key() {
+  if (route_.webhook) {
+    tenant_ = kWebhookTenant;  // its key is in the event, which has to be verified first
+    return std::nullopt;
+  }
+  FoundKey found = key_from_headers(route_.key, request_.message);
+  if (auto* bad = std::get_if<found_key::Bad>(&found)) {
+    return Problem{.code = Code::key_invalid, .detail = std::move(bad->why), .new_key_safe = true};
+  }
+  if (auto* key = std::get_if<found_key::Key>(&found)) {
+    key_ = std::move(key->key);
+    key_in_header_ = true;
+  }
+  if (!key_ && route_.key.from == KeySource::header) {
+    return Problem{.code = Code::key_missing,
+                   .detail = "Send a unique key for this operation in the header " +
+                             route_.key.header + ", and the same key with every retry of it.",
+                   .new_key_safe = true};
+  }
+  return std::nullopt;
+}
+
+std::optional<Problem> Exchange::take_tenant(Caller caller) {
+  if (!caller) return std::move(caller.error());
+  tenant_ = *std::move(caller);
+  return std::nullopt;
+}
+
+std::optional<Problem> Exchange::prepare_body() {
+  std::optional<ContentDigest> promised;
+  if (route_.fingerprint.body == BodyFingerprint::digest) {
+    auto parsed = ContentDigest::parse(joined_field("Content-Digest").value_or(""));
+    if (!parsed) {
+      request_.keep_alive = false;
+      return Problem{.detail = std::move(parsed.error()), .new_key_safe = true};
+    }
+    promised = std::move(*parsed);
+  }
+  // Some executors go by the first of them, some by the last.
+  if (request_.message.count("Content-Type") > 1) {
+    request_.keep_alive = false;
+    return Problem{.detail = "Send one Content-Type header, not several.", .new_key_safe = true};
+  }
+  std::string content_type(request_.message.field("Content-Type").value_or(""));
+  recipe_ = recipe_of(route_.fingerprint, content_type, promised.has_value());
+  const HashKeys& hash_keys = request_.settings->trust.hash_keys;
+  if (!hash_keys.empty()) recipe_.hash_key_id = hash_keys.front().id;
+  body_.emplace(gateway_.spool, recipe_, std::move(content_type), std::move(promised));
+  return std::nullopt;
+}
+
+std::optional<Problem> Exchange::compare_digest() {
+  if (body_->keeps_promise()) return std::nullopt;
+  return Problem{.detail =
+                     "The body is not the one that Content-Digest speaks of: it was changed "
+                     "or cut on its way. Nothing was executed.",
+                 .new_key_safe = true};
+}
+
+awaitable<bool> Exchange::refuse_size() {
+  request_.keep_alive = false;
+  co_await refuse({.code = Code::body_too_large,
+                   .detail = "The body of a request with a key may have at most " +
+                             std::to_string(route_.max_request_body) + " bytes here.",
+                   .new_key_safe = true});
+  co_return false;
+}
+
+awaitable<bool> Exchange::read_body() {
+  const auto length = request_.message.body_length();
+  if (length && *length > route_.max_request_body) co_return co_await refuse_size();
+  if (length && *length > kSpooledAboveBytes) {
+    if (const auto room = gateway_.spool.has_room_for(*length); !room) {
+      co_await cannot_keep(room.error());
+      co_return false;
+    }
+  }
+  if (expects_continue(request_)) co_await send_continue(request_);
+  const net::Deadlines& clock = request_.worker.deadlines();
+  const BodyPace pace(request_.limits().body_timeout, clock.now());
+  while (!request_.message.is_done()) {
+    auto piece = request_.client.buffered_piece(request_.message);
+    if (piece && piece->empty() && !request_.message.is_done()) {
+      request_.client.set_deadline(pace.next(body_->size(), clock.now()));
+      piece = co_await request_.client.read_piece(request_.message);
+    }
+    if (!piece) {
+      request_.keep_alive = false;
+      if (piece.error() == net::IoError::timeout) {
+        co_await refuse({.status = 408,
+                         .detail = "The request's body did not arrive in time.",
+                         .new_key_safe = false});
+      } else if (piece.error() == net::IoError::malformed) {
+        co_await refuse({.detail = "The request's body is malformed.", .new_key_safe = false});
+      }
+      co_return false;
+    }
+    if (body_->size() + piece->size() > route_.max_request_body) co_return co_await refuse_size();
+    if (!body_->append_in_memory(*piece)) {
+      const auto kept = co_await body_->append(*piece);
+      if (!kept) {
+        co_await cannot_keep(kept.error());
+        co_return false;
+      }
+    }
+    if (!hold(body_->memory_bytes())) {
+      if (body_->is_spooled()) gateway_.spool.count_refused();
+      request_.keep_alive = false;
+      co_await refuse(
+          {.code = Code::overloaded,
+           .detail = "Too many request bodies are being held. Retry with the same key."});
+      co_return false;
+    }
+  }
+  request_.client.clear_deadline();
+  const auto kept = co_await body_->end();
+  if (!kept) {
+    co_await cannot_keep(kept.error());
+    co_return false;
+  }
+  hold(body_->memory_bytes());
+  co_return true;
+}
+
+// Who sends small bodies only cannot hold much: looking up whose they are would cost every request.
+bool Exchange::hold(std::size_t memory_bytes) {
+  const bool has_tenant = !tenant_.empty() && !route_.webhook;
+  if (has_tenant && memory_bytes > kOwnedAboveBytes && !held_bytes_.has_tenant()) {
+    ShareHolderPtr tenant = gateway_.holders.of_tenant(tenant_);
+    held_bytes_.belong_to(tenant);
+    spooled_bytes_.belong_to(std::move(tenant));
+  }
+  const bool in_memory = held_bytes_.recount(memory_bytes, kBufferedBytesMax);
+  const bool in_file = spooled_bytes_.recount(body_->is_spooled() ? body_->size() : 0,
+                                              request_.settings->config.spool.bytes_max);
+  return in_memory && in_file;
+}
+
+// The spool or the disk is full or broken, or the spool's folder is gone.
+awaitable<void> Exchange::cannot_keep(std::string why) {
+  log_repeating(LogLevel::error, "request body not kept", route_.name,
+                {{"route", route_.name}, {"why", why}});
+  request_.keep_alive = false;
+  co_await refuse({.code = Code::overloaded,
+                   .detail = "The request's body could not be kept, so nothing was executed. Retry "
+                             "with the same key."});
+}
+
+// Before anything is kept of it, or asked about it.
+awaitable<bool> Exchange::verify_event() {
+  auto key = co_await verify_delivery(request_, route_, *body_);
+  if (!key) {
+    co_await refuse(std::move(key.error()));
+    co_return false;
+  }
+  key_ = *std::move(key);
+  co_return true;
+}
+
+awaitable<bool> Exchange::take_fingerprint() {
+  std::string why;
+  try {
+    fingerprint_ = co_await fingerprint_under(recipe_);
+    co_return true;
+  } catch (const std::runtime_error& error) {
+    why = error.what();
+  }
+  co_await cannot_keep(std::move(why));
+  co_return false;
+}
+
+// A record says which key made its fingerprint. Without that key nothing can be told about the
+// request, and it is not executed. What lies in a file is read by the spool's threads.
+awaitable<Fingerprint> Exchange::fingerprint_under(Recipe recipe) const {
+  Fingerprint plain;
+  if (body_->is_spooled()) {
+    auto make = [this, &recipe] { return make_fingerprint(recipe, view()); };
+    plain = co_await gateway_.spool.pool().run(make);
+  } else {
+    plain = make_fingerprint(recipe, view());
+  }
+  if (recipe.hash_key_id.empty()) co_return plain;
+  const HashKey* key = find_hash_key(request_.settings->trust.hash_keys, recipe.hash_key_id);
+  if (key) co_return keyed_fingerprint(plain, *key);
+  throw std::runtime_error("a record was made with a hash key that is missing: " +
+                           recipe.hash_key_id);
+}
+
+awaitable<FoundKey> Exchange::find_key_in_body() const {
+  const std::string encoding = joined_field("Content-Encoding").value_or("");
+  if (!body_->is_spooled()) co_return key_from_body(route_.key, encoding, body_->text());
+  if (body_->size() > kJsonTextBytesMax) {
+    co_return found_key::Bad{
+        "The body is too large for a key to be found in it; send the key in "
+        "the header " +
+        route_.key.header + "."};
+  }
+  auto find = [this, &encoding]() -> std::expected<FoundKey, std::string> {
+    try {
+      return key_from_body(route_.key, encoding, body_->read_now(0, kJsonTextBytesMax));
+    } catch (const std::runtime_error& error) {
+      return std::unexpected(error.what());
+    }
+  };
+  auto found = co_await gateway_.spool.pool().run(find);
+  if (!found) {
+    log_event(LogLevel::error, "request body lost", {{"why", found.error()}});
+    co_return found_key::Bad{"The body could not be read for its key."};
+  }
+  co_return std::move(*found);
+}
+
+awaitable<bool> Exchange::find_key_after_body() {
+  if (route_.key.from == KeySource::fingerprint) {
+    key_ = RecordId{fingerprint_.digest}.hex();
+    co_return true;
+  }
+  FoundKey found = co_await find_key_in_body();
+  if (auto* bad = std::get_if<found_key::Bad>(&found)) {
+    co_await refuse(
+        {.code = Code::key_invalid, .detail = std::move(bad->why), .new_key_safe = true});
+    co_return false;
+  }
+  if (auto* key = std::get_if<found_key::Key>(&found)) {
+    key_ = std::move(key->key);
+    co_return true;
+  }
+  if (route_.key.required) {
+    co_await refuse({.code = Code::key_missing,
+                     .detail = "Send a unique key for this operation at " + route_.key.pointer +
+                               " in the body, and the same key with every retry of it.",
+                     .new_key_safe = true});
+    co_return false;
+  }
+  const UnkeyedRequest unkeyed{request_, route_index_, *body_};
+  co_await execute_unkeyed(unkeyed, {});
+  co_return false;
+}
+
+std::optional<std::string> Exchange::joined_field(std::string_view name) const {
+  std::optional<std::string> joined;
+  for (const net::Field& field : request_.message.fields()) {
+    if (!net::iequals(field.name, name)) continue;
+    if (joined) *joined += ", ";
+    joined = joined.value_or("") + std::string(field.value);
+  }
+  return joined;
+}
+
+RequestView Exchange::view() const {
+  RequestView view;
+  if (route_.webhook) return view;  // an event is itself by its key, however it came
+  view.method = request_.message.method();
+  view.path = request_.target.path;
+  view.query = request_.target.query;
+  view.content_type = request_.message.field("Content-Type").value_or("");
+  view.body_digest = [this](const Recipe& recipe) { return body_->digest_under(recipe); };
+  view.header = [this](std::string_view name) { return joined_field(name); };
+  return view;
+}
+
+Scope Exchange::scope() const {
+  const RouteConfig& named = named_now(route_, *request_.settings, *request_.worker.settings());
+  return {request_.settings->config.name_space, tenant_,
+          operation_of(named, named.name, request_.target)};
+}
+
+Ask Exchange::ask() {
+  const RouteConfig& named = named_now(route_, *request_.settings, *request_.worker.settings());
+  const HashKeys& hash_keys = request_.settings->trust.hash_keys;
+  Ask ask;
+  ask.scope = scope();
+  ask.former_operations = former_operations(named, request_.target);
+  ask.key = *key_;
+  if (request_.settings->config.store_keys == StoreKeys::digest) {
+    ask.shown_key = key_digest(*key_, hash_keys.empty() ? nullptr : &hash_keys.front());
+  }
+  ask.policy = route_.policy;
+  ask.recipe = recipe_;
+  ask.fingerprint = fingerprint_;
+  ask.fingerprint_under = [this](Recipe recipe) { return fingerprint_under(std::move(recipe)); };
+  ask.wants_handle = route_.in_progress == InProgress::accept;
+  if (place_) ask.request = to_be_queued_;
+  ask.trace = traceparent_of(request_.message.fields());
+  if (only_waits_) {
+    ask.may_execute = [](bool) { return false; };
+  } else if (route_.limits.any() || request_.limits().any_on_keys()) {
+    ask.may_execute = [this](bool is_new) { return has_room(is_new); };
+  }
+  return ask;
+}
+
+awaitable<Admission> Exchange::admit() {
+  Admission admission = co_await admit_once();
+  if (!std::holds_alternative<admission::Execute>(admission)) request_.tenant_place.reset();
+  co_return admission;
+}
+
+awaitable<Admission> Exchange::admit_once() {
+  try {
+    co_return co_await gateway_.engine.admit(ask());
+  } catch (const std::runtime_error& error) {
+    // Nothing can be told about a record made under another recipe. Nothing was claimed.
+    co_return StoreUnavailable{.why = error.what(), .unreadable = true};
+  }
+}
+
+bool Exchange::has_room(bool is_new) {
+  std::string who = TenantLimits::who(tenant_, scope().operation);
+  limited_ =
+      gateway_.limits.begin(who, route_.limits, request_.limits(), is_new, gateway_.clock.now());
+  if (limited_.exceeded != TenantLimits::Limit::none) return false;
+  if (route_.limits.in_flight > 0) {
+    request_.tenant_place.emplace(gateway_.limits, std::move(who));
+  }
+  return true;
+}
+
+bool is_keyed(const ClientRequest& request, const RouteConfig& route) {
+  if (!is_keyed_method(route, request.message.method())) return false;
+  return route.key.required || route.key.from != KeySource::header ||
+         has_key_header(route.key, request.message);
+}
+
+bool evades_key(const ClientRequest& request, const RouteConfig& route) {
+  const std::string_view method = request.message.method();
+  return !is_keyed_method(route, method) &&
+         std::ranges::any_of(route.methods,
+                             [&](const std::string& one) { return net::iequals(one, method); });
+}
+
+awaitable<void> exchange(ClientRequest& request, std::size_t route) {
+  Exchange exchange(request, route);
+  co_await exchange.run();
+}
+
+}  // namespace semel

@@ -1,0 +1,19 @@
+#pragma once
+
+#include <boost/asio/awaitable.hpp>
+
+#include "execution/answer/reply.h"
+
+namespace semel {
+
+// Whether the request carries a key, or must, on this route; if not, it is proxied plainly.
+bool is_keyed(const ClientRequest& request, const RouteConfig& route);
+
+// Whether the method is one of the route's in other letters: `post` is another method than POST to
+// HTTP and to Semel, and the same to many a service, which would execute it at every retry.
+bool evades_key(const ClientRequest& request, const RouteConfig& route);
+
+// Takes a keyed request through the engine: executes it once, or answers from what is known.
+boost::asio::awaitable<void> exchange(ClientRequest& request, std::size_t route);
+
+}  // namespace semel

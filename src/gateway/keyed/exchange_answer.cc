@@ -1,0 +1,219 @@
+// What a keyed request gets, once the engine has said what it is.
+#include <algorithm>
+
+#include "execution/answer/limit_problem.h"
+#include "execution/answer/reauthorize.h"
+#include "execution/answer/replay.h"
+#include "execution/prober.h"
+#include "gateway/keyed/exchange_impl.h"
+#include "gateway/keyed/status_resource.h"
+#include "gateway/keyed/waits.h"
+#include "gateway/keyed/webhook_delivery.h"
+
+namespace semel {
+namespace asio = boost::asio;
+using asio::awaitable;
+
+namespace {
+
+constexpr std::size_t kWeakKeyBytes = 16;
+
+}  // namespace
+
+awaitable<void> Exchange::no_room() {
+  if (only_waits_) {
+    count(RequestResult::conflict);
+    co_await send_problem(request_, ended_without_answer(route_), &route_, echo(*key_));
+    co_return;
+  }
+  request_.metrics(route_index_).limited(static_cast<std::size_t>(limited_.exceeded) - 1);
+  count(RequestResult::refused);
+  const auto wait = std::chrono::ceil<std::chrono::seconds>(limited_.retry_after);
+  std::vector<Header> extra = echo(*key_);
+  extra.push_back({"Retry-After", std::to_string(std::max<std::int64_t>(1, wait.count()))});
+  const Problem problem = limit_problem(limited_.exceeded);
+  co_await send_problem(request_, problem, &route_, extra);
+}
+
+// A provider that had its 202 gets it again, whatever the upstream said. One whose event was done
+// too long ago is told that all is well: some take 410 for a farewell, and stop sending.
+std::optional<RequestResult> Exchange::acknowledged_as(const Admission& admission) const {
+  if (!route_.webhook) return std::nullopt;
+  if (std::holds_alternative<admission::Expired>(admission) ||
+      std::holds_alternative<admission::VersionChanged>(admission)) {
+    return RequestResult::expired;
+  }
+  if (route_.webhook->mode != WebhookMode::queue) return std::nullopt;
+  if (std::holds_alternative<admission::Replay>(admission)) return RequestResult::replayed;
+  // Only what is durable and has the event in it: another delivery's may not be committed yet.
+  const auto* busy = std::get_if<admission::Busy>(&admission);
+  if (busy && !busy->record->request.empty()) return RequestResult::accepted;
+  if (std::holds_alternative<admission::OutcomeUnknown>(admission)) return RequestResult::unknown;
+  return std::nullopt;
+}
+
+awaitable<void> Exchange::answer(Admission admission) {
+  if (const auto known_as = acknowledged_as(admission)) {
+    count(*known_as);
+    co_await acknowledge(request_, route_, *key_, true);
+    co_return;
+  }
+  if (auto* execute = std::get_if<admission::Execute>(&admission)) {
+    co_await run_claim(std::move(execute->claim));
+  } else if (auto* is_queued = std::get_if<admission::Queued>(&admission)) {
+    co_await queued(std::move(*is_queued));
+  } else if (auto* replay = std::get_if<admission::Replay>(&admission)) {
+    co_await this->replay(*replay->record);
+  } else if (auto* found_busy = std::get_if<admission::Busy>(&admission)) {
+    co_await busy(std::move(*found_busy));
+  } else if (auto* mismatch = std::get_if<admission::Mismatch>(&admission)) {
+    count(RequestResult::mismatch);
+    Problem problem{.code = Code::key_reused,
+                    .status = route_.status_mismatch,
+                    .detail =
+                        "This key was used for a request that differs. Use a new key for a "
+                        "new operation, and the same request for a retry.",
+                    .new_key_safe = true,
+                    .differs = std::move(mismatch->differs)};
+    name_resource(problem, *mismatch->record);
+    co_await send_problem(request_, problem, &route_, echo(*key_));
+  } else if (auto* unknown = std::get_if<admission::OutcomeUnknown>(&admission)) {
+    co_await outcome_unknown_of(std::move(unknown->record));
+  } else if (std::holds_alternative<admission::NoRoom>(admission)) {
+    co_await no_room();
+  } else if (auto* unavailable = std::get_if<StoreUnavailable>(&admission)) {
+    co_await store_down(std::move(*unavailable));
+  } else {
+    count(RequestResult::expired);
+    const auto* version = std::get_if<admission::VersionChanged>(&admission);
+    Problem problem{.code = Code::key_expired,
+                    .detail = version
+                                  ? "The operation was done; its answer was recorded in an older "
+                                    "form and can no longer be given."
+                                  : "The operation with this key was done too long ago for its "
+                                    "answer to be given again."};
+    if (version) name_resource(problem, *version->record);
+    co_await send_problem(request_, problem, &route_, echo(*key_));
+  }
+}
+
+awaitable<void> Exchange::replay(const Record& record) {
+  if (route_.reauthorize) {
+    Viewing viewing{record.id, tenant_};
+    if (!co_await may_see(request_, route_index_, std::move(viewing))) co_return;
+  }
+  count(RequestResult::replayed);
+  co_await send_replay(request_, route_, *key_, record);
+}
+
+// Where the answer itself is not given, what it made can be named: the client may look at that. Not
+// where it is another's to say who may see the answer.
+void Exchange::name_resource(Problem& problem, const Record& record) const {
+  if (route_.reauthorize) return;
+  problem.resource_type = record.resource_type;
+  problem.resource_id = record.resource_id;
+}
+
+awaitable<void> Exchange::run_claim(Claim claim) {
+  if (claim.record->attempt == 1 && key_->size() < kWeakKeyBytes) {
+    request_.metrics(route_index_).weak_key();
+  }
+  count(RequestResult::executed);
+  const KeyedRequest keyed{request_.head(), *body_, key_in_header_, *key_};
+  Execution execution(request_.worker, request_.settings, route_index_, std::move(claim), keyed,
+                      &request_);
+  co_await execution.run_to_end();
+}
+
+// The record keeps the request: whatever becomes of this process, it will be executed.
+awaitable<void> Exchange::queued(admission::Queued queued) {
+  count(RequestResult::accepted);
+  const Record& record = *queued.record;
+  gateway_.background->add({record.id, record.token, record.tenant, record.operation},
+                           std::move(*place_));
+  if (route_.webhook) {
+    co_await acknowledge(request_, route_, *key_, false);
+    co_return;
+  }
+  co_await send_accepted(request_, *key_, tenant_, *queued.record, true);
+}
+
+awaitable<void> Exchange::outcome_unknown_of(RecordPtr record) {
+  if (route_.policy.unknown == UnknownPolicy::probe && !probed_) {
+    probed_ = true;  // once a request: its answer may be about an attempt of our own
+    if (co_await gateway_.prober->ask(request_.worker, request_.settings, route_index_, *record,
+                                      *key_)) {
+      Admission again = co_await admit();
+      co_await answer(std::move(again));
+      co_return;
+    }
+  }
+  count(RequestResult::unknown);
+  co_await send_problem(request_, outcome_unknown(), &route_, echo(*key_));
+}
+
+// Somebody executes this very request. One deadline holds over all the looks it takes.
+awaitable<void> Exchange::busy(admission::Busy found) {
+  const auto now = request_.worker.deadlines().now();
+  if (!wait_until_) wait_until_ = now + route_.wait_timeout;
+  if (route_.in_progress == InProgress::wait && now < *wait_until_) {
+    request_.give_up_place();  // it only waits
+    const auto left = std::chrono::duration_cast<Duration>(*wait_until_ - now);
+    Waited waited = co_await gateway_.engine.wait(found.record->id, found.record->token, left);
+    if (auto* settled = std::get_if<std::shared_ptr<const Settled>>(&waited)) {
+      Viewing viewing{found.record->id, tenant_};
+      if (!co_await may_see(request_, route_index_, std::move(viewing))) co_return;
+      count(RequestResult::waited);
+      co_await send_settled(request_, route_, *key_, **settled);
+      co_return;
+    }
+    if (std::holds_alternative<waited::LookAgain>(waited)) {
+      Admission again = co_await admit();
+      if (auto* elsewhere = std::get_if<admission::Busy>(&again)) {
+        const auto still_left =
+            std::chrono::duration_cast<Duration>(*wait_until_ - request_.worker.deadlines().now());
+        co_await wait_elsewhere(gateway_, elsewhere->record->id, elsewhere->record->token,
+                                std::max(still_left, Duration{0}));
+        only_waits_ = true;
+        again = co_await admit();
+      }
+      co_await answer(std::move(again));
+      co_return;
+    }
+  }
+  // A record from before the route accepted has no handle.
+  if (route_.in_progress == InProgress::accept && found.record->handle != Token{}) {
+    count(RequestResult::accepted);
+    co_await send_accepted(request_, *key_, tenant_, *found.record, preferences_.respond_async);
+    co_return;
+  }
+  count(RequestResult::conflict);
+  co_await send_problem(request_, in_progress_problem(route_), &route_, echo(*key_));
+}
+
+awaitable<void> Exchange::store_down(StoreUnavailable unavailable) {
+  log_repeating(LogLevel::warn, "store unavailable", route_.name,
+                {{"route", route_.name}, {"why", unavailable.why}});
+  if (place_) {
+    // The write may land yet; executing it now, without a record, could be the second time.
+    co_await refuse({.code = Code::store_unavailable,
+                     .detail = "It is not known whether the request was taken on. Retry with the "
+                               "same key only."});
+    co_return;
+  }
+  // What was done under a record that is there but cannot be read must not be done again.
+  if (route_.store_down == StoreDown::pass && !unavailable.unreadable) {
+    const RecordId id = make_id(scope(), *key_);
+    const UnkeyedRequest unkeyed{request_, route_index_, *body_,
+                                 forward_key(route_, id, *key_, key_in_header_)};
+    co_await execute_unkeyed(unkeyed, {{"Idempotency-Degraded", "true"}});
+    co_return;
+  }
+  co_await refuse({.code = Code::store_unavailable,
+                   .detail = unavailable.unreadable
+                                 ? "What is kept about this key cannot be read at the moment. "
+                                   "Nothing was executed. Retry with the same key."
+                                 : "Nothing was executed. Retry with the same key."});
+}
+
+}  // namespace semel

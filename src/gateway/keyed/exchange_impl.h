@@ -1,0 +1,94 @@
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+
+#include "execution/background.h"
+#include "execution/execution.h"
+#include "gateway/keyed/request_key.h"
+#include "gateway/tenant/caller.h"
+#include "http/prefer.h"
+
+namespace semel {
+
+// A keyed request on its way through. exchange.cc: key, tenant, body, fingerprint, up to what the
+// engine is asked; exchange_answer.cc: what the engine says. Executing it is execution.cc's.
+class Exchange {
+ public:
+  Exchange(ClientRequest& request, std::size_t route)
+      : request_(request),
+        gateway_(request.gateway()),
+        route_index_(route),
+        route_(request.route(route)),
+        held_bytes_(gateway_.buffered_bytes, request.peer),
+        spooled_bytes_(gateway_.spooled_bytes, request.peer, &ShareHolder::spooled_bytes) {}
+
+  boost::asio::awaitable<void> run();
+
+ private:
+  boost::asio::awaitable<void> refuse(Problem problem);
+  // What is to be refused; nullopt: nothing. They wait for nobody.
+  std::optional<Problem> find_key();
+  std::optional<Problem> take_tenant(Caller caller);
+  // Decides what the body is going to be read as, before it comes.
+  std::optional<Problem> prepare_body();
+  std::optional<Problem> compare_digest();
+  // False: the request has been answered.
+  boost::asio::awaitable<bool> read_body();
+  boost::asio::awaitable<bool> refuse_size();
+  // Counts what is held of the body: so much in memory, and the file. False: there is no room for
+  // it.
+  bool hold(std::size_t memory_bytes);
+  boost::asio::awaitable<void> cannot_keep(std::string why);
+  boost::asio::awaitable<bool> find_key_after_body();
+  boost::asio::awaitable<bool> find_preference();
+  boost::asio::awaitable<bool> verify_event();
+  boost::asio::awaitable<bool> take_fingerprint();
+  boost::asio::awaitable<Fingerprint> fingerprint_under(Recipe recipe) const;
+  boost::asio::awaitable<FoundKey> find_key_in_body() const;
+  std::optional<std::string> joined_field(std::string_view name) const;
+  RequestView view() const;
+  Scope scope() const;
+  Ask ask();
+  boost::asio::awaitable<Admission> admit();
+  boost::asio::awaitable<Admission> admit_once();
+  bool has_room(bool is_new);
+  boost::asio::awaitable<void> no_room();
+
+  boost::asio::awaitable<void> answer(Admission admission);
+  boost::asio::awaitable<void> replay(const Record& record);
+  // How a known event is counted that its provider is told no more of than that it is known.
+  std::optional<RequestResult> acknowledged_as(const Admission& admission) const;
+  boost::asio::awaitable<void> busy(admission::Busy busy);
+  boost::asio::awaitable<void> outcome_unknown_of(RecordPtr record);
+  boost::asio::awaitable<void> store_down(StoreUnavailable unavailable);
+  void name_resource(Problem& problem, const Record& record) const;
+  boost::asio::awaitable<void> run_claim(Claim claim);
+  boost::asio::awaitable<void> queued(admission::Queued queued);
+  void count(RequestResult result) { request_.metrics(route_index_).count(result); }
+
+  ClientRequest& request_;
+  Gateway& gateway_;
+  const std::size_t route_index_;
+  const RouteConfig& route_;
+  HeldBytes held_bytes_;
+  HeldBytes spooled_bytes_;
+  std::optional<std::string> key_;
+  bool key_in_header_ = false;
+  std::string tenant_;
+  std::optional<RequestBody> body_;
+  Recipe recipe_;
+  Fingerprint fingerprint_;
+  TenantLimits::Verdict limited_;
+  Preferences preferences_;
+  std::optional<Background::Place> place_;  // there, if the request is to be queued
+  std::string to_be_queued_;                // the request, if so
+  bool probed_ = false;
+  // It has waited for an execution in another process. Whatever became of that, it does not execute
+  // now: thousands may have waited with it.
+  bool only_waits_ = false;
+  std::optional<std::chrono::steady_clock::time_point> wait_until_;
+};
+
+}  // namespace semel

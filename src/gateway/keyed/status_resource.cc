@@ -1,0 +1,265 @@
+#include "gateway/keyed/status_resource.h"
+
+#include <fmt/format.h>
+#include <simdjson.h>
+
+#include <boost/json.hpp>
+
+#include "base/base64.h"
+#include "base/utf8.h"
+#include "config/own_paths.h"
+#include "config/reading/values.h"
+#include "execution/answer/handle.h"
+#include "execution/answer/reauthorize.h"
+#include "execution/answer/replay.h"
+#include "execution/operation.h"
+#include "gateway/keyed/waits.h"
+#include "gateway/tenant/caller.h"
+#include "semel/scope.h"
+
+namespace semel {
+namespace json = boost::json;
+using boost::asio::awaitable;
+
+namespace {
+
+constexpr Duration kWaitMax = std::chrono::seconds(60);
+// A wait is looked after this often for a process that wants to end.
+constexpr Duration kWaitSlice = std::chrono::seconds(1);
+// What this process does not execute is looked at again after this.
+constexpr std::string_view kRetryAfterSeconds = "1";
+
+bool is_pending(const Record& record) {
+  return record.state == State::queued || record.state == State::in_progress;
+}
+
+// 2026-11-15T12:00:00.123Z
+std::string timestamp(Time at) {
+  const auto day = std::chrono::floor<std::chrono::days>(at);
+  const std::chrono::year_month_day date(day);
+  const std::chrono::hh_mm_ss time(at - day);
+  return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:03}Z", int{date.year()},
+                     unsigned{date.month()}, unsigned{date.day()}, time.hours().count(),
+                     time.minutes().count(), time.seconds().count(), time.subseconds().count());
+}
+
+std::string_view explain(State state) {
+  switch (state) {
+    case State::queued:
+      return "The request is kept and will be executed.";
+    case State::in_progress:
+      return "The request is being executed.";
+    case State::completed:
+      return "The request was executed; this is its answer.";
+    case State::released:
+      return "The last attempt ended without effect. Send the request again with the same key.";
+    case State::unknown:
+      return "The request was sent on and no answer came back, so it may have taken effect. Do not "
+             "send it under a new key.";
+    case State::tombstone:
+      return "The operation was done too long ago for its answer to be given again.";
+  }
+  return "";
+}
+
+json::object answer_json(const Answer& answer) {
+  json::object out;
+  out["status"] = answer.status;
+  json::array headers;
+  for (const Header& header : answer.headers) {
+    headers.push_back(json::array{printable_utf8(header.name), printable_utf8(header.value)});
+  }
+  out["headers"] = std::move(headers);
+  if (answer.body_note != BodyNote::kept) {
+    out["body_omitted"] = true;
+  } else if (simdjson::validate_utf8(answer.body.data(), answer.body.size())) {
+    out["body"] = answer.body;
+  } else {
+    out["body_base64"] = encode_base64(answer.body);
+  }
+  return out;
+}
+
+// What the tenant may know. The reason is told only where it is the executor's status: other ones
+// are the operator's business.
+std::string status_json(const Record& record, Time now) {
+  json::object out;
+  out["state"] = to_string(record.state);
+  out["attempt"] = record.attempt;
+  out["created_at"] = timestamp(record.created_at);
+  out["updated_at"] = timestamp(record.updated_at);
+  const double age = std::chrono::duration<double>(now - record.created_at).count();
+  out["age_seconds"] = std::max(0.0, age);
+  out["detail"] = explain(record.state);
+  if (record.reason.starts_with("status ")) out["reason"] = printable_utf8(record.reason);
+  if (record.expires_at != kNever) out["expires_at"] = timestamp(record.expires_at);
+  if (record.state == State::completed) {
+    out["result"] = record.result == Result::succeeded ? "succeeded" : "failed";
+    out["response"] = answer_json(record.answer);
+  }
+  if (record.state == State::unknown) out["new_key_safe"] = false;
+  return json::serialize(out);
+}
+
+Answer status_answer(int status, const Record& record, Time now) {
+  Answer answer;
+  answer.status = status;
+  answer.headers = {{"Content-Type", "application/json"}, {"Cache-Control", "no-store"}};
+  if (is_pending(record)) {
+    answer.headers.push_back({"Retry-After", std::string(kRetryAfterSeconds)});
+  }
+  answer.body = status_json(record, now);
+  return answer;
+}
+
+// The value of `wait` in the query, as a duration or in plain seconds.
+std::expected<Duration, std::string> wait_of(std::string_view query) {
+  Duration wait{0};
+  while (!query.empty()) {
+    const std::size_t end = std::min(query.find('&'), query.size());
+    const std::string_view pair = query.substr(0, end);
+    query.remove_prefix(std::min(end + 1, query.size()));
+    if (!pair.starts_with("wait=")) continue;
+    const std::string_view value = pair.substr(5);
+    if (const auto seconds = config_file::parse_number(value)) {
+      wait = std::chrono::seconds(std::min<std::uint64_t>(*seconds, 3600));
+      continue;
+    }
+    const auto parsed = config_file::parse_duration(value);
+    if (!parsed) return std::unexpected("wait is a time such as 500ms or 5s.");
+    wait = *parsed;
+  }
+  return std::min(wait, kWaitMax);
+}
+
+awaitable<void> not_found(ClientRequest& request) {
+  Problem problem{.code = Code::no_route,
+                  .detail = "There is no such operation, or it is not yours.",
+                  .new_key_safe = false};
+  co_await send_problem(request, problem, nullptr);
+}
+
+class StatusLook {
+ public:
+  StatusLook(ClientRequest& request, Handle handle, std::string tenant, Duration wait)
+      : request_(request),
+        gateway_(request.gateway()),
+        handle_(std::move(handle)),
+        tenant_(std::move(tenant)),
+        id_(make_id({request.settings->config.name_space, tenant_, handle_.operation},
+                    handle_.key)),
+        wait_until_(request.worker.deadlines().now() + wait) {}
+
+  awaitable<void> run() {
+    for (;;) {
+      auto found = co_await gateway_.store.read(id_);
+      if (!found) {
+        Problem problem{.code = Code::store_unavailable, .detail = "The status cannot be read."};
+        co_await send_problem(request_, problem, nullptr);
+        co_return;
+      }
+      if (!*found || !fits(handle_, **found, tenant_)) {
+        co_await not_found(request_);
+        co_return;
+      }
+      if (is_pending(**found) && time_left() > Duration{0}) {
+        // Many may wait for one record; none of them needs to hold its request.
+        (*found)->request = {};
+        (*found)->sealed = {};
+        co_await wait_for_news(**found);
+        continue;
+      }
+      co_await show(**std::move(found));
+      co_return;
+    }
+  }
+
+ private:
+  Duration time_left() const {
+    if (gateway_.draining) return Duration{0};
+    return std::chrono::duration_cast<Duration>(wait_until_ - request_.worker.deadlines().now());
+  }
+
+  // Returns when the record may have changed, or the time is over. Woken by push where the
+  // execution is this process's.
+  awaitable<void> wait_for_news(const Record& record) {
+    while (time_left() > Duration{0}) {
+      const Duration slice = std::min(time_left(), kWaitSlice);
+      Waited waited = co_await gateway_.engine.wait(record.id, record.token, slice);
+      if (std::holds_alternative<waited::TimedOut>(waited)) continue;
+      if (std::holds_alternative<waited::LookAgain>(waited)) {
+        const auto now = co_await gateway_.store.read(record.id);
+        const bool still = now && *now && (*now)->version == record.version;
+        if (still) co_await wait_elsewhere(gateway_, record.id, record.token, slice);
+      }
+      co_return;
+    }
+  }
+
+  awaitable<void> show(Record record) {
+    if (record.state == State::tombstone) {
+      Problem problem{.code = Code::key_expired, .detail = std::string(explain(record.state))};
+      co_await send_problem(request_, problem, nullptr);
+      co_return;
+    }
+    if (record.state == State::completed) {
+      // Of several routes that it may have come by, each has a say.
+      const Config& config = request_.settings->config;
+      const std::vector<std::size_t> routes = find_routes(config, record);
+      if (routes.empty()) {
+        co_await not_found(request_);
+        co_return;
+      }
+      for (const std::size_t route : routes) {
+        Viewing viewing{record.id, tenant_};
+        if (!co_await may_see(request_, route, std::move(viewing))) co_return;
+        record.answer.headers = kept_headers(record.answer.headers, config.routes[route]);
+      }
+    }
+    const Answer answer = status_answer(200, record, gateway_.clock.now());
+    co_await send_answer(request_, answer, {});
+  }
+
+  ClientRequest& request_;
+  Gateway& gateway_;
+  const Handle handle_;
+  const std::string tenant_;
+  const RecordId id_;  // of the tenant who asks, whatever the handle says
+  const std::chrono::steady_clock::time_point wait_until_;
+};
+
+}  // namespace
+
+awaitable<void> send_accepted(ClientRequest& request, std::string_view key, std::string_view tenant,
+                              const Record& record, bool applied) {
+  const Answer answer = status_answer(202, record, request.gateway().clock.now());
+  std::vector<Header> extra = echo(key);
+  extra.push_back({"Location", status_path(record, tenant, key)});
+  if (applied) extra.push_back({"Preference-Applied", "respond-async"});
+  co_await send_answer(request, answer, extra);
+}
+
+awaitable<void> serve_status(ClientRequest& request) {
+  std::optional<Caller> caller = find_caller(request);
+  if (!caller) caller.emplace(co_await ask_caller(request));
+  if (!*caller) {
+    co_await send_problem(request, caller->error(), nullptr);
+    co_return;
+  }
+  const auto wait = wait_of(request.target.query);
+  if (!wait) {
+    Problem problem{.detail = wait.error()};
+    co_await send_problem(request, problem, nullptr);
+    co_return;
+  }
+  auto handle =
+      parse_handle(std::string_view(request.target.path).substr(kOperationsPath.size()), **caller);
+  if (!handle) {
+    co_await not_found(request);
+    co_return;
+  }
+  StatusLook look(request, *std::move(handle), std::move(**caller), *wait);
+  co_await look.run();
+}
+
+}  // namespace semel

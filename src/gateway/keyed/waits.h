@@ -1,0 +1,15 @@
+#pragma once
+
+#include <boost/asio/awaitable.hpp>
+
+#include "runtime/services.h"
+
+namespace semel {
+
+// Holds the caller until the claim on the record, which another process holds, may have ended, or
+// until `timeout` has passed: by push, where the store can, else for a moment. Look at the record
+// again.
+boost::asio::awaitable<void> wait_elsewhere(Gateway& gateway, RecordId id, Token token,
+                                            Duration timeout);
+
+}  // namespace semel

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <boost/asio/awaitable.hpp>
+#include <expected>
+#include <optional>
+#include <string>
+
+#include "core/problem.h"
+#include "execution/answer/reply.h"
+
+// Who is asking, whatever the tenant's source is.
+//
+// Nothing may be looked up, recorded or sent on before the tenant is known: if that is broken, one
+// caller gets another's answers.
+namespace semel {
+
+// The tenant, or what the client is told: 401 if it is not proven, 503 if that cannot be found out.
+using Caller = std::expected<std::string, Problem>;
+
+// nullopt: it has to be asked for, with ask_caller(). Every source but introspect knows at once.
+std::optional<Caller> find_caller(const ClientRequest& request);
+boost::asio::awaitable<Caller> ask_caller(ClientRequest& request);
+
+}  // namespace semel

@@ -1,0 +1,95 @@
+#include "gateway/tenant/introspect.h"
+
+#include "base/sha256.h"
+#include "execution/subrequest.h"
+#include "telemetry/log.h"
+
+namespace semel {
+namespace asio = boost::asio;
+using asio::awaitable;
+
+namespace {
+
+constexpr std::size_t kTenantBytesMax = 1024;
+
+// The service is part of it: after a reload another one may be asked.
+Sha256Digest digest_of(const IntrospectConfig& config, const Credential& credential) {
+  Sha256 digest;
+  digest.update_sized(config.url.authority())
+      .update_sized(config.url.target)
+      .update_sized(config.tenant_header)
+      .update_sized(credential.authorization)
+      .update_sized(credential.cookie);
+  return digest.finish();
+}
+
+Introspected read_answer(const IntrospectConfig& config, const SubAnswer& answer) {
+  if (answer.status == 401 || answer.status == 403) return introspected::Refused{};
+  if (answer.status < 200 || answer.status > 299) {
+    log_event(LogLevel::warn, "introspection failed",
+              {{"why", "status " + std::to_string(answer.status)}});
+    return introspected::Unavailable{};
+  }
+  std::optional<std::string> tenant;
+  for (const Header& header : answer.headers) {
+    if (!net::iequals(header.name, config.tenant_header)) continue;
+    if (tenant) {
+      log_event(LogLevel::warn, "introspection failed",
+                {{"why", "more than one " + config.tenant_header}});
+      return introspected::Unavailable{};
+    }
+    tenant = header.value;
+  }
+  if (!tenant || tenant->empty() || tenant->size() > kTenantBytesMax) {
+    log_event(LogLevel::warn, "introspection named nobody",
+              {{"why", "no usable " + config.tenant_header}});
+    return introspected::Refused{};
+  }
+  return introspected::Tenant{*std::move(tenant)};
+}
+
+}  // namespace
+
+std::optional<Credential> credential_of(const net::Request& message) {
+  Credential credential;
+  if (message.count("Authorization") > 1) return std::nullopt;
+  credential.authorization = message.field("Authorization").value_or("");
+  for (const net::Field& field : message.fields()) {
+    if (!net::iequals(field.name, "Cookie")) continue;
+    if (!credential.cookie.empty()) credential.cookie += "; ";
+    credential.cookie += field.value;
+  }
+  if (credential.authorization.empty() && credential.cookie.empty()) return std::nullopt;
+  return credential;
+}
+
+awaitable<Introspected> introspect(Worker& worker, SettingsPtr settings, Credential credential) {
+  const IntrospectConfig& config = settings->config.tenant.introspect;
+  const Sha256Digest digest = digest_of(config, credential);
+  const SteadyTime asked_at = worker.gateway().clock.steady();
+  if (auto known = worker.introspections().find(digest, asked_at)) {
+    co_return introspected::Tenant{*std::move(known)};
+  }
+  SubRequest request;
+  if (!credential.authorization.empty()) {
+    request.headers.push_back({"Authorization", std::move(credential.authorization)});
+  }
+  if (!credential.cookie.empty()) {
+    request.headers.push_back({"Cookie", std::move(credential.cookie)});
+  }
+  auto answer = co_await subrequest(worker, config.url, std::move(request), config.timeout);
+  if (!answer) {
+    log_event(LogLevel::warn, "introspection failed", {{"why", answer.error()}});
+    co_return introspected::Unavailable{};
+  }
+  Introspected found = read_answer(config, *answer);
+  const auto* tenant = std::get_if<introspected::Tenant>(&found);
+  if (tenant && config.cache_for > Duration{0}) {
+    // From when it was asked: what the service knew then is not older than cache_for.
+    worker.introspections().put(digest, tenant->name, after(asked_at, config.cache_for),
+                                worker.gateway().clock.steady());
+  }
+  co_return found;
+}
+
+}  // namespace semel

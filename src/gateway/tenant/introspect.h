@@ -1,0 +1,38 @@
+#pragma once
+
+#include <boost/asio/awaitable.hpp>
+#include <optional>
+#include <string>
+#include <variant>
+
+#include "http/message.h"
+#include "runtime/active_config.h"
+#include "semel/clock.h"
+
+// Asking an auth service who the holder of a credential is.
+namespace semel {
+
+class Worker;
+
+// The client's own Authorization and Cookie, as they go to the auth service.
+struct Credential {
+  std::string authorization;
+  std::string cookie;
+};
+// nullopt: there is neither, or more than one Authorization.
+std::optional<Credential> credential_of(const net::Request& message);
+
+namespace introspected {
+struct Tenant {
+  std::string name;
+};
+struct Refused {};      // the service says no
+struct Unavailable {};  // it says nothing that can be used; logged
+}  // namespace introspected
+using Introspected =
+    std::variant<introspected::Tenant, introspected::Refused, introspected::Unavailable>;
+
+boost::asio::awaitable<Introspected> introspect(Worker& worker, SettingsPtr settings,
+                                                Credential credential);
+
+}  // namespace semel

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <expected>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "config/config.h"
+#include "core/fingerprint/keyed_hash.h"
+#include "http/tls.h"
+#include "runtime/token_keys.h"
+
+namespace semel {
+
+// Who we are and whom we believe, as the files say that the configuration names. Immutable; a
+// reload reads the files again and makes another one.
+struct Trust {
+  std::shared_ptr<const net::TlsServer> server;  // null: plain HTTP
+  // By route; null where no upstream is https://.
+  std::vector<std::shared_ptr<const net::TlsClient>> upstreams;
+  // For requests of our own: the system's CAs.
+  std::shared_ptr<const net::TlsClient> own;
+
+  // Null unless tenants come from tokens. Follows its file by itself.
+  std::shared_ptr<TokenKeys> tokens;
+  HashKeys hash_keys;  // empty: plain SHA-256
+
+  // Reads the files, so it blocks. The error is a sentence for the operator; nothing half-read is
+  // ever used.
+  static std::expected<Trust, std::string> load(const Config& config);
+};
+
+}  // namespace semel

@@ -1,0 +1,226 @@
+#include "runtime/worker.h"
+
+#include <algorithm>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/redirect_error.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
+#include "engine/spawn.h"
+#include "http/head.h"
+
+namespace semel {
+namespace asio = boost::asio;
+using asio::awaitable;
+using asio::ip::tcp;
+
+namespace {
+constexpr auto kPruneEvery = std::chrono::seconds(1);
+constexpr auto kAcceptPause = std::chrono::milliseconds(20);
+// How many idle connections are looked at for one of a certain peer.
+constexpr std::size_t kIdleLookedAtMax = 256;
+constexpr std::string_view kServing = "serving a connection";
+
+Duration longest_idle(const Config& config) {
+  Duration longest{0};
+  for (const RouteConfig& route : config.routes) longest = std::max(longest, route.upstream_idle);
+  return longest;
+}
+}  // namespace
+
+Worker::Worker(Gateway& gateway, SettingsPtr settings, Serve serve)
+    : gateway_(gateway),
+      serve_(std::move(serve)),
+      settings_(std::move(settings)),
+      deadlines_(context_.get_executor()) {
+  make_pools();
+}
+
+net::UpstreamPool& Worker::pool_of(const Settings& settings, std::size_t route,
+                                   std::size_t upstream) {
+  const RouteConfig& config = settings.config.routes[route];
+  const Upstream& to = config.upstreams[upstream];
+  PoolKey key{to.address.host, to.address.port, std::nullopt};
+  if (to.tls) key.tls = config.upstream_tls;
+  return pools_
+      .try_emplace(std::move(key), context_.get_executor(), deadlines_, to.address.host,
+                   to.address.port, to.tls ? settings.trust.upstreams[route] : nullptr)
+      .first->second;
+}
+
+void Worker::make_pools() {
+  by_route_.clear();
+  const std::vector<RouteConfig>& routes = settings_->config.routes;
+  for (std::size_t route = 0; route < routes.size(); ++route) {
+    RoutePools pools;
+    for (std::size_t i = 0; i < routes[route].upstreams.size(); ++i) {
+      net::UpstreamPool& pool = pool_of(*settings_, route, i);
+      if (routes[route].upstreams[i].tls) pool.use_tls(settings_->trust.upstreams[route]);
+      pools.pools.push_back(&pool);
+    }
+    by_route_.push_back(std::move(pools));
+  }
+}
+
+// Connections of upstreams that are no longer named are closed as they become idle.
+awaitable<void> Worker::adopt(SettingsPtr settings) {
+  auto on_worker = [this, &settings]() -> awaitable<void> {
+    settings_ = std::move(settings);
+    make_pools();
+    co_return;
+  };
+  co_await asio::co_spawn(context_, on_worker, asio::use_awaitable);
+}
+
+void Worker::listen(tcp::acceptor acceptor) {
+  acceptors_.push_back(std::move(acceptor));
+}
+
+void Worker::run() {
+  for (auto& acceptor : acceptors_) {
+    spawn_loop(context_.get_executor(), "accepting",
+               [this, &acceptor] { return accept(acceptor); });
+  }
+  spawn_loop(context_.get_executor(), "watching deadlines", [this] { return deadlines_.run(); });
+  spawn_loop(context_.get_executor(), "pruning", [this] { return prune(); });
+  context_.run();
+}
+
+void Worker::drain() {
+  asio::post(context_, [this] {
+    for (auto& acceptor : acceptors_) close_gently(acceptor);
+  });
+}
+
+// Closing a listener resets the connections that the kernel has accepted and we have not yet.
+void Worker::close_gently(tcp::acceptor& acceptor) {
+  boost::system::error_code error;
+  acceptor.non_blocking(true, error);
+  while (!error) {
+    tcp::socket socket(context_);
+    acceptor.accept(socket, error);
+    if (!error) asio::co_spawn(context_, serve_(*this, std::move(socket)), OrReport{kServing});
+  }
+  acceptor.close(error);
+}
+
+bool Worker::turn_away(tcp::acceptor& acceptor) {
+  boost::system::error_code error;
+  acceptor.non_blocking(true, error);
+  return !error &&
+         gateway_.spare_descriptor.turn_away(acceptor.native_handle(), !settings_->trust.server);
+}
+
+awaitable<void> Worker::accept(tcp::acceptor& acceptor) {
+  bool no_descriptor = false;
+  while (acceptor.is_open()) {
+    boost::system::error_code error;
+    const auto done = [&error] { return asio::redirect_error(asio::use_awaitable, error); };
+    // Without a descriptor accepting fails also while nobody is there.
+    if (no_descriptor) co_await acceptor.async_wait(tcp::acceptor::wait_read, done());
+    tcp::socket socket(context_);
+    if (!error) co_await acceptor.async_accept(socket, done());
+    no_descriptor = error == asio::error::no_descriptors ||
+                    error == boost::system::errc::too_many_files_open_in_system;
+    if (!error) {
+      asio::co_spawn(context_, serve_(*this, std::move(socket)), OrReport{kServing});
+      gateway_.spare_descriptor.regain();
+    } else if (acceptor.is_open()) {
+      log_repeating(LogLevel::warn, "accept failed", "", {{"why", error.message()}});
+      // Accepting again at once would spin.
+      if (!no_descriptor || !turn_away(acceptor)) co_await gateway_.clock.sleep(kAcceptPause);
+    }
+  }
+}
+
+awaitable<void> Worker::prune() {
+  for (;;) {
+    co_await gateway_.clock.sleep(kPruneEvery);
+    const Duration idle_max = longest_idle(settings_->config);
+    for (auto& [address, pool] : pools_) pool.prune(idle_max);
+  }
+}
+
+Worker::Picked Worker::pick_upstream(const SettingsPtr& settings, std::size_t route) {
+  const std::vector<Upstream>& upstreams = settings->config.routes[route].upstreams;
+  if (settings != settings_) {  // of a request that began before the configuration was loaded anew
+    return {pool_of(*settings, route, 0), upstreams.front()};
+  }
+  RoutePools& pools = by_route_[route];
+  const std::size_t index = pools.next;
+  pools.next = (pools.next + 1) % pools.pools.size();
+  return {*pools.pools[index], upstreams[index]};
+}
+
+net::UpstreamPool& Worker::own_pool(const Url& url) {
+  PoolKey key{url.address.host, url.address.port, std::nullopt};
+  if (url.tls) key.tls.emplace();
+  net::UpstreamPool& pool = pools_
+                                .try_emplace(std::move(key), context_.get_executor(), deadlines_,
+                                             url.address.host, url.address.port)
+                                .first->second;
+  if (url.tls) pool.use_tls(settings_->trust.own);
+  return pool;
+}
+
+Worker::Idle::Idle(Worker& worker, net::Connection& client, const ShareHolder* peer)
+    : worker_(worker), client_(client), peer_(peer), since_(worker.deadlines_.now()) {
+  worker_.idle_.push_back(*this);
+  if (&worker_.idle_.front() == this) worker_.note_longest_idle();
+}
+
+Worker::Idle::~Idle() {
+  if (!is_linked()) return;
+  const bool was_first = &worker_.idle_.front() == this;
+  worker_.idle_.erase(worker_.idle_.iterator_to(*this));
+  if (was_first) worker_.note_longest_idle();
+}
+
+void Worker::note_longest_idle() {
+  longest_idle_.store(idle_.empty() ? kNobody : idle_.front().since_.time_since_epoch().count(),
+                      std::memory_order_relaxed);
+}
+
+void Worker::end(Idle& idle) {
+  idle.client_.give_up();
+  idle_.erase(idle_.iterator_to(idle));
+  note_longest_idle();
+}
+
+bool Worker::end_longest_idle() {
+  const auto since = [](const Worker* worker) {
+    return worker->longest_idle_.load(std::memory_order_relaxed);
+  };
+  Worker* found = *std::ranges::min_element(gateway_.workers, {}, since);
+  if (since(found) == kNobody) return false;
+  if (found == this) {
+    end(idle_.front());
+    return true;
+  }
+  asio::post(found->context_, [found] {
+    if (!found->idle_.empty()) found->end(found->idle_.front());
+  });
+  return true;
+}
+
+bool Worker::end_idle_of(const ShareHolder& peer) {
+  std::size_t looked_at = 0;
+  for (Idle& idle : idle_) {
+    if (idle.peer_ == &peer) {
+      end(idle);
+      return true;
+    }
+    if (++looked_at == kIdleLookedAtMax) break;
+  }
+  return false;
+}
+
+const std::string& Worker::date() {
+  const Time now = gateway_.clock.now();
+  if (now - date_at_ >= std::chrono::seconds(1) || now < date_at_) {
+    date_at_ = std::chrono::floor<std::chrono::seconds>(now);
+    date_ = http_date(now);
+  }
+  return date_;
+}
+
+}  // namespace semel

@@ -1,0 +1,116 @@
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/intrusive/list.hpp>
+#include <functional>
+#include <limits>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "http/deadlines.h"
+#include "http/pool.h"
+#include "runtime/active_config.h"
+#include "runtime/introspection_cache.h"
+#include "runtime/services.h"
+
+namespace semel {
+
+// One core's share: its own event loop, listeners and upstream connections. A request lives and
+// dies on one worker; everything here is touched by its thread only, except post-like calls.
+class Worker {
+ public:
+  // Serves one client connection until it ends.
+  using Serve = std::function<boost::asio::awaitable<void>(Worker&, boost::asio::ip::tcp::socket)>;
+  Worker(Gateway& gateway, SettingsPtr settings, Serve serve);
+
+  // Takes over a bound socket; accepts on it once the loop runs.
+  void listen(boost::asio::ip::tcp::acceptor acceptor);
+  // Runs the loop until it is stopped.
+  void run();
+  boost::asio::io_context& context() { return context_; }
+  // Thread-safe: stops accepting and closes connections as they become idle.
+  void drain();
+  void stop() { context_.stop(); }
+
+  Gateway& gateway() { return gateway_; }
+  // What new requests are handled under.
+  const SettingsPtr& settings() const { return settings_; }
+  // Once it returns, new requests get these settings. May be called from any executor.
+  boost::asio::awaitable<void> adopt(SettingsPtr settings);
+  net::Deadlines& deadlines() { return deadlines_; }
+  // The pool of the upstream that takes the route's next request.
+  struct Picked {
+    net::UpstreamPool& pool;
+    const Upstream& upstream;
+  };
+  Picked pick_upstream(const SettingsPtr& settings, std::size_t route);
+  // The pool for requests of our own to where `url` points.
+  net::UpstreamPool& own_pool(const Url& url);
+  IntrospectionCache& introspections() { return introspections_; }
+  // A client's connection while nothing is asked on it, or nothing more will be. The longest idle
+  // one is closed when others want its place.
+  class Idle : public boost::intrusive::list_base_hook<> {
+   public:
+    Idle(Worker& worker, net::Connection& client, const ShareHolder* peer);
+    ~Idle();
+    Idle(const Idle&) = delete;
+    Idle& operator=(const Idle&) = delete;
+
+   private:
+    friend class Worker;
+    Worker& worker_;
+    net::Connection& client_;
+    const ShareHolder* const peer_;
+    const std::chrono::steady_clock::time_point since_;
+  };
+  // Closes the longest idle connection of all workers. False: none is idle.
+  bool end_longest_idle();
+  // The same of one peer, among this worker's that are idle for longest.
+  bool end_idle_of(const ShareHolder& peer);
+  // The value of a Date header, made anew every second.
+  const std::string& date();
+
+ private:
+  boost::asio::awaitable<void> accept(boost::asio::ip::tcp::acceptor& acceptor);
+  // There is no descriptor for the next connection. True: it was told so.
+  bool turn_away(boost::asio::ip::tcp::acceptor& acceptor);
+  void close_gently(boost::asio::ip::tcp::acceptor& acceptor);
+  boost::asio::awaitable<void> prune();
+  net::UpstreamPool& pool_of(const Settings& settings, std::size_t route, std::size_t upstream);
+  void make_pools();
+  void end(Idle& idle);
+  void note_longest_idle();
+
+  Gateway& gateway_;
+  const Serve serve_;
+  // Before context_: connections that are idle when it goes leave the list then.
+  boost::intrusive::list<Idle, boost::intrusive::constant_time_size<false>> idle_;
+  // Since when the first of idle_ is, for other workers; kNobody: there is none.
+  using Ticks = std::chrono::steady_clock::rep;
+  static constexpr Ticks kNobody = std::numeric_limits<Ticks>::max();
+  std::atomic<Ticks> longest_idle_ = kNobody;
+  SettingsPtr settings_;
+  boost::asio::io_context context_{1};
+  net::Deadlines deadlines_;
+  std::vector<boost::asio::ip::tcp::acceptor> acceptors_;
+  // One for each address and way to speak to it.
+  struct PoolKey {
+    std::string host;
+    std::uint16_t port;
+    std::optional<net::TlsClientFiles> tls;
+    auto operator<=>(const PoolKey&) const = default;
+  };
+  std::map<PoolKey, net::UpstreamPool> pools_;
+  struct RoutePools {
+    std::vector<net::UpstreamPool*> pools;
+    std::size_t next = 0;
+  };
+  std::vector<RoutePools> by_route_;  // of settings_
+  IntrospectionCache introspections_;
+  Time date_at_{};
+  std::string date_;
+};
+
+}  // namespace semel

@@ -1,0 +1,212 @@
+#include "telemetry/metrics.h"
+
+#include <prometheus/text_serializer.h>
+
+#include <algorithm>
+
+namespace semel {
+namespace {
+
+constexpr std::array<const char*, kRequestResults> kResultNames = {
+    "executed", "replayed", "waited",  "conflict", "mismatch", "expired",
+    "unknown",  "passed",   "refused", "failed",   "accepted"};
+
+constexpr std::array<const char*, kLimits> kLimitNames = {"new_keys", "live_keys", "in_flight",
+                                                          "all_new_keys", "all_live_keys"};
+
+const prometheus::Histogram::BucketBoundaries kSeconds = {
+    0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30};
+const prometheus::Histogram::BucketBoundaries kBatches = {1, 2, 4, 8, 16, 32, 64, 128, 256, 512};
+
+prometheus::Gauge* gauge(prometheus::Registry& registry, const char* name, const char* help) {
+  return &prometheus::BuildGauge().Name(name).Help(help).Register(registry).Add({});
+}
+
+prometheus::Counter* counter(prometheus::Registry& registry, const char* name, const char* help) {
+  return &prometheus::BuildCounter().Name(name).Help(help).Register(registry).Add({});
+}
+
+}  // namespace
+
+Metrics::Metrics() {
+  requests_ = &prometheus::BuildCounter()
+                   .Name("semel_requests_total")
+                   .Help("Requests by route and by what became of them")
+                   .Register(registry_);
+  upstream_ = &prometheus::BuildHistogram()
+                   .Name("semel_upstream_seconds")
+                   .Help("From sending a request on until its answer was there")
+                   .Register(registry_);
+  weak_ = &prometheus::BuildCounter()
+               .Name("semel_weak_keys_total")
+               .Help("New keys too short to be unguessable and collision-free")
+               .Register(registry_);
+  limited_ = &prometheus::BuildCounter()
+                  .Name("semel_limited_total")
+                  .Help("Executions refused because a tenant has used up a limit of the route")
+                  .Register(registry_);
+  observed_ = &prometheus::BuildCounter()
+                   .Name("semel_observed_total")
+                   .Help("Requests of routes in mode observe, by what enforcing would have done")
+                   .Register(registry_);
+  swap_seconds_ = &prometheus::BuildHistogram()
+                       .Name("semel_store_swap_seconds")
+                       .Help(
+                           "From asking the store for a write until it was durable: the longest "
+                           "wait of each group commit")
+                       .Register(registry_)
+                       .Add({}, kSeconds);
+  batch_size_ = &prometheus::BuildHistogram()
+                     .Name("semel_store_batch_size")
+                     .Help("Records written by one group commit")
+                     .Register(registry_)
+                     .Add({}, kBatches);
+  auto& reloads = prometheus::BuildCounter()
+                      .Name("semel_config_reloads_total")
+                      .Help("Configurations read again on SIGHUP, by whether they were taken")
+                      .Register(registry_);
+  reloads_taken_ = &reloads.Add({{"result", "loaded"}});
+  reloads_refused_ = &reloads.Add({{"result", "refused"}});
+  leases_lost_ = counter(registry_, "semel_lease_renewals_lost_total",
+                         "Leases that another claim took over while the execution ran");
+  left_to_others_ = counter(registry_, "semel_work_left_to_others_total",
+                            "Times that due work of a route which this process does not have was "
+                            "found untouched by every other process");
+  purged_ = counter(registry_, "semel_purged_records_total", "Records removed after their time");
+  store_failures_ =
+      counter(registry_, "semel_store_failures_total", "Calls to the store that failed");
+  replay_ratio_ = gauge(registry_, "semel_replay_ratio",
+                        "Replays, of all keyed requests that were executed or replayed");
+  in_progress_ = gauge(registry_, "semel_in_progress", "Executions running in this process");
+  oldest_in_progress_ =
+      gauge(registry_, "semel_oldest_in_progress_seconds", "How long the oldest of them has run");
+  unknown_ = gauge(registry_, "semel_unknown_records", "Records whose outcome nobody knows");
+  oldest_unknown_ = gauge(registry_, "semel_oldest_unknown_seconds",
+                          "How long the oldest of them has been unknown");
+  waiting_ =
+      gauge(registry_, "semel_waiting", "Duplicates held until the execution they wait for ends");
+  connections_ = gauge(registry_, "semel_connections", "Open client connections");
+  store_clock_ahead_ = gauge(registry_, "semel_store_clock_ahead_seconds",
+                             "How far this clock is ahead of the store's servers'");
+  store_doubts_clock_ =
+      gauge(registry_, "semel_store_doubts_clock", "1 while nothing expires: the clocks disagree");
+  store_doubts_claims_ =
+      gauge(registry_, "semel_store_doubts_claims", "1 while nothing new is begun");
+  spool_bytes_ = gauge(registry_, "semel_spool_bytes", "Bytes of request bodies that lie in files");
+  spool_refused_ = counter(registry_, "semel_spool_refused_total",
+                           "Times that a request's body found no room in the spool");
+  free_bytes_ = &prometheus::BuildGauge()
+                     .Name("semel_free_bytes")
+                     .Help("Free space on the disk of the store and of the spool")
+                     .Register(registry_);
+  free_bytes_min_ =
+      gauge(registry_, "semel_free_bytes_min", "The mark below which they take on nothing new");
+  gauge(registry_, "semel_up", "1 while the process runs")->Set(1);
+  prometheus::BuildGauge()
+      .Name("semel_build_info")
+      .Help("The version that is running")
+      .Register(registry_)
+      .Add({{"version", SEMEL_VERSION}})
+      .Set(1);
+}
+
+std::string_view to_string(Observed would) {
+  switch (would) {
+    case Observed::executed:
+      return "executed";
+    case Observed::passed:
+      return "passed";
+    case Observed::replayed:
+      return "replayed";
+    case Observed::waited:
+      return "waited";
+    case Observed::accepted:
+      return "accepted";
+    case Observed::conflict:
+      return "conflict";
+    case Observed::mismatch:
+      return "mismatch";
+    case Observed::expired:
+      return "expired";
+    case Observed::unknown:
+      return "unknown";
+    case Observed::key_missing:
+      return "key-missing";
+    case Observed::key_invalid:
+      return "key-invalid";
+    case Observed::tenant_unknown:
+      return "tenant-unknown";
+    case Observed::too_large:
+      return "body-too-large";
+    case Observed::store_unavailable:
+      return "store-unavailable";
+    case Observed::unseen:
+      return "unseen";
+  }
+  return "";
+}
+
+void RouteMetrics::observed(Observed would) {
+  observed_->Add({{"route", name_}, {"would", std::string(to_string(would))}}).Increment();
+}
+
+RouteMetrics& Metrics::route(const std::string& name) {
+  const std::lock_guard lock(routes_mutex_);
+  const auto [found, added] = routes_.try_emplace(name);
+  RouteMetrics& route = found->second;
+  if (added) {
+    for (std::size_t i = 0; i < kRequestResults; ++i) {
+      route.results_[i] = &requests_->Add({{"route", name}, {"result", kResultNames[i]}});
+    }
+    route.upstream_seconds_ = &upstream_->Add({{"route", name}}, kSeconds);
+    route.weak_keys_ = &weak_->Add({{"route", name}});
+    for (std::size_t i = 0; i < kLimits; ++i) {
+      route.limited_[i] = &limited_->Add({{"route", name}, {"limit", kLimitNames[i]}});
+    }
+    route.observed_ = observed_;
+    route.name_ = name;
+  }
+  return route;
+}
+
+void Metrics::store_committed(std::size_t records, double seconds) {
+  batch_size_->Observe(static_cast<double>(records));
+  swap_seconds_->Observe(seconds);
+}
+
+std::string Metrics::render(const Snapshot& snapshot) {
+  double executed = 0;
+  double replayed = 0;
+  {
+    const std::lock_guard lock(routes_mutex_);
+    purged_->Increment(std::max(0.0, snapshot.removed_records - removed_records_));
+    removed_records_ = snapshot.removed_records;
+    spool_refused_->Increment(std::max(0.0, snapshot.spool_refused - spool_refused_before_));
+    spool_refused_before_ = snapshot.spool_refused;
+    for (const auto& [name, route] : routes_) {
+      executed += route.value(RequestResult::executed);
+      replayed += route.value(RequestResult::replayed) + route.value(RequestResult::waited);
+    }
+  }
+  replay_ratio_->Set(executed + replayed > 0 ? replayed / (executed + replayed) : 0);
+  in_progress_->Set(snapshot.in_progress);
+  oldest_in_progress_->Set(snapshot.oldest_in_progress_seconds);
+  unknown_->Set(snapshot.unknown_records);
+  oldest_unknown_->Set(snapshot.oldest_unknown_seconds);
+  waiting_->Set(snapshot.waiting);
+  connections_->Set(snapshot.connections);
+  store_clock_ahead_->Set(snapshot.store_clock_ahead_seconds);
+  store_doubts_clock_->Set(snapshot.store_doubts_clock ? 1 : 0);
+  store_doubts_claims_->Set(snapshot.store_doubts_claims ? 1 : 0);
+  spool_bytes_->Set(snapshot.spool_bytes);
+  if (snapshot.store_free_bytes) {
+    free_bytes_->Add({{"of", "store"}}).Set(*snapshot.store_free_bytes);
+  }
+  if (snapshot.spool_free_bytes) {
+    free_bytes_->Add({{"of", "spool"}}).Set(*snapshot.spool_free_bytes);
+  }
+  free_bytes_min_->Set(snapshot.free_bytes_min);
+  return prometheus::TextSerializer().Serialize(registry_.Collect());
+}
+
+}  // namespace semel
