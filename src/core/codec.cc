@@ -124,6 +124,79 @@ void read_answer(ByteReader& in, Answer& answer) {
   answer.body = in.text();
 }
 
+// Takes off the checksum, or says why the record cannot be read.
+std::expected<std::string_view, std::string> checked(std::string_view bytes) {
+  if (bytes.empty()) return std::unexpected("empty record");
+  const auto format = static_cast<std::uint8_t>(bytes[0]);
+  if (format < kFirstFormat || format > kFormat) {
+    return std::unexpected("record format " + std::to_string(format) +
+                           " is not one this version reads");
+  }
+  if (bytes.size() < 1 + kChecksumBytes) return std::unexpected("record cut short");
+  const std::string_view body = bytes.substr(0, bytes.size() - kChecksumBytes);
+  if (ByteReader(bytes.substr(body.size())).fixed(kChecksumBytes) != checksum(body)) {
+    return std::unexpected("record checksum does not match");
+  }
+  return body;
+}
+
+// The claim: who may execute, until when, and which request.
+void read_claim(ByteReader& in, Record& r) {
+  r.state = static_cast<State>(in.u8());
+  r.result = static_cast<Result>(in.u8());
+  const std::uint8_t flags = in.u8();
+  r.only_auth_failures = flags & kOnlyAuthFailures;
+  r.ttl_from_creation = flags & kTtlFromCreation;
+  r.answer.body_note = body_note_of(flags);
+  r.recipe.query = flags & kQueryCounts;
+  r.attempt = static_cast<std::uint32_t>(in.varint());
+  in.raw(r.token.bytes);
+  r.owner.node = in.text();
+  r.owner.run = in.fixed(8);
+  for (Time* at : {&r.lease_until, &r.created_at, &r.updated_at, &r.expires_at, &r.tombstone_until,
+                   &r.hold_until}) {
+    *at = in.time();
+  }
+  for (Duration* d : {&r.ttl, &r.tombstone, &r.hold_for}) *d = in.duration();
+
+  const std::uint8_t recipe = in.u8();
+  r.recipe.body = static_cast<BodyRecipe>(recipe & kBodyRecipeBits);
+  r.recipe.version = static_cast<std::uint8_t>((recipe >> kRecipeVersionShift) + 1);
+  r.recipe.include = in.texts();
+  r.recipe.exclude = in.texts();
+  r.recipe.headers = in.texts();
+  in.raw(r.fingerprint.digest);
+  r.fingerprint.parts.resize(in.count());
+  for (auto& part : r.fingerprint.parts) part = in.fixed(8);
+}
+
+// The outcome, and what people are told.
+void read_outcome(ByteReader& in, Record& r) {
+  r.reason = in.text();
+  r.status_begun = static_cast<int>(in.varint());
+  read_answer(in, r.answer);
+  for (std::string* text : {&r.response_version, &r.resource_type, &r.resource_id, &r.trace,
+                            &r.tenant, &r.operation, &r.key}) {
+    *text = in.text();
+  }
+  r.history.resize(in.count());
+  for (auto& entry : r.history) {
+    entry.at = in.time();
+    entry.to = static_cast<State>(in.u8());
+    entry.attempt = static_cast<std::uint32_t>(in.varint());
+    entry.note = in.text();
+  }
+}
+
+void read_second_format(ByteReader& in, Record& r) {
+  in.raw(r.handle.bytes);
+  r.request = in.text();
+  r.sealed.key_id = in.text();
+  r.sealed.bytes = in.text();
+  r.answer.spilled_bytes = in.varint();
+  r.recipe.hash_key_id = in.text();
+}
+
 }  // namespace
 
 std::string encode(const Record& r) {
@@ -177,69 +250,14 @@ std::string encode(const Record& r) {
 }
 
 std::expected<Record, std::string> decode(std::string_view bytes) {
-  if (bytes.empty()) return std::unexpected("empty record");
-  const auto format = static_cast<std::uint8_t>(bytes[0]);
-  if (format < kFirstFormat || format > kFormat) {
-    return std::unexpected("record format " + std::to_string(format) +
-                           " is not one this version reads");
-  }
-  if (bytes.size() < 1 + kChecksumBytes) return std::unexpected("record cut short");
-  const std::string_view body = bytes.substr(0, bytes.size() - kChecksumBytes);
-  if (ByteReader(bytes.substr(body.size())).fixed(kChecksumBytes) != checksum(body)) {
-    return std::unexpected("record checksum does not match");
-  }
-
-  ByteReader in(body.substr(1));
+  const auto body = checked(bytes);
+  if (!body) return std::unexpected(body.error());
+  ByteReader in(*body);
+  const std::uint8_t format = in.u8();
   Record r;
-  r.state = static_cast<State>(in.u8());
-  r.result = static_cast<Result>(in.u8());
-  const std::uint8_t flags = in.u8();
-  r.only_auth_failures = flags & kOnlyAuthFailures;
-  r.ttl_from_creation = flags & kTtlFromCreation;
-  r.answer.body_note = body_note_of(flags);
-  r.recipe.query = flags & kQueryCounts;
-  r.attempt = static_cast<std::uint32_t>(in.varint());
-  in.raw(r.token.bytes);
-  r.owner.node = in.text();
-  r.owner.run = in.fixed(8);
-  for (Time* at : {&r.lease_until, &r.created_at, &r.updated_at, &r.expires_at, &r.tombstone_until,
-                   &r.hold_until}) {
-    *at = in.time();
-  }
-  for (Duration* d : {&r.ttl, &r.tombstone, &r.hold_for}) *d = in.duration();
-
-  const std::uint8_t recipe = in.u8();
-  r.recipe.body = static_cast<BodyRecipe>(recipe & kBodyRecipeBits);
-  r.recipe.version = static_cast<std::uint8_t>((recipe >> kRecipeVersionShift) + 1);
-  r.recipe.include = in.texts();
-  r.recipe.exclude = in.texts();
-  r.recipe.headers = in.texts();
-  in.raw(r.fingerprint.digest);
-  r.fingerprint.parts.resize(in.count());
-  for (auto& part : r.fingerprint.parts) part = in.fixed(8);
-
-  r.reason = in.text();
-  r.status_begun = static_cast<int>(in.varint());
-  read_answer(in, r.answer);
-  for (std::string* text : {&r.response_version, &r.resource_type, &r.resource_id, &r.trace,
-                            &r.tenant, &r.operation, &r.key}) {
-    *text = in.text();
-  }
-  r.history.resize(in.count());
-  for (auto& entry : r.history) {
-    entry.at = in.time();
-    entry.to = static_cast<State>(in.u8());
-    entry.attempt = static_cast<std::uint32_t>(in.varint());
-    entry.note = in.text();
-  }
-  if (format > kFirstFormat) {
-    in.raw(r.handle.bytes);
-    r.request = in.text();
-    r.sealed.key_id = in.text();
-    r.sealed.bytes = in.text();
-    r.answer.spilled_bytes = in.varint();
-    r.recipe.hash_key_id = in.text();
-  }
+  read_claim(in, r);
+  read_outcome(in, r);
+  if (format > kFirstFormat) read_second_format(in, r);
   if (!in.finished() || !in_range(r.state, State::queued, State::tombstone) ||
       !in_range(r.result, Result::none, Result::failed) ||
       !in_range(r.recipe.body, BodyRecipe::json, BodyRecipe::digest) ||

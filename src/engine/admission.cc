@@ -1,8 +1,8 @@
 // What a delivery gets. The promise: whoever is told to execute has a claim that is durable, and
 // that nobody else has. If the claim's fate cannot be told in time, nobody executes under it.
-#include <stdexcept>
 #include <utility>
 
+#include "engine/confirm.h"
 #include "engine/engine_impl.h"
 
 namespace semel {
@@ -34,14 +34,18 @@ struct ToAdmission {
   Admission operator()(const verdict::VersionChanged&) const {
     return admission::VersionChanged{std::move(record)};
   }
-  Admission operator()(const auto&) const { throw std::logic_error("a claim has no such verdict"); }
+  // A claim has no such verdict.
+  Admission operator()(const verdict::Done&) const { std::unreachable(); }
+  Admission operator()(const verdict::Stale&) const { std::unreachable(); }
+  Admission operator()(const verdict::Refused&) const { std::unreachable(); }
+  Admission operator()(const verdict::Nothing&) const { std::unreachable(); }
 };
 
 Admission to_admission(const Verdict& verdict, RecordPtr record, const Policy& policy) {
   return std::visit(ToAdmission{record, policy}, verdict);
 }
 
-// What is known of a record that somebody else is about to make.
+// A placeholder for a record whose creator has not committed yet.
 RecordPtr not_committed_yet(const event::Claim& claim, Time now) {
   auto record = std::make_shared<Record>();
   record->id = claim.id;
@@ -55,33 +59,296 @@ RecordPtr not_committed_yet(const event::Claim& claim, Time now) {
 
 }  // namespace
 
-awaitable<Admission> Engine::Impl::admit(Ask ask) {
-  event::Claim claim;
-  claim.id = make_id(ask.scope, ask.key);
-  claim.scope = std::move(ask.scope);
-  claim.shown_key = ask.shown_key.empty() ? ask.key : std::move(ask.shown_key);
-  claim.recipe = std::move(ask.recipe);
-  claim.fingerprint = std::move(ask.fingerprint);
-  claim.policy = std::move(ask.policy);
-  claim.owner = options.owner;
-  claim.skew = skew();
-  claim.trace = std::move(ask.trace);
-  if (ask.wants_handle) claim.handle = tokens.next();
-  claim.request = std::move(ask.request);
+// One delivery on its way in: what it gets is decided, written and confirmed, and decided anew if
+// the record turns out to be another. Without I/O: admit() does what it needs, one thing after the
+// other.
+class Engine::Impl::Admitting {
+ public:
+  // `ask` outlives this.
+  Admitting(Impl& engine, Ask& ask);
+  ~Admitting();
+  Admitting(const Admitting&) = delete;
+  Admitting& operator=(const Admitting&) = delete;
 
+  // Begins under the name that the operation has, where a new key is the common case.
+  void begin();
+  // Begins with a record from when the operation had another name.
+  void begin_with(Former former);
+
+  enum class Need { fingerprint, look, swap, pause, nothing };
+  Need need() const { return need_; }
+  Admission take_result() { return *std::move(admission_); }
+
+  const event::Claim& claim() const { return claim_; }
+  // Need::fingerprint: of the request, under this recipe.
+  const Recipe& recipe() const { return known_->recipe; }
+  void fingerprinted(Fingerprint fingerprint);
+  // Need::look: at the record.
+  void looked(StoreResult<std::optional<Record>> found);
+  // Need::swap
+  Version expected() const { return confirm_.expected(); }
+  const std::shared_ptr<Record>& next() const { return confirm_.next(); }
+  void took(SwapResult result);
+  // Need::pause
+  Duration pause() { return backoff_.next(); }
+  void paused() { need_ = Need::swap; }
+
+ private:
+  void enter(RecordPtr known);
+  void compare(RecordPtr known);
+  void decide();
+  void make_room();
+  void write();
+  void written();
+  void give_up();
+  void end(Admission admission);
+  bool begins() const { return executes_ || queues_; }
+  // On the claim as it may be in the store.
+  void pursue_claim(RecordPtr claim);
+
+  Impl& engine_;
+  Ask& ask_;
+  event::Claim claim_;
+  std::optional<Scope> present_;  // set: claim_ is under a former name
+  std::optional<Entered> entered_;
+  RecordPtr known_;
+  bool has_room_ = false;
+  Backoff backoff_;
+  const SteadyTime give_up_at_;
+
+  // What was decided last.
+  Time decided_at_{};
+  SteadyTime decided_steady_{};
+  Verdict verdict_;
+  std::shared_ptr<Record> decided_;  // what is to be written, until it is
+  bool executes_ = false;
+  bool queues_ = false;
+  bool is_new_ = false;
+  bool is_doubtful_ = false;
+  Confirm confirm_;
+
+  Need need_ = Need::nothing;
+  std::optional<Admission> admission_;
+};
+
+Engine::Impl::Admitting::Admitting(Impl& engine, Ask& ask)
+    : engine_(engine),
+      ask_(ask),
+      backoff_(engine.options),
+      give_up_at_(after(engine.clock.steady(), engine.options.patience)) {
+  claim_.id = make_id(ask.scope, ask.key);
+  claim_.scope = std::move(ask.scope);
+  claim_.shown_key = ask.shown_key.empty() ? ask.key : std::move(ask.shown_key);
+  claim_.recipe = std::move(ask.recipe);
+  claim_.fingerprint = std::move(ask.fingerprint);
+  claim_.policy = std::move(ask.policy);
+  claim_.owner = engine.options.owner;
+  claim_.skew = engine.skew();
+  claim_.trace = std::move(ask.trace);
+  if (ask.wants_handle) claim_.handle = engine.tokens.next();
+  claim_.request = std::move(ask.request);
+}
+
+Engine::Impl::Admitting::~Admitting() {
+  const bool may_land = need_ == Need::swap || (need_ == Need::pause && confirm_.is_unsure());
+  if (!may_land || !begins() || engine_.stopped) return;
+  // Whoever asked is gone, and the claim may land all the same.
+  if (executes_) entered_->keep();
+  engine_.never_ran(*confirm_.next(), confirm_.expected());
+}
+
+void Engine::Impl::Admitting::begin() {
+  enter(nullptr);
+}
+
+void Engine::Impl::Admitting::begin_with(Former former) {
+  present_ = claim_.scope;
+  claim_.id = former.record->id;
+  claim_.scope.operation = std::move(former.operation);
+  enter(std::move(former.record));
+}
+
+void Engine::Impl::Admitting::enter(RecordPtr known) {
+  claim_.token = engine_.tokens.next_for(claim_.id);
+  entered_.emplace(engine_.shared_running(), claim_.id, claim_.token);
+  compare(std::move(known));
+}
+
+void Engine::Impl::Admitting::compare(RecordPtr known) {
+  known_ = std::move(known);
+  if (known_ && known_->recipe != claim_.recipe) {
+    need_ = Need::fingerprint;
+    return;
+  }
+  if (known_) claim_.compared = claim_.fingerprint;
+  decide();
+}
+
+void Engine::Impl::Admitting::fingerprinted(Fingerprint fingerprint) {
+  claim_.compared = std::move(fingerprint);
+  decide();
+}
+
+void Engine::Impl::Admitting::decide() {
+  need_ = Need::nothing;
+  if (known_) claim_.holder = engine_.holder_of(*known_);
+  decided_at_ = engine_.clock.now();
+  if (known_) {
+    claim_.lag = engine_.lag_of(*known_, decided_at_);
+    claim_.created_lag = engine_.created_lag_of(*known_);
+  }
+  decided_steady_ = engine_.clock.steady();
+  auto decided = engine_.decide(known_.get(), claim_, decided_at_);
+  if (!decided) return end(engine_.doubtful());
+  verdict_ = std::move(decided->verdict);
+  auto* put = std::get_if<Put>(&decided->change);
+  if (!put) return end(to_admission(verdict_, std::move(known_), claim_.policy));
+
+  decided_ = std::move(put->next);
+  executes_ = std::holds_alternative<verdict::Execute>(verdict_);
+  queues_ = std::holds_alternative<verdict::Queued>(verdict_);
+  is_new_ = (executes_ && decided_->attempt == 1) || (queues_ && decided_->attempt == 0);
+  if (present_ && is_new_) {
+    // What is new begins under the present name, so that all who begin it meet there.
+    claim_.scope = *std::exchange(present_, std::nullopt);
+    claim_.id = make_id(claim_.scope, ask_.key);
+    return enter(nullptr);
+  }
+  is_doubtful_ = begins() && engine_.store.doubts().claims;
+  if (is_doubtful_ && known_) return end(engine_.doubtful());
+  const bool asks_for_room = begins() && ask_.may_execute && !has_room_;
+  if (!asks_for_room && !is_doubtful_) return write();
+  // That there is no record was only assumed so far, and a duplicate needs no room.
+  if (known_) return make_room();
+  need_ = Need::look;
+}
+
+void Engine::Impl::Admitting::looked(StoreResult<std::optional<Record>> found) {
+  need_ = Need::nothing;
+  if (!found) return end(std::move(found.error()));
+  if (*found) return compare(std::make_shared<const Record>(**std::move(found)));
+  if (is_doubtful_) return end(engine_.doubtful());
+  make_room();
+}
+
+void Engine::Impl::Admitting::make_room() {
+  if (!ask_.may_execute(is_new_)) return end(admission::NoRoom{});
+  has_room_ = true;
+  write();
+}
+
+void Engine::Impl::Admitting::write() {
+  const auto mark = begins() ? Confirm::Mark::token : Confirm::Mark::content;
+  confirm_ = {mark, std::move(decided_), known_ ? known_->version : 0};
+  need_ = Need::swap;
+}
+
+void Engine::Impl::Admitting::took(SwapResult result) {
+  need_ = Need::nothing;
+  using Step = Confirm::Step;
+  switch (confirm_.took(result)) {
+    case Step::durable:
+      return written();
+    case Step::again:
+      need_ = Need::swap;
+      return;
+    case Step::lost:
+    case Step::gone:
+      return compare(confirm_.take_found());
+    case Step::ended:
+      if (queues_) return compare(confirm_.take_found());
+      // It was swept up while we could not see it. Nothing ran under it.
+      pursue_claim(confirm_.take_found());
+      return end(StoreUnavailable{"the claim was lost while it was being confirmed"});
+    case Step::held: {
+      RecordPtr found = confirm_.take_found();
+      return end(
+          admission::Busy{found ? std::move(found) : not_committed_yet(claim_, decided_at_)});
+    }
+    case Step::unavailable:
+      engine_.report("claim", result);
+      return end(std::get<StoreUnavailable>(std::move(result)));
+    case Step::too_large:
+      return end(StoreUnavailable{"the record is larger than the store takes"});
+    case Step::later:
+      engine_.report("claim", result);
+      if (engine_.clock.steady() >= give_up_at_) return give_up();
+      need_ = Need::pause;
+      return;
+  }
+}
+
+void Engine::Impl::Admitting::pursue_claim(RecordPtr claim) {
+  entered_->keep();
+  engine_.pursue(kGivingBack, engine_.give_back(std::move(claim)));
+}
+
+void Engine::Impl::Admitting::written() {
+  const std::shared_ptr<Record> record = confirm_.take_next();
+  std::shared_ptr<ClaimHold> hold;
+  if (executes_) {
+    hold = std::make_shared<ClaimHold>(engine_.weak_from_this(), record, claim_.policy);
+  }
+  engine_.observer.transitioned(known_.get(), record.get(), decided_at_);
+  if (executes_ && engine_.clock.now() >= record->lease_until) {
+    // It was ours, but others may have given it up for lost by now.
+    hold->ended();
+    pursue_claim(record);
+    return end(StoreUnavailable{"the claim was written too slowly for its lease"});
+  }
+  Admission admission = to_admission(verdict_, record, claim_.policy);
+  if (auto* execute = std::get_if<admission::Execute>(&admission)) {
+    execute->claim.hold = std::move(hold);
+    engine_.running.started(execute->claim, decided_at_, decided_steady_);
+  }
+  if (begins()) entered_->keep();
+  end(std::move(admission));
+}
+
+void Engine::Impl::Admitting::give_up() {
+  const bool was_seen = confirm_.was_seen();
+  const Version replaces = confirm_.expected();
+  const std::shared_ptr<Record> claim = confirm_.take_next();
+  claim->version = replaces;
+  if (executes_) pursue_claim(claim);
+  // What was seen in the store may have been seen by others too: it stays, and is handed out when
+  // it is due.
+  if (queues_ && !was_seen) engine_.pursue(kWithdrawing, engine_.withdraw(claim));
+  end(StoreUnavailable{"the fate of a claim could not be confirmed"});
+}
+
+void Engine::Impl::Admitting::end(Admission admission) {
+  admission_ = std::move(admission);
+}
+
+awaitable<Admission> Engine::Impl::admit(Ask ask) {
+  using Need = Admitting::Need;
+  Admitting admitting(*this, ask);
+  std::optional<Former> former;
   if (!ask.former_operations.empty()) {
-    auto former = co_await find_former(claim, ask);
-    if (!former) co_return std::move(former.error());
-    if (*former) {
-      event::Claim former_claim = claim;
-      former_claim.id = (*former)->record->id;
-      former_claim.scope.operation = std::move((*former)->operation);
-      auto admission = co_await admit_known(former_claim, ask, std::move((*former)->record));
-      if (admission) co_return std::move(*admission);
+    auto found = co_await find_former(admitting.claim(), ask);
+    if (!found) co_return std::move(found.error());
+    former = *std::move(found);
+  }
+  if (former) {
+    admitting.begin_with(*std::move(former));
+  } else {
+    admitting.begin();
+  }
+  while (admitting.need() != Need::nothing) {
+    if (admitting.need() == Need::fingerprint) {
+      admitting.fingerprinted(co_await ask.fingerprint_under(admitting.recipe()));
+    } else if (admitting.need() == Need::look) {
+      admitting.looked(co_await store.read(admitting.claim().id));
+    } else if (admitting.need() == Need::swap) {
+      admitting.took(
+          co_await store.swap(admitting.claim().id, admitting.expected(), admitting.next()));
+    } else {
+      co_await clock.sleep(admitting.pause());
+      admitting.paused();
     }
   }
-  auto admission = co_await admit_known(claim, ask, nullptr);
-  co_return std::move(*admission);
+  co_return admitting.take_result();
 }
 
 awaitable<StoreResult<std::optional<Engine::Impl::Former>>> Engine::Impl::find_former(
@@ -114,158 +381,6 @@ awaitable<StoreResult<std::optional<Record>>> Engine::Impl::read_settled(RecordI
       co_return std::unexpected(StoreUnavailable{"a claim under a former name is not settled"});
     }
     co_await clock.sleep(backoff.next());
-  }
-}
-
-awaitable<std::optional<Admission>> Engine::Impl::admit_known(event::Claim& claim, const Ask& ask,
-                                                              RecordPtr known) {
-  const RecordId& id = claim.id;
-  const bool is_former = known != nullptr;
-  claim.token = tokens.next_for(id);
-
-  Entered entered(shared_running(), id, claim.token);
-  Backoff backoff(options);
-  const SteadyTime give_up = after(clock.steady(), options.patience);
-  bool has_room = false;
-  for (;;) {
-    if (known) {
-      if (known->recipe == claim.recipe) {
-        claim.compared = claim.fingerprint;
-      } else {
-        claim.compared = co_await ask.fingerprint_under(known->recipe);
-      }
-      claim.holder = holder_of(*known);
-    }
-    const Time now = clock.now();
-    if (known) {
-      claim.lag = lag_of(*known, now);
-      claim.created_lag = created_lag_of(*known);
-    }
-    const SteadyTime steady = clock.steady();
-    auto decided = decide(known.get(), claim, now);
-    if (!decided) co_return doubtful();
-    Decision& decision = *decided;
-    auto* put = std::get_if<Put>(&decision.change);
-    if (!put) co_return to_admission(decision.verdict, std::move(known), claim.policy);
-
-    std::shared_ptr<Record> next = std::move(put->next);
-    const bool executes = std::holds_alternative<verdict::Execute>(decision.verdict);
-    const bool queues = std::holds_alternative<verdict::Queued>(decision.verdict);
-    // What is new begins under the present name, so that all who begin it meet there.
-    const bool is_new = (executes && next->attempt == 1) || (queues && next->attempt == 0);
-    if (is_former && is_new) co_return std::nullopt;
-    const bool begins = executes || queues;
-    const bool is_doubtful = begins && store.doubts().claims;
-    if (is_doubtful && known) co_return doubtful();
-    if (begins && ((ask.may_execute && !has_room) || is_doubtful)) {
-      // That there is no record was only assumed so far, and a duplicate needs no room.
-      if (!known) {
-        auto found = co_await store.read(id);
-        if (!found) co_return std::move(found.error());
-        if (*found) {
-          known = std::make_shared<const Record>(**std::move(found));
-          continue;
-        }
-      }
-      if (is_doubtful) co_return doubtful();
-      if (!ask.may_execute(is_new)) co_return admission::NoRoom{};
-      has_room = true;
-    }
-    Version expected = known ? known->version : 0;
-    bool unsure = false;
-    bool landed = false;  // it was seen in the store
-    // Whoever asked is gone, and the claim may land all the same.
-    OnDrop unheard([&] {
-      if (stopped) return;
-      if (executes) entered.keep();
-      never_ran(*next, expected);
-    });
-    for (;;) {
-      if (executes || queues) unheard.arm();
-      SwapResult result = co_await store.swap(id, expected, next);
-      unheard.disarm();
-      if (auto* applied = std::get_if<swap::Applied>(&result)) {
-        set_version(*next, applied->version);
-        std::shared_ptr<ClaimHold> hold;
-        if (executes) {
-          hold = std::make_shared<ClaimHold>(weak_from_this(), next, claim.policy);
-        }
-        observer.transitioned(known.get(), next.get(), now);
-        if (executes && clock.now() >= next->lease_until) {
-          // It was ours, but others may have given it up for lost by now.
-          hold->ended();
-          entered.keep();
-          pursue(kGivingBack, give_back(std::move(next)));
-          co_return StoreUnavailable{"the claim was written too slowly for its lease"};
-        }
-        Admission admission = to_admission(decision.verdict, std::move(next), claim.policy);
-        if (auto* execute = std::get_if<admission::Execute>(&admission)) {
-          execute->claim.hold = std::move(hold);
-          running.started(execute->claim, now, steady);
-          entered.keep();
-        }
-        if (std::holds_alternative<admission::Queued>(admission)) entered.keep();
-        co_return admission;
-      }
-      if (auto* conflict = std::get_if<swap::Conflict>(&result)) {
-        known = conflict->current;
-        const bool claims = executes || queues;
-        // A decision of ours that is no claim (the unknown outcome taken as final) had landed.
-        if (unsure && known && !claims && same_but_version(known.get(), next.get())) {
-          next = std::make_shared<Record>(*known);
-          expected = known->version;
-          continue;
-        }
-        if (!known || known->token != claim.token || !claims) break;
-        // Our own claim had landed after all. Swapping it with itself proves that it is durable.
-        if (known->state == (executes ? State::in_progress : State::queued)) {
-          next = std::make_shared<Record>(*known);
-          expected = known->version;
-          landed = true;
-          continue;
-        }
-        if (queues) break;
-        // It was swept up while we could not see it. Nothing ran under it.
-        entered.keep();
-        pursue(kGivingBack, give_back(std::move(known)));
-        co_return StoreUnavailable{"the claim was lost while it was being confirmed"};
-      }
-      if (auto* unavailable = std::get_if<StoreUnavailable>(&result)) {
-        observer.store_failed("claim", unavailable->why);
-        if (!unsure) co_return std::move(*unavailable);
-      } else if (auto* unknown = std::get_if<swap::Unknown>(&result)) {
-        observer.store_failed("claim, fate unknown", unknown->why);
-        unsure = true;
-      } else if (auto* busy = std::get_if<swap::Busy>(&result)) {
-        if (!unsure && busy->current && busy->current->version != expected) {
-          known = std::move(busy->current);
-          break;
-        }
-        if (!unsure) {
-          known = std::move(busy->current);
-          co_return admission::Busy{known ? std::move(known) : not_committed_yet(claim, now)};
-        }
-      } else {
-        co_return StoreUnavailable{"the record is larger than the store takes"};
-      }
-      if (clock.steady() >= give_up) {
-        if (executes) {
-          entered.keep();
-          next->version = expected;
-          pursue(kGivingBack, give_back(std::move(next)));
-        }
-        // What was seen in the store may have been seen by others too: it stays, and is handed out
-        // when it is due.
-        if (queues && !landed) {
-          next->version = expected;
-          pursue(kWithdrawing, withdraw(std::move(next)));
-        }
-        co_return StoreUnavailable{"the fate of a claim could not be confirmed"};
-      }
-      if (unsure && (executes || queues)) unheard.arm();
-      co_await clock.sleep(backoff.next());
-      unheard.disarm();
-    }
   }
 }
 

@@ -10,6 +10,7 @@
 #include <boost/asio/use_awaitable.hpp>
 #include <utility>
 
+#include "engine/applying.h"
 #include "engine/engine_impl.h"
 
 namespace semel {
@@ -36,23 +37,6 @@ bool is_over(const Record& record, Time now) {
       break;
   }
   return false;
-}
-
-constexpr const char* kHeld = "the record is held by an open transaction";
-
-// What stands for a record that was forgotten: as good as none, and due at once.
-std::shared_ptr<Record> forgotten(const Record& record, Time now) {
-  auto gone = std::make_shared<Record>(record);
-  gone->state = State::released;
-  gone->result = Result::none;
-  gone->answer = {};
-  gone->request.clear();
-  gone->status_begun = 0;
-  gone->hold_until = kNever;
-  gone->expires_at = gone->tombstone_until = now;
-  gone->reason = "forgotten";
-  gone->updated_at = now;
-  return gone;
 }
 
 // False: nothing is left to drop.
@@ -113,77 +97,21 @@ Duration Engine::Impl::skew() const {
   return exclusive || store.now() ? Duration{0} : kClockSkew;
 }
 
-awaitable<Engine::Impl::Applied> Engine::Impl::apply(RecordId id, RecordPtr known, Event& event) {
-  Backoff backoff(options);
-  const SteadyTime give_up = after(clock.steady(), options.patience);
-  const RecordPtr begun = known;
-  const bool finishes = std::holds_alternative<event::Finish>(event);
-  for (;;) {
-    const Time now = clock.now();
-    look_at_holder(event, known.get(), now);
-    auto decided = decide(known.get(), event, now);
-    if (!decided) co_return Unavailable{doubtful()};
-    Decision& decision = *decided;
-    const bool keeps = std::holds_alternative<Keep>(decision.change);
-    // An event that is in the record already was written by a try whose reply was lost: what is
-    // seen may be on its way to being durable, and only a write proves it.
-    const bool is_done = std::holds_alternative<verdict::Done>(decision.verdict);
-    const bool proves = keeps && is_done && (known || (finishes && begun));
-    auto* put = std::get_if<Put>(&decision.change);
-    if ((keeps && !proves) || (!keeps && !known && !put)) {
-      co_return Changed{known, known, std::move(decision.verdict)};
-    }
-    // A removal cannot be written twice. What proves it is that something stands in its place.
-    const bool removes = keeps ? !known : !put;
-    std::shared_ptr<Record> next;
-    if (proves) next = known ? std::make_shared<Record>(*known) : forgotten(*begun, now);
-    if (put) next = std::move(put->next);
-
-    Version expected = known ? known->version : 0;
-    bool unsure = false;  // a write of `next` may have landed
-    for (;;) {
-      SwapResult result = co_await store.swap(id, expected, next);
-      auto* conflict = std::get_if<swap::Conflict>(&result);
-      const bool landed =
-          conflict && unsure && same_but_version(conflict->current.get(), next.get());
-      if (landed && (next || finishes)) {
-        expected = next ? conflict->current->version : 0;
-        next = next ? std::move(conflict->current) : forgotten(*known, now);
-        continue;
-      }
-      auto* applied = std::get_if<swap::Applied>(&result);
-      if (applied || landed) {
-        if (next) set_version(*next, applied->version);
-        RecordPtr written = removes ? nullptr : std::move(next);
-        if (!keeps) observer.transitioned(known.get(), written.get(), now);
-        co_return Changed{std::move(known), std::move(written), std::move(decision.verdict)};
-      }
-      if (conflict) {
-        known = std::move(conflict->current);
-        break;
-      }
-      auto* busy = std::get_if<swap::Busy>(&result);
-      if (busy && !unsure && busy->current && busy->current->version != expected) {
-        known = std::move(busy->current);
-        break;
-      }
-      // Its holder decides about it, and is not waited for where nobody waits for the result.
-      if (busy && std::holds_alternative<event::Sweep>(event)) co_return Unavailable{{kHeld}};
-      if (auto* too_large = std::get_if<swap::TooLarge>(&result)) co_return *too_large;
-      if (auto* unavailable = std::get_if<StoreUnavailable>(&result)) {
-        observer.store_failed("swap", unavailable->why);
-        if (!unsure) co_return Unavailable{std::move(*unavailable)};
-      } else if (auto* unknown = std::get_if<swap::Unknown>(&result)) {
-        observer.store_failed("swap, fate unknown", unknown->why);
-        unsure = true;
-      }
-      if (clock.steady() >= give_up) {
-        if (!unsure) co_return Unavailable{{kHeld}};
-        co_return Unavailable{{"the fate of a write could not be confirmed"}, true};
-      }
-      co_await clock.sleep(backoff.next());
-    }
+void Engine::Impl::report(std::string_view write, const SwapResult& result) {
+  if (const auto* unavailable = std::get_if<StoreUnavailable>(&result)) {
+    observer.store_failed(write, unavailable->why);
+  } else if (const auto* unknown = std::get_if<swap::Unknown>(&result)) {
+    observer.store_failed(std::string(write) + ", fate unknown", unknown->why);
   }
+}
+
+awaitable<Engine::Impl::Applied> Engine::Impl::apply(RecordId id, RecordPtr known, Event& event) {
+  Applying applying(*this, std::move(known), event);
+  while (!applying.is_over()) {
+    applying.took(co_await store.swap(id, applying.expected(), applying.next()));
+    if (const auto pause = applying.pause()) co_await clock.sleep(*pause);
+  }
+  co_return applying.take_result();
 }
 
 void Engine::Impl::settle(const Claim& claim, const Outcome& outcome, const RecordPtr& record,
@@ -196,37 +124,35 @@ void Engine::Impl::settle(const Claim& claim, const Outcome& outcome, const Reco
   }
 }
 
-awaitable<Finished> Engine::Impl::try_finish(const Claim& claim, Event& event,
-                                             Listening listening) {
+std::optional<Finished> Engine::Impl::finished(const Claim& claim, Event& event,
+                                               Listening listening, Applied applied) {
   const Record& record = *claim.record;
   Outcome& outcome = std::get<event::Finish>(event).outcome;
-  for (;;) {
-    Applied applied = co_await apply(record.id, claim.record, event);
-    if (auto* changed = std::get_if<Changed>(&applied)) {
-      if (std::holds_alternative<verdict::Stale>(changed->verdict)) {
-        claim.hold->ended();
-        running.leave(record.id, record.token);
-        // The key may have lived anew since, for another request: its answer is not for this one.
-        const bool same = changed->after && changed->after->fingerprint == record.fingerprint;
-        co_return finish::Stale{same ? std::move(changed->after) : nullptr};
-      }
-      if (listening == Listening::yes) {
-        claim.hold->listens(event);
-      } else {
-        claim.hold->ended();
-      }
-      settle(claim, outcome, changed->after, listening);
-      co_return finish::Recorded{std::move(changed->after)};
-    }
-    if (auto* unavailable = std::get_if<Unavailable>(&applied)) {
-      co_return finish::Pending{std::move(unavailable->why)};
-    }
-    if (!make_smaller(outcome.answer)) {
-      co_return finish::Pending{"the record is larger than the store takes"};
-    }
+  if (auto* unavailable = std::get_if<Unavailable>(&applied)) {
+    return finish::Pending{std::move(unavailable->why)};
   }
+  if (std::holds_alternative<swap::TooLarge>(applied)) {
+    if (make_smaller(outcome.answer)) return std::nullopt;
+    return finish::Pending{"the record is larger than the store takes"};
+  }
+  auto& changed = std::get<Changed>(applied);
+  if (std::holds_alternative<verdict::Stale>(changed.verdict)) {
+    claim.hold->ended();
+    running.leave(record.id, record.token);
+    // The key may have lived anew since, for another request: its answer is not for this one.
+    const bool same = changed.after && changed.after->fingerprint == record.fingerprint;
+    return finish::Stale{same ? std::move(changed.after) : nullptr};
+  }
+  if (listening == Listening::yes) {
+    claim.hold->listens(event);
+  } else {
+    claim.hold->ended();
+  }
+  settle(claim, outcome, changed.after, listening);
+  return finish::Recorded{std::move(changed.after)};
 }
 
+// Drives the writes itself, so that a completion costs one coroutine frame.
 awaitable<Finished> Engine::Impl::finish(Claim claim, Outcome outcome, Listening listening) {
   auto event = std::make_shared<Event>(event::Finish{claim.record->token, std::move(outcome),
                                                      claim.policy.unknown, claim.policy.on_retry});
@@ -234,14 +160,21 @@ awaitable<Finished> Engine::Impl::finish(Claim claim, Outcome outcome, Listening
     claim.hold = std::make_shared<ClaimHold>(std::weak_ptr<Impl>(), claim.record, claim.policy);
   }
   claim.hold->ends(event);
+  const RecordId id = claim.record->id;
   Backoff backoff(options);
   const SteadyTime give_up = after(clock.steady(), options.patience);
   for (;;) {
-    Finished finished = co_await try_finish(claim, *event, listening);
-    if (!std::holds_alternative<finish::Pending>(finished)) co_return finished;
+    Applying applying(*this, claim.record, *event);
+    while (!applying.is_over()) {
+      applying.took(co_await store.swap(id, applying.expected(), applying.next()));
+      if (const auto pause = applying.pause()) co_await clock.sleep(*pause);
+    }
+    auto end = finished(claim, *event, listening, applying.take_result());
+    if (!end) continue;
+    if (!std::holds_alternative<finish::Pending>(*end)) co_return *std::move(end);
     if (clock.steady() >= give_up) {
       pursue(kFinishing, finish_in_background(std::move(claim), std::move(event), listening));
-      co_return finished;
+      co_return *std::move(end);
     }
     co_await clock.sleep(backoff.next());
   }

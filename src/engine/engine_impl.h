@@ -56,6 +56,9 @@ class Engine::Impl : public std::enable_shared_from_this<Engine::Impl> {
   // Applies the event by compare-and-swap, over and over until it took or cannot. `known` is where
   // it begins; a conflict brings the truth. A write of unknown fate is confirmed by a write.
   boost::asio::awaitable<Applied> apply(RecordId id, RecordPtr known, Event& event);
+  class Applying;
+  // Tells the observer that the store did not take a write.
+  void report(std::string_view write, const SwapResult& result);
 
   boost::asio::awaitable<Admission> admit(Ask ask);
   // A record from when the operation had another name.
@@ -66,10 +69,7 @@ class Engine::Impl : public std::enable_shared_from_this<Engine::Impl> {
   boost::asio::awaitable<StoreResult<std::optional<Former>>> find_former(const event::Claim& claim,
                                                                          const Ask& ask);
   boost::asio::awaitable<StoreResult<std::optional<Record>>> read_settled(RecordId id);
-  // Begins with `known`: null, since a new key is the common case, or a record under a former
-  // name. nullopt comes back only for the latter: the key is new after all.
-  boost::asio::awaitable<std::optional<Admission>> admit_known(event::Claim& claim, const Ask& ask,
-                                                               RecordPtr known);
+  class Admitting;
 
   boost::asio::awaitable<Started> start(RecordPtr queued, Policy policy);
   // Finds out what became of a queued record whose write is of unknown fate. If others may have
@@ -78,8 +78,11 @@ class Engine::Impl : public std::enable_shared_from_this<Engine::Impl> {
   void hand_out(const Record& queued);
 
   boost::asio::awaitable<Finished> finish(Claim claim, Outcome outcome, Listening listening);
-  // Tries once; `event` is a Finish. An outcome that is too large to store loses its body, then its
-  // headers.
+  // What `event`, a Finish, came to. nullopt: it was too large to store, has lost its body or its
+  // headers, and is to be applied again.
+  std::optional<Finished> finished(const Claim& claim, Event& event, Listening listening,
+                                   Applied applied);
+  // Tries once.
   boost::asio::awaitable<Finished> try_finish(const Claim& claim, Event& event,
                                               Listening listening);
   boost::asio::awaitable<void> abandon(Claim claim);
@@ -205,19 +208,6 @@ class Entered {
   Token token_;
   bool kept_ = false;
 };
-
-// The store may have set it, and others may be reading the record by now.
-inline void set_version(Record& record, Version version) {
-  if (record.version != version) record.version = version;
-}
-
-// Whether what was found is what was written.
-inline bool same_but_version(const Record* found, const Record* written) {
-  if (!found || !written) return found == written;
-  Record same = *found;
-  same.version = written->version;
-  return same == *written;
-}
 
 // Doubles up to a maximum.
 class Backoff {

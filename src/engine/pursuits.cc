@@ -4,6 +4,7 @@
 // If the process dies in here, the lease runs out, and the key is unknown.
 #include <boost/asio/co_spawn.hpp>
 
+#include "engine/confirm.h"
 #include "engine/engine_impl.h"
 #include "engine/spawn.h"
 
@@ -32,27 +33,33 @@ void Engine::Impl::pursue(std::string_view task, awaitable<void> work) {
 awaitable<void> Engine::Impl::give_back(RecordPtr claim) {
   const RecordId id = claim->id;
   const Token token = claim->token;
-  const Version expected = claim->version;
   // Whatever is thrown here: nothing runs, and the lease decides.
   const Entered leaves = Entered::already(shared_running(), id, token);
+  Confirm confirm(Confirm::Mark::token, std::make_shared<Record>(*claim), claim->version,
+                  Confirm::Before::unsure);
   Backoff backoff(options);
+  RecordPtr known;
+  while (!stopped && !known) {
+    SwapResult result = co_await store.swap(id, confirm.expected(), confirm.next());
+    const Confirm::Step step = confirm.took(result);
+    if (step == Confirm::Step::lost) co_return;
+    if (step == Confirm::Step::durable) known = confirm.take_next();
+    if (step == Confirm::Step::ended) known = confirm.take_found();
+    if (!known && step != Confirm::Step::again) co_await clock.sleep(backoff.next());
+  }
+  Event abandon = event::Abandon{token};
   while (!stopped) {
-    RecordPtr known;
-    auto next = std::make_shared<Record>(*claim);
-    SwapResult result = co_await store.swap(id, expected, next);
-    if (auto* applied = std::get_if<swap::Applied>(&result)) {
-      set_version(*next, applied->version);
-      known = std::move(next);
-    } else if (auto* conflict = std::get_if<swap::Conflict>(&result)) {
-      known = std::move(conflict->current);
-      if (!known || known->token != token) break;
-    }
-    if (known) {
-      Event abandon = event::Abandon{token};
-      Applied abandoned = co_await apply(id, std::move(known), abandon);
-      if (std::holds_alternative<Changed>(abandoned)) break;
-    }
+    const Applied abandoned = co_await apply(id, known, abandon);
+    if (std::holds_alternative<Changed>(abandoned)) co_return;
     co_await clock.sleep(backoff.next());
+  }
+}
+
+awaitable<Finished> Engine::Impl::try_finish(const Claim& claim, Event& event,
+                                             Listening listening) {
+  for (;;) {
+    Applied applied = co_await apply(claim.record->id, claim.record, event);
+    if (auto end = finished(claim, event, listening, std::move(applied))) co_return *std::move(end);
   }
 }
 

@@ -1,6 +1,7 @@
 // Work that was accepted and not begun. The promise: it is started once, under a claim like any
 // other, and what was accepted is never dropped: it stays in the store until it was started, or an
 // operator has decided about it.
+#include "engine/confirm.h"
 #include "engine/engine_impl.h"
 
 namespace semel {
@@ -62,26 +63,28 @@ awaitable<Started> Engine::Impl::start(RecordPtr queued, Policy policy) {
 
 awaitable<void> Engine::Impl::withdraw(RecordPtr queued) {
   const RecordId id = queued->id;
-  const Token token = queued->token;
-  const Version expected = queued->version;
   // Written in the place of the queued record: what is still on its way then finds itself too late.
-  Record withdrawn = *queued;
-  withdrawn.state = State::released;
-  withdrawn.request.clear();
-  withdrawn.expires_at = after(clock.now(), withdrawn.ttl);
-  withdrawn.tombstone_until = withdrawn.expires_at;
-  withdrawn.reason = "it could not be queued";
+  auto withdrawn = std::make_shared<Record>(*queued);
+  withdrawn->state = State::released;
+  withdrawn->request.clear();
+  withdrawn->expires_at = after(clock.now(), withdrawn->ttl);
+  withdrawn->tombstone_until = withdrawn->expires_at;
+  withdrawn->reason = "it could not be queued";
+  Confirm confirm(Confirm::Mark::content, std::move(withdrawn), queued->version,
+                  Confirm::Before::unsure);
   Backoff backoff(options);
   while (!stopped) {
-    SwapResult result = co_await store.swap(id, expected, withdrawn);
-    if (std::holds_alternative<swap::Applied>(result)) break;
-    if (auto* conflict = std::get_if<swap::Conflict>(&result)) {
-      const auto& found = conflict->current;
+    SwapResult result = co_await store.swap(id, confirm.expected(), confirm.next());
+    const Confirm::Step step = confirm.took(result);
+    if (step == Confirm::Step::durable) co_return;
+    if (step == Confirm::Step::lost) {
+      const auto found = confirm.take_found();
       // It had landed, and somebody may have been told: it is as good as accepted.
-      if (found && found->token == token && found->state == State::queued) hand_out(*found);
-      break;
+      const bool ours = found && found->token == queued->token;
+      if (ours && found->state == State::queued) hand_out(*found);
+      co_return;
     }
-    co_await clock.sleep(backoff.next());
+    if (step != Confirm::Step::again) co_await clock.sleep(backoff.next());
   }
 }
 

@@ -29,6 +29,12 @@ prometheus::Counter* counter(prometheus::Registry& registry, const char* name, c
 }  // namespace
 
 Metrics::Metrics() {
+  add_requests();
+  add_store();
+  add_process();
+}
+
+void Metrics::add_requests() {
   requests_ = &prometheus::BuildCounter()
                    .Name("semel_requests_total")
                    .Help("Requests by route and by what became of them")
@@ -49,6 +55,21 @@ Metrics::Metrics() {
                    .Name("semel_observed_total")
                    .Help("Requests of routes in mode observe, by what enforcing would have done")
                    .Register(registry_);
+  replay_ratio_ = gauge(registry_, "semel_replay_ratio",
+                        "Replays, of all keyed requests that were executed or replayed");
+  in_progress_ = gauge(registry_, "semel_in_progress", "Executions running in this process");
+  oldest_in_progress_ =
+      gauge(registry_, "semel_oldest_in_progress_seconds", "How long the oldest of them has run");
+  waiting_ =
+      gauge(registry_, "semel_waiting", "Duplicates held until the execution they wait for ends");
+  leases_lost_ = counter(registry_, "semel_lease_renewals_lost_total",
+                         "Leases that another claim took over while the execution ran");
+  left_to_others_ = counter(registry_, "semel_work_left_to_others_total",
+                            "Times that due work of a route which this process does not have was "
+                            "found untouched by every other process");
+}
+
+void Metrics::add_store() {
   swap_seconds_ = &prometheus::BuildHistogram()
                        .Name("semel_store_swap_seconds")
                        .Help(
@@ -61,37 +82,28 @@ Metrics::Metrics() {
                      .Help("Records written by one group commit")
                      .Register(registry_)
                      .Add({}, kBatches);
-  auto& reloads = prometheus::BuildCounter()
-                      .Name("semel_config_reloads_total")
-                      .Help("Configurations read again on SIGHUP, by whether they were taken")
-                      .Register(registry_);
-  reloads_taken_ = &reloads.Add({{"result", "loaded"}});
-  reloads_refused_ = &reloads.Add({{"result", "refused"}});
-  leases_lost_ = counter(registry_, "semel_lease_renewals_lost_total",
-                         "Leases that another claim took over while the execution ran");
-  left_to_others_ = counter(registry_, "semel_work_left_to_others_total",
-                            "Times that due work of a route which this process does not have was "
-                            "found untouched by every other process");
-  purged_ = counter(registry_, "semel_purged_records_total", "Records removed after their time");
   store_failures_ =
       counter(registry_, "semel_store_failures_total", "Calls to the store that failed");
-  replay_ratio_ = gauge(registry_, "semel_replay_ratio",
-                        "Replays, of all keyed requests that were executed or replayed");
-  in_progress_ = gauge(registry_, "semel_in_progress", "Executions running in this process");
-  oldest_in_progress_ =
-      gauge(registry_, "semel_oldest_in_progress_seconds", "How long the oldest of them has run");
+  purged_ = counter(registry_, "semel_purged_records_total", "Records removed after their time");
   unknown_ = gauge(registry_, "semel_unknown_records", "Records whose outcome nobody knows");
   oldest_unknown_ = gauge(registry_, "semel_oldest_unknown_seconds",
                           "How long the oldest of them has been unknown");
-  waiting_ =
-      gauge(registry_, "semel_waiting", "Duplicates held until the execution they wait for ends");
-  connections_ = gauge(registry_, "semel_connections", "Open client connections");
   store_clock_ahead_ = gauge(registry_, "semel_store_clock_ahead_seconds",
                              "How far this clock is ahead of the store's servers'");
   store_doubts_clock_ =
       gauge(registry_, "semel_store_doubts_clock", "1 while nothing expires: the clocks disagree");
   store_doubts_claims_ =
       gauge(registry_, "semel_store_doubts_claims", "1 while nothing new is begun");
+}
+
+void Metrics::add_process() {
+  auto& reloads = prometheus::BuildCounter()
+                      .Name("semel_config_reloads_total")
+                      .Help("Configurations read again on SIGHUP, by whether they were taken")
+                      .Register(registry_);
+  reloads_taken_ = &reloads.Add({{"result", "loaded"}});
+  reloads_refused_ = &reloads.Add({{"result", "refused"}});
+  connections_ = gauge(registry_, "semel_connections", "Open client connections");
   spool_bytes_ = gauge(registry_, "semel_spool_bytes", "Bytes of request bodies that lie in files");
   spool_refused_ = counter(registry_, "semel_spool_refused_total",
                            "Times that a request's body found no room in the spool");

@@ -113,6 +113,10 @@ class Metrics {
   std::string render(const Snapshot& snapshot);
 
  private:
+  void add_requests();
+  void add_store();
+  void add_process();
+
   prometheus::Registry registry_;
   prometheus::Family<prometheus::Counter>* requests_;
   prometheus::Family<prometheus::Histogram>* upstream_;

@@ -193,39 +193,38 @@ TEST(Codec, AnotherFormatIsAnErrorThatSaysSo) {
   EXPECT_NE(read.error().find("format 3"), std::string::npos) << read.error();
 }
 
-// Records outlive the program that wrote them. If this fails, the format has changed: give it a new
-// version byte and go on reading this one.
-TEST(Codec, TheFormatIsWhatItWas) {
-  static constexpr std::string_view kGolden =
-      "01"                                                                // format
-      "04"                                                                // released
-      "00"                                                                // no result
-      "08"                                                                // flags
-      "02"                                                                // attempt
-      "11111111111111111111111111111111"                                  // token
-      "016e"                                                              // owner
-      "0300000000000000"                                                  // run
-      "0500000000000000"                                                  // lease_until
-      "0600000000000000"                                                  // created_at
-      "0700000000000000"                                                  // updated_at
-      "0800000000000000"                                                  // expires_at
-      "0900000000000000"                                                  // tombstone_until
-      "ffffffffffffff7f"                                                  // hold_until
-      "0a00000000000000"                                                  // ttl
-      "0b00000000000000"                                                  // tombstone
-      "ffffffffffffff7f"                                                  // hold_for
-      "03000000"                                                          // recipe
-      "2222222222222222222222222222222222222222222222222222222222222222"  // fingerprint
-      "010400000000000000"                                                // its parts
-      "0172"                                                              // reason
-      "00"                                                                // status_begun
-      "000000"                                                            // no answer
-      "0131"                                                              // response_version
-      "000000"                                                            // resource, trace
-      "0174016f016b"                                                      // tenant, operation, key
-      "01"                                                                // history
-      "0c0000000000000004020168"                                          // its entry
-      "22a9650b";                                                         // checksum
+constexpr std::string_view kGolden =
+    "01"                                                                // format
+    "04"                                                                // released
+    "00"                                                                // no result
+    "08"                                                                // flags
+    "02"                                                                // attempt
+    "11111111111111111111111111111111"                                  // token
+    "016e"                                                              // owner
+    "0300000000000000"                                                  // run
+    "0500000000000000"                                                  // lease_until
+    "0600000000000000"                                                  // created_at
+    "0700000000000000"                                                  // updated_at
+    "0800000000000000"                                                  // expires_at
+    "0900000000000000"                                                  // tombstone_until
+    "ffffffffffffff7f"                                                  // hold_until
+    "0a00000000000000"                                                  // ttl
+    "0b00000000000000"                                                  // tombstone
+    "ffffffffffffff7f"                                                  // hold_for
+    "03000000"                                                          // recipe
+    "2222222222222222222222222222222222222222222222222222222222222222"  // fingerprint
+    "010400000000000000"                                                // its parts
+    "0172"                                                              // reason
+    "00"                                                                // status_begun
+    "000000"                                                            // no answer
+    "0131"                                                              // response_version
+    "000000"                                                            // resource, trace
+    "0174016f016b"                                                      // tenant, operation, key
+    "01"                                                                // history
+    "0c0000000000000004020168"                                          // its entry
+    "22a9650b";                                                         // checksum
+
+Record golden() {
   Record r;
   r.state = State::released;
   r.attempt = 2;
@@ -247,36 +246,45 @@ TEST(Codec, TheFormatIsWhatItWas) {
   r.tenant = "t";
   r.operation = "o";
   r.key = "k";
+  return r;
+}
 
+// Records outlive the program that wrote them. If this fails, the format has changed: give it a new
+// version byte and go on reading this one.
+TEST(Codec, TheFormatIsWhatItWas) {
   std::string hex;
-  for (const char byte : encode(r)) {
+  for (const char byte : encode(golden())) {
     constexpr char kDigits[] = "0123456789abcdef";
     hex += kDigits[static_cast<unsigned char>(byte) >> 4];
     hex += kDigits[static_cast<unsigned char>(byte) & 15];
   }
   EXPECT_EQ(hex, kGolden);
+}
 
-  // The version of the recipe is in the byte that says how it reads a body, and nowhere else.
-  Record newer = r;
+// The version of the recipe is in the byte that says how it reads a body, and nowhere else.
+TEST(Codec, TheRecipesVersionStandsBesideTheKindOfTheBody) {
+  Record newer = golden();
   newer.recipe.version = 2;
   std::string newer_bytes = encode(newer);
   const std::size_t recipe_at = kGolden.find("ffffffffffffff7f03000000") / 2 + 8;
   EXPECT_EQ(newer_bytes[recipe_at], 0x13);
   newer_bytes[recipe_at] = 0x03;
   EXPECT_EQ(newer_bytes.substr(0, newer_bytes.size() - 4),
-            encode(r).substr(0, newer_bytes.size() - 4));
+            encode(golden()).substr(0, newer_bytes.size() - 4));
   newer.recipe.version = kRecipeVersion + 1;
   EXPECT_FALSE(decode(encode(newer)).has_value()) << "nobody knows how to compare under it";
+}
 
-  // What version 1 cannot hold follows it, under another version byte.
-  Record later = r;
+// What version 1 cannot hold follows it, under another version byte.
+TEST(Codec, TheSecondFormatIsTheFirstWithMoreAtItsEnd) {
+  Record later = golden();
   later.handle.bytes.fill(0x33);
   later.request = "q";
   later.sealed = {"k", "s"};
   later.answer.spilled_bytes = 13;
   later.recipe.hash_key_id = "h";
   const std::string bytes = encode(later);
-  const std::string first = encode(r);
+  const std::string first = encode(golden());
   EXPECT_EQ(bytes[0], 2);
   EXPECT_EQ(bytes.substr(1, first.size() - 5), first.substr(1, first.size() - 5));
   EXPECT_EQ(bytes.substr(first.size() - 4, bytes.size() - first.size()),

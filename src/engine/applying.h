@@ -1,0 +1,57 @@
+#pragma once
+
+#include <optional>
+
+#include "engine/confirm.h"
+#include "engine/engine_impl.h"
+
+namespace semel {
+
+// One event on its way into a record: what it does to the record is decided, written and confirmed,
+// and decided anew if the record turns out to be another. Without I/O; its owner loops:
+//
+//   while (!applying.is_over()) {
+//     applying.took(co_await store.swap(id, applying.expected(), applying.next()));
+//     if (const auto pause = applying.pause()) co_await clock.sleep(*pause);
+//   }
+class Engine::Impl::Applying {
+ public:
+  // Begins with `known`, which may be out of date: a conflict brings the truth.
+  Applying(Impl& engine, RecordPtr known, Event& event);
+  Applying(const Applying&) = delete;
+  Applying& operator=(const Applying&) = delete;
+
+  bool is_over() const { return applied_.has_value(); }
+  Applied take_result() { return *std::move(applied_); }
+
+  Version expected() const { return confirm_.expected(); }
+  const std::shared_ptr<Record>& next() const { return confirm_.next(); }
+  void took(SwapResult result);
+  // How long to wait before the next swap.
+  std::optional<Duration> pause() { return std::exchange(pause_, std::nullopt); }
+
+ private:
+  void decide();
+  void written(std::shared_ptr<Record> record);
+  void wait_or_give_up();
+
+  Impl& engine_;
+  Event& event_;
+  const RecordPtr begun_;
+  RecordPtr known_;
+  Backoff backoff_;
+  const SteadyTime give_up_;
+  const bool finishes_;
+
+  // What was decided last.
+  Time decided_at_{};
+  Verdict verdict_;
+  bool keeps_ = false;    // the event is in the record, and is only proved to be
+  bool removes_ = false;  // no record is left
+  Confirm confirm_;
+
+  std::optional<Duration> pause_;
+  std::optional<Applied> applied_;
+};
+
+}  // namespace semel
