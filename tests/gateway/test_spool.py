@@ -247,6 +247,7 @@ def test_one_peer_leaves_room_in_the_spool(start_gateway, upstream, key):
     eventually(lambda: spooled_bytes(gateway) >= 2 * MIB)
     answer = gateway.post("/big", pattern(MIB), key=key)
     assert_problem(answer, 503, "overloaded")
+    eventually(lambda: spooled_bytes(gateway) <= 3 * MIB)  # what was refused is gone
     assert gateway.post("/big", pattern(MIB - 4000), key=key, source="127.0.0.2").status == 200
     for connection in stalled:
         connection.close()
