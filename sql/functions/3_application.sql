@@ -351,7 +351,7 @@ END $$;
 
 -- Claim --------------------------------------------------------------------------------------------
 
--- The table of SPEC 4, for a record that is there. The verdict, or what is to be written:
+-- The table of docs/spec.md 4, for a record that is there. The verdict, or what is to be written:
 -- 'anew', 'again', 'becomes-unknown', 'fails'.
 CREATE OR REPLACE FUNCTION semel.admission(was semel.records, fingerprint bytea, unknown text,
                                 response_version text, at bigint)
