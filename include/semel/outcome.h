@@ -27,7 +27,7 @@ struct Outcome {
   std::optional<Duration> queue_again_after = {};
 };
 
-// Statuses by their outcome. Unlisted statuses keep the standard meaning (SPEC 7).
+// Statuses by their outcome. Unlisted statuses keep the standard meaning (docs/spec.md 7).
 class OutcomeRules {
  public:
   static OutcomeRules standard();

@@ -8,7 +8,7 @@
 
 namespace semel {
 
-// The error codes of SPEC 14: stable, one problem type each.
+// The error codes of docs/spec.md 14: stable, one problem type each.
 enum class Code {
   key_missing,
   key_invalid,

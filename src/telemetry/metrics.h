@@ -74,7 +74,7 @@ class RouteMetrics {
   std::string name_;
 };
 
-// The counters behind /metrics (SPEC 16). Thread-safe.
+// The counters behind /metrics (docs/spec.md 16). Thread-safe.
 class Metrics {
  public:
   Metrics();

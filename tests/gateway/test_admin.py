@@ -1,5 +1,5 @@
-"""SPEC 16: what an operator sees. Every result moves its counter, and the admin listener answers
-only those who address it by its own name."""
+"""docs/spec.md 16: what an operator sees. Every result moves its counter, and the admin listener
+answers only those who address it by its own name."""
 
 import re
 

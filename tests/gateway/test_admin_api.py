@@ -1,4 +1,4 @@
-"""SPEC 16: who may see and change what through the admin listener, and how much at once."""
+"""docs/spec.md 16: who may see and change what through the admin listener, and how much at once."""
 
 import hashlib
 import signal

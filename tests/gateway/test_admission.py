@@ -1,4 +1,4 @@
-"""SPEC 4: what a request with a key gets, by the record that is found. A mismatch is never
+"""docs/spec.md 4: what a request with a key gets, by the record that is found. A mismatch is never
 replayed, never executed, and never changes the record."""
 
 import pytest

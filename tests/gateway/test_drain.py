@@ -1,5 +1,5 @@
-"""SPEC 16: SIGTERM. What runs is finished and answered, nothing new is taken, and what does not
-finish in time is unknown, not forgotten."""
+"""docs/spec.md 16: SIGTERM. What runs is finished and answered, nothing new is taken, and what does
+not finish in time is unknown, not forgotten."""
 
 import signal
 

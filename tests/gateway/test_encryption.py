@@ -1,5 +1,5 @@
-"""SPEC 9: what is kept of answers can be encrypted at rest. The key file rotates; without its key a
-record is an error, never a new key."""
+"""docs/spec.md 9: what is kept of answers can be encrypted at rest. The key file rotates; without
+its key a record is an error, never a new key."""
 
 import base64
 import os

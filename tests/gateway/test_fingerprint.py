@@ -1,5 +1,5 @@
-"""SPEC 6 through the gateway: what makes two requests the same. The recipes themselves are covered
-by the unit tests; here, that requests really reach them."""
+"""docs/spec.md 6 through the gateway: what makes two requests the same. The recipes themselves are
+covered by the unit tests; here, that requests really reach them."""
 
 import base64
 import hashlib

@@ -1,4 +1,5 @@
-"""SPEC 8: duplicates of a request that still runs. None of them executes, however it ends."""
+"""docs/spec.md 8: duplicates of a request that still runs. None of them executes, however it
+ends."""
 
 import pytest
 

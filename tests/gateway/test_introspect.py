@@ -1,5 +1,5 @@
-"""SPEC 5, `tenant: {from: introspect}`: an auth service proves the credential and names the tenant.
-What it does not say is not believed, and while it says nothing nothing is done."""
+"""docs/spec.md 5, `tenant: {from: introspect}`: an auth service proves the credential and names the
+tenant. What it does not say is not believed, and while it says nothing nothing is done."""
 
 import ssl
 import threading

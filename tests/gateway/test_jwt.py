@@ -1,5 +1,5 @@
-"""SPEC 5, `tenant: {from: jwt}`: the tenant is a claim of a token that was verified. What is not
-proven is refused before the store or the upstream is touched."""
+"""docs/spec.md 5, `tenant: {from: jwt}`: the tenant is a claim of a token that was verified. What
+is not proven is refused before the store or the upstream is touched."""
 
 import hashlib
 import hmac

@@ -1,4 +1,4 @@
-"""SPEC 5: what is a key, where it is read from, and what is refused."""
+"""docs/spec.md 5: what is a key, where it is read from, and what is refused."""
 
 import gzip
 

@@ -1,5 +1,5 @@
-"""SPEC 8: `in_progress: accept`, `Prefer: respond-async` and the status resource. What was answered
-with 202 is executed exactly once, or can be seen to wait."""
+"""docs/spec.md 8: `in_progress: accept`, `Prefer: respond-async` and the status resource. What was
+answered with 202 is executed exactly once, or can be seen to wait."""
 
 import base64
 import re

@@ -1,4 +1,5 @@
-"""SPEC 5, `tenant: {from: mtls}`: the tenant is whom a certificate names that the listener verified."""
+"""docs/spec.md 5, `tenant: {from: mtls}`: the tenant is whom a certificate names that the listener
+verified."""
 
 import pytest
 

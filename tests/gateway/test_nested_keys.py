@@ -1,4 +1,4 @@
-"""SPEC 11: the key that the executor is told, where it calls on with keys of its own."""
+"""docs/spec.md 11: the key that the executor is told, where it calls on with keys of its own."""
 
 import base64
 import hashlib

@@ -1,5 +1,5 @@
-"""SPEC 16: mode observe changes nothing. Every request reaches the executor as without Semel,
-whatever is wrong with it; what enforcing would have done is counted and logged."""
+"""docs/spec.md 16: mode observe changes nothing. Every request reaches the executor as without
+Semel, whatever is wrong with it; what enforcing would have done is counted and logged."""
 
 import pytest
 

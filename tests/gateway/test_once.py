@@ -82,7 +82,7 @@ def test_without_a_key_every_request_runs(gateway, upstream):
 
 
 def test_the_basic_table_holds(gateway, upstream, key):
-    """SPEC 4 in one story, on every store."""
+    """docs/spec.md 4 in one story, on every store."""
     retryable = gateway.post("/v1/charges", json=CHARGE, key=key, test="status=503")
     assert retryable.status == 503 and not retryable.replayed
     other = {"amount": 999}

@@ -1,5 +1,5 @@
-"""SPEC 7 and 16: what nobody knows is decided by a person. The decision is what every retry gets,
-it is fenced against the execution it overrules, and it says who, when and why."""
+"""docs/spec.md 7 and 16: what nobody knows is decided by a person. The decision is what every retry
+gets, it is fenced against the execution it overrules, and it says who, when and why."""
 
 import json
 

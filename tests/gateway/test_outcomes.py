@@ -1,5 +1,5 @@
-"""SPEC 7: what an execution's end means for the next request with the key. A retry too many is a
-second charge; one too few is an operation that never happens."""
+"""docs/spec.md 7: what an execution's end means for the next request with the key. A retry too many
+is a second charge; one too few is an operation that never happens."""
 
 import pytest
 

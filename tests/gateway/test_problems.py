@@ -1,4 +1,5 @@
-"""SPEC 14: every refusal has a stable code, tells whether a new key is safe, and leaks nothing."""
+"""docs/spec.md 14: every refusal has a stable code, tells whether a new key is safe, and leaks
+nothing."""
 
 import pytest
 

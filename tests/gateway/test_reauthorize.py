@@ -1,5 +1,5 @@
-"""SPEC 9: before a stored answer is given away, the configured service is asked whether this caller
-may still see it. It fails closed."""
+"""docs/spec.md 9: before a stored answer is given away, the configured service is asked whether
+this caller may still see it. It fails closed."""
 
 import threading
 

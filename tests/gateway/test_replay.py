@@ -1,4 +1,4 @@
-"""SPEC 9: a replay is the first answer again, byte for byte, and says that it is one."""
+"""docs/spec.md 9: a replay is the first answer again, byte for byte, and says that it is one."""
 
 import email.utils
 import time

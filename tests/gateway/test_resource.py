@@ -1,4 +1,5 @@
-"""SPEC 3, 17: what an execution made is kept in the record, and named where its answer is not given."""
+"""docs/spec.md 3, 17: what an execution made is kept in the record, and named where its answer is
+not given."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""SPEC 5: which methods are keyed, and inside which scope a key means something."""
+"""docs/spec.md 5: which methods are keyed, and inside which scope a key means something."""
 
 import pytest
 

@@ -1,5 +1,5 @@
-"""SPEC 9: an answer too large for its record goes into chunks and replays byte for byte; where it
-cannot, the body is omitted, and never cut, and nothing is executed again."""
+"""docs/spec.md 9: an answer too large for its record goes into chunks and replays byte for byte;
+where it cannot, the body is omitted, and never cut, and nothing is executed again."""
 
 import pathlib
 import re

@@ -1,6 +1,6 @@
-"""SPEC 14: when the store takes no writes, nothing is executed that could not be recorded, and what
-ran is not acknowledged. The store is made to fail from outside: the process may not write to files
-any more (a pipe carries its log)."""
+"""docs/spec.md 14: when the store takes no writes, nothing is executed that could not be recorded,
+and what ran is not acknowledged. The store is made to fail from outside: the process may not write
+to files any more (a pipe carries its log)."""
 
 import pytest
 

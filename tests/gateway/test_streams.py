@@ -1,5 +1,5 @@
-"""SPEC 9: answers that flow. The first client sees them as they come; what was cut is unknown,
-never replayed as if it were whole."""
+"""docs/spec.md 9: answers that flow. The first client sees them as they come; what was cut is
+unknown, never replayed as if it were whole."""
 
 import threading
 

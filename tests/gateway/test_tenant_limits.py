@@ -1,5 +1,5 @@
-"""SPEC 4 and 14: limits are per tenant and route, and only what would execute counts. A client that
-retries, replays or conflicts is never told that it has too many keys."""
+"""docs/spec.md 4 and 14: limits are per tenant and route, and only what would execute counts. A
+client that retries, replays or conflicts is never told that it has too many keys."""
 
 import pytest
 

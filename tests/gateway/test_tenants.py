@@ -1,5 +1,5 @@
-"""SPEC 5: who is asking. One tenant can never see, probe or block another's keys, and what cannot
-be told apart safely is refused before anything is touched."""
+"""docs/spec.md 5: who is asking. One tenant can never see, probe or block another's keys, and what
+cannot be told apart safely is refused before anything is touched."""
 
 import pytest
 

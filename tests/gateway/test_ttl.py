@@ -1,4 +1,5 @@
-"""SPEC 10: how long a key is remembered, what it is afterwards, and where that is published."""
+"""docs/spec.md 10: how long a key is remembered, what it is afterwards, and where that is
+published."""
 
 import time
 

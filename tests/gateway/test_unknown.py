@@ -1,5 +1,5 @@
-"""SPEC 7: executions that ended without an answer. Nobody knows whether the effect happened, and
-Semel never pretends to."""
+"""docs/spec.md 7: executions that ended without an answer. Nobody knows whether the effect
+happened, and Semel never pretends to."""
 
 import pytest
 

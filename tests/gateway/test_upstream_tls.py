@@ -1,5 +1,5 @@
-"""TLS to upstreams: verified unless switched off, and a failed handshake is "not delivered" (SPEC 7):
-nothing was executed, and the same key may be tried again."""
+"""TLS to upstreams: verified unless switched off, and a failed handshake is "not delivered"
+(docs/spec.md 7): nothing was executed, and the same key may be tried again."""
 
 import re
 import ssl

@@ -1,5 +1,5 @@
-"""SPEC 12: `mode: queue` answers 202 once the event is durable, and delivers in the background, with
-retries and dead letters: nobody sends it again."""
+"""docs/spec.md 12: `mode: queue` answers 202 once the event is durable, and delivers in the
+background, with retries and dead letters: nobody sends it again."""
 
 import base64
 

@@ -1,5 +1,5 @@
-"""SPEC 12: webhook routes verify first, then deduplicate. What is not signed as it has to be is
-neither kept nor passed on."""
+"""docs/spec.md 12: webhook routes verify first, then deduplicate. What is not signed as it has to
+be is neither kept nor passed on."""
 
 import hashlib
 import json
