@@ -206,6 +206,8 @@ TEST(ConfigWebhook, WhatOnlyTheDefaultsSayGivesWay) {
   EXPECT_EQ(route.fingerprint.body, BodyFingerprint::none);
   EXPECT_EQ(route.in_progress, InProgress::wait);
   EXPECT_EQ(route.policy.ttl, days(4));
+  EXPECT_EQ(kind_of(route, 500), kind_of(webhook_route("provider: stripe"), 500));
+  EXPECT_NE(kind_of(route, 500), OutcomeKind::final) << "the event would not be delivered again";
   EXPECT_THAT(
       errors_of("defaults: {webhook: {provider: stripe, secrets: [x]}}\n" + with_route("ttl: 1h")),
       ElementsAre(HasSubstr("defaults.webhook: belongs to a route")));
