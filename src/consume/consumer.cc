@@ -9,13 +9,13 @@
 #include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
+#include "base/overloaded.h"
 #include "consume/backoff.h"
 #include "consume/message_key.h"
 #include "consume/request_fields.h"
-#include "core/fingerprint/keyed_hash.h"
 #include "engine/spawn.h"
 #include "engine/system.h"
-#include "execution/operation.h"
+#include "execution/ask.h"
 #include "gateway/keyed/waits.h"
 
 namespace semel {
@@ -142,52 +142,63 @@ awaitable<Consumer::Next> Consumer::step(Item& item, MessageHandler::Place place
   Ask ask = ask_for(item);
   ask.fingerprint = co_await fingerprint_under(item.message, ask.recipe);
   Admission admission = co_await gateway_.engine.admit(std::move(ask));
-  RouteMetrics& metrics = *worker_.settings()->metrics[route_];
   if (auto* execute_it = std::get_if<admission::Execute>(&admission)) {
-    metrics.count(RequestResult::executed);
+    worker_.settings()->metrics[route_]->count(RequestResult::executed);
     item.looks = 0;
     co_return co_await execute(item, std::move(execute_it->claim), std::move(place));
   }
-  if (std::holds_alternative<admission::Replay>(admission) ||
-      std::holds_alternative<admission::VersionChanged>(admission)) {
+  co_return next_after(item, admission);
+}
+
+Consumer::Next Consumer::next_after(Item& item, const Admission& admission) {
+  RouteMetrics& metrics = *worker_.settings()->metrics[route_];
+  const auto done = [&metrics](const auto&) -> Next {
     metrics.count(RequestResult::replayed);
-    co_return Done{};
-  }
-  if (const auto* mismatch = std::get_if<admission::Mismatch>(&admission)) {
-    metrics.count(RequestResult::mismatch);
-    co_return Dead{{.reason = "id-reused",
-                    .detail = "Another message has used this id; what differs: " +
-                              joined(mismatch->differs) + ".",
-                    .record = mismatch->record->id.hex()}};
-  }
-  if (const auto* unknown = std::get_if<admission::OutcomeUnknown>(&admission)) {
-    metrics.count(RequestResult::unknown);
-    co_return judge(item, *unknown->record);
-  }
-  if (std::holds_alternative<admission::Expired>(admission)) {
-    metrics.count(RequestResult::expired);
-    co_return Dead{{.reason = "id-expired",
-                    .detail = "The id was used before, and its record has expired since."}};
-  }
-  if (const auto* busy = std::get_if<admission::Busy>(&admission)) {
-    metrics.count(RequestResult::waited);
-    co_return AfterOther{busy->record->id, busy->record->token};
-  }
-  co_return Again{pause_after(++item.looks)};  // the store cannot be reached
+    return Done{};
+  };
+  const auto look_again = [this, &item](const auto&) -> Next {
+    return Again{pause_after(++item.looks)};
+  };
+  return std::visit(
+      Overloaded{
+          [&](const admission::Replay& replay) { return done(replay); },
+          [&](const admission::VersionChanged& changed) { return done(changed); },
+          [&](const admission::Mismatch& mismatch) -> Next {
+            metrics.count(RequestResult::mismatch);
+            return Dead{{.reason = "id-reused",
+                         .detail = "Another message has used this id; what differs: " +
+                                   joined(mismatch.differs) + ".",
+                         .record = mismatch.record->id.hex()}};
+          },
+          [&](const admission::OutcomeUnknown& unknown) -> Next {
+            metrics.count(RequestResult::unknown);
+            return judge(item, *unknown.record);
+          },
+          [&](const admission::Expired&) -> Next {
+            metrics.count(RequestResult::expired);
+            return Dead{{.reason = "id-expired",
+                         .detail = "The id was used before, and its record has expired since."}};
+          },
+          [&](const admission::Busy& busy) -> Next {
+            metrics.count(RequestResult::waited);
+            return AfterOther{busy.record->id, busy.record->token};
+          },
+          [&](const StoreUnavailable& unavailable) { return look_again(unavailable); },
+          // A message is neither queued nor counted against a limit, and what is executed does not
+          // come here.
+          [&](const admission::Queued& queued) { return look_again(queued); },
+          [&](const admission::NoRoom& no_room) { return look_again(no_room); },
+          [&](const admission::Execute& execute_it) { return look_again(execute_it); },
+      },
+      admission);
 }
 
 Ask Consumer::ask_for(const Item& item) const {
   const Settings& settings = *worker_.settings();
-  const HashKeys& hash_keys = settings.trust.hash_keys;
-  Ask ask;
-  ask.scope = {settings.config.name_space, "", config_.route.name};
-  ask.key = item.key;
-  if (settings.config.store_keys == StoreKeys::digest) {
-    ask.shown_key = key_digest(item.key, hash_keys.empty() ? nullptr : &hash_keys.front());
-  }
-  ask.policy = config_.route.policy;
-  ask.recipe = recipe_of(config_.route.fingerprint, item.message->content_type, false);
-  if (!hash_keys.empty()) ask.recipe.hash_key_id = hash_keys.front().id;
+  Scope scope{settings.config.name_space, "", config_.route.name};
+  Ask ask = make_ask(settings, config_.route, std::move(scope), item.key);
+  ask.recipe = recipe_of(config_.route.fingerprint, settings.trust.hash_keys,
+                         item.message->content_type, false);
   ask.fingerprint_under = [this, message = item.message](Recipe recipe) {
     return fingerprint_under(message, std::move(recipe));
   };
@@ -201,12 +212,8 @@ awaitable<Fingerprint> Consumer::fingerprint_under(std::shared_ptr<const Message
   RequestView view;
   view.body = message->body;
   view.header = [](std::string_view) { return std::nullopt; };
-  Fingerprint plain = make_fingerprint(recipe, view);
-  if (recipe.hash_key_id.empty()) co_return plain;
-  const HashKey* key = find_hash_key(worker_.settings()->trust.hash_keys, recipe.hash_key_id);
-  if (key) co_return keyed_fingerprint(plain, *key);
-  throw std::runtime_error("a record was made with a hash key that is missing: " +
-                           recipe.hash_key_id);
+  co_return fingerprint_under_key(make_fingerprint(recipe, view), recipe,
+                                  worker_.settings()->trust.hash_keys);
 }
 
 awaitable<Consumer::Next> Consumer::execute(Item& item, Claim claim, MessageHandler::Place place) {

@@ -74,6 +74,8 @@ class Consumer {
   // Asks the record, and executes if it says so.
   boost::asio::awaitable<Next> step(Item& item, MessageHandler::Place place);
   Ask ask_for(const Item& item) const;
+  // What is to be done about a message that is not executed now.
+  Next next_after(Item& item, const Admission& admission);
   boost::asio::awaitable<Fingerprint> fingerprint_under(std::shared_ptr<const Message> message,
                                                         Recipe recipe) const;
   boost::asio::awaitable<Next> execute(Item& item, Claim claim, MessageHandler::Place place);

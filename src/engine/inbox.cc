@@ -3,6 +3,8 @@
 #include <boost/asio/this_coro.hpp>
 #include <memory>
 
+#include "base/overloaded.h"
+
 namespace semel {
 namespace asio = boost::asio;
 using asio::awaitable;
@@ -25,6 +27,30 @@ InboxResult to_result(const Record& record) {
     default:
       return inbox::Again{record.reason, record.attempt};
   }
+}
+
+InboxResult without_executing(const Admission& admission) {
+  const auto again = [](std::string why) -> InboxResult { return inbox::Again{std::move(why), 0}; };
+  return std::visit(
+      Overloaded{
+          [](const admission::Replay& replay) { return to_result(*replay.record); },
+          [](const admission::VersionChanged& changed) { return to_result(*changed.record); },
+          [](const admission::OutcomeUnknown& unknown) -> InboxResult {
+            return inbox::Unknown{*unknown.record};
+          },
+          [](const admission::Mismatch&) -> InboxResult {
+            return inbox::Refused{"another message has used this id"};
+          },
+          [](const admission::Expired&) -> InboxResult {
+            return inbox::Refused{"the id was used before, and its record has expired"};
+          },
+          [&](const StoreUnavailable& unavailable) { return again(unavailable.why); },
+          [&](const admission::Busy&) { return again("it is in progress"); },
+          [&](const admission::Execute&) { return again("it is in progress"); },
+          [&](const admission::Queued&) { return again("it is in progress"); },
+          [&](const admission::NoRoom&) { return again("it is in progress"); },
+      },
+      admission);
 }
 
 }  // namespace
@@ -53,26 +79,8 @@ awaitable<InboxResult> Inbox::once(std::string id, std::string body, Handler han
   };
   Admission admission = co_await engine_.admit(std::move(ask));
 
-  if (const auto* replay = std::get_if<admission::Replay>(&admission)) {
-    co_return to_result(*replay->record);
-  }
-  if (const auto* changed = std::get_if<admission::VersionChanged>(&admission)) {
-    co_return to_result(*changed->record);
-  }
-  if (const auto* unknown = std::get_if<admission::OutcomeUnknown>(&admission)) {
-    co_return inbox::Unknown{*unknown->record};
-  }
-  if (std::holds_alternative<admission::Mismatch>(admission)) {
-    co_return inbox::Refused{"another message has used this id"};
-  }
-  if (std::holds_alternative<admission::Expired>(admission)) {
-    co_return inbox::Refused{"the id was used before, and its record has expired"};
-  }
   auto* execute = std::get_if<admission::Execute>(&admission);
-  if (!execute) {
-    const auto* unavailable = std::get_if<StoreUnavailable>(&admission);
-    co_return inbox::Again{unavailable ? unavailable->why : "it is in progress", 0};
-  }
+  if (!execute) co_return without_executing(admission);
 
   const Claim claim = std::move(execute->claim);
   Outcome outcome{OutcomeKind::unknown, {}, "the handler threw"};

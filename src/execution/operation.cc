@@ -47,36 +47,4 @@ std::vector<std::size_t> find_routes(const Config& config, const Record& record)
   return routes;
 }
 
-Recipe recipe_of(const FingerprintConfig& config, std::string_view content_type, bool has_digest) {
-  Recipe recipe;
-  switch (config.body) {
-    case BodyFingerprint::automatic:
-      recipe.body = pick_body_recipe(content_type);
-      break;
-    case BodyFingerprint::json:
-      recipe.body = BodyRecipe::json;
-      break;
-    case BodyFingerprint::form:
-      recipe.body = BodyRecipe::form;
-      break;
-    case BodyFingerprint::raw:
-      recipe.body = BodyRecipe::raw;
-      break;
-    case BodyFingerprint::none:
-      recipe.body = BodyRecipe::none;
-      break;
-    case BodyFingerprint::multipart:
-      recipe.body = BodyRecipe::multipart;
-      break;
-    case BodyFingerprint::digest:
-      recipe.body = has_digest ? BodyRecipe::digest : BodyRecipe::raw;
-      break;
-  }
-  recipe.query = config.query;
-  recipe.include = config.include;
-  recipe.exclude = config.exclude;
-  recipe.headers = config.headers;
-  return recipe;
-}
-
 }  // namespace semel

@@ -1,17 +1,13 @@
 #pragma once
 
-#include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "http/target.h"
 #include "runtime/active_config.h"
-#include "semel/fingerprint.h"
 #include "semel/record.h"
 
-// What a route makes of a request before the engine is asked: under which operation its key counts,
-// and by which recipe it is compared.
+// Under which operation a request's key counts.
 namespace semel {
 
 // `name`: the route's, or one it had before.
@@ -25,8 +21,5 @@ const RouteConfig& named_now(const RouteConfig& route, const Settings& begun, co
 // The route whose operation a record is, by its present name or an old one; with `scope: tenant`,
 // where no name is kept, all of that scope. Empty: it is no longer configured.
 std::vector<std::size_t> find_routes(const Config& config, const Record& record);
-
-// `has_digest`: the request carries a Content-Digest that the route may go by.
-Recipe recipe_of(const FingerprintConfig& config, std::string_view content_type, bool has_digest);
 
 }  // namespace semel

@@ -3,7 +3,9 @@
 #include <boost/asio/co_spawn.hpp>
 #include <stdexcept>
 
+#include "base/overloaded.h"
 #include "engine/spawn.h"
+#include "execution/ask.h"
 #include "execution/operation.h"
 #include "gateway/keyed/request_key.h"
 #include "gateway/proxy.h"
@@ -121,9 +123,7 @@ void Observation::keep(std::string_view piece) {
 }
 
 void Observation::compare() {
-  recipe_ = recipe_of(route_.fingerprint, content_type(), false);
-  const HashKeys& hash_keys = settings_->trust.hash_keys;
-  if (!hash_keys.empty()) recipe_.hash_key_id = hash_keys.front().id;
+  recipe_ = recipe_of(route_.fingerprint, settings_->trust.hash_keys, content_type(), false);
   fingerprint_ = print_under(recipe_);
   find_key_in_body();
   if (decided_ || credential_) return;
@@ -182,12 +182,8 @@ RequestView Observation::view() const {
 }
 
 Fingerprint Observation::print_under(const Recipe& recipe) const {
-  Fingerprint plain = make_fingerprint(recipe, view());
-  if (recipe.hash_key_id.empty()) return plain;
-  const HashKey* key = find_hash_key(settings_->trust.hash_keys, recipe.hash_key_id);
-  if (key) return keyed_fingerprint(plain, *key);
-  throw std::runtime_error("a record was made with a hash key that is missing: " +
-                           recipe.hash_key_id);
+  return fingerprint_under_key(make_fingerprint(recipe, view()), recipe,
+                               settings_->trust.hash_keys);
 }
 
 awaitable<Fingerprint> Observation::fingerprint_under(Recipe recipe) const {
@@ -195,15 +191,9 @@ awaitable<Fingerprint> Observation::fingerprint_under(Recipe recipe) const {
 }
 
 Ask Observation::ask() const {
-  Ask ask;
-  ask.scope = {settings_->config.name_space, tenant_,
-               std::string(kObservedPrefix) + operation_of(route_, route_.name, target_)};
-  ask.key = *key_;
-  if (settings_->config.store_keys == StoreKeys::digest) {
-    const HashKeys& hash_keys = settings_->trust.hash_keys;
-    ask.shown_key = key_digest(*key_, hash_keys.empty() ? nullptr : &hash_keys.front());
-  }
-  ask.policy = route_.policy;
+  Scope scope{settings_->config.name_space, tenant_,
+              std::string(kObservedPrefix) + operation_of(route_, route_.name, target_)};
+  Ask ask = make_ask(*settings_, route_, std::move(scope), *key_);
   ask.policy.unknown = UnknownPolicy::retry;  // what a crash leaves behind is nobody's to resolve
   ask.recipe = recipe_;
   ask.fingerprint = fingerprint_;
@@ -286,26 +276,32 @@ Outcome Observation::outcome(std::uint32_t attempt) const {
 }
 
 Observed Observation::would(const Admission& admission, std::string& detail) const {
-  if (const auto* replay = std::get_if<admission::Replay>(&admission)) {
-    if (replay->record->reason != kUnknownReason || route_.policy.unknown == UnknownPolicy::fail) {
+  const auto replayed = [this](const admission::Replay& replay) {
+    if (replay.record->reason != kUnknownReason || route_.policy.unknown == UnknownPolicy::fail) {
       return Observed::replayed;
     }
     return route_.policy.unknown == UnknownPolicy::retry ? Observed::executed : Observed::unknown;
-  }
-  if (const auto* mismatch = std::get_if<admission::Mismatch>(&admission)) {
-    detail = "differs in " + joined(mismatch->differs);
+  };
+  const auto differs = [&detail](const admission::Mismatch& mismatch) {
+    detail = "differs in " + joined(mismatch.differs);
     return Observed::mismatch;
-  }
-  if (const auto* unavailable = std::get_if<StoreUnavailable>(&admission)) {
-    detail = unavailable->why;
+  };
+  const auto store_down = [this, &detail](const StoreUnavailable& unavailable) {
+    detail = unavailable.why;
     return route_.store_down == StoreDown::pass ? Observed::passed : Observed::store_unavailable;
-  }
-  if (std::holds_alternative<admission::Execute>(admission)) return Observed::executed;
-  if (std::holds_alternative<admission::Busy>(admission)) {
-    return in_flight(route_);
-  }
-  if (std::holds_alternative<admission::OutcomeUnknown>(admission)) return Observed::unknown;
-  return Observed::expired;
+  };
+  return std::visit(
+      Overloaded{
+          replayed, differs, store_down,
+          [](const admission::Execute&) { return Observed::executed; },
+          [](const admission::Queued&) { return Observed::accepted; },
+          [this](const admission::Busy&) { return in_flight(route_); },
+          [](const admission::OutcomeUnknown&) { return Observed::unknown; },
+          [](const admission::Expired&) { return Observed::expired; },
+          [](const admission::VersionChanged&) { return Observed::expired; },
+          [](const admission::NoRoom&) { return Observed::unseen; },  // it asks for no room
+      },
+      admission);
 }
 
 void Observation::report(Observed would, std::string_view detail) {

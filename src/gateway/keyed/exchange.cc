@@ -8,6 +8,7 @@
 #include "core/fingerprint/content_digest.h"
 #include "execution/answer/body_pace.h"
 #include "execution/answer/replay.h"
+#include "execution/ask.h"
 #include "execution/operation.h"
 #include "execution/queued_request.h"
 #include "gateway/keyed/exchange_impl.h"
@@ -164,9 +165,8 @@ std::optional<Problem> Exchange::prepare_body() {
     return Problem{.detail = "Send one Content-Type header, not several.", .new_key_safe = true};
   }
   std::string content_type(request_.message.field("Content-Type").value_or(""));
-  recipe_ = recipe_of(route_.fingerprint, content_type, promised.has_value());
-  const HashKeys& hash_keys = request_.settings->trust.hash_keys;
-  if (!hash_keys.empty()) recipe_.hash_key_id = hash_keys.front().id;
+  recipe_ = recipe_of(route_.fingerprint, request_.settings->trust.hash_keys, content_type,
+                      promised.has_value());
   body_.emplace(gateway_.spool, recipe_, std::move(content_type), std::move(promised));
   return std::nullopt;
 }
@@ -301,11 +301,7 @@ awaitable<Fingerprint> Exchange::fingerprint_under(Recipe recipe) const {
   } else {
     plain = make_fingerprint(recipe, view());
   }
-  if (recipe.hash_key_id.empty()) co_return plain;
-  const HashKey* key = find_hash_key(request_.settings->trust.hash_keys, recipe.hash_key_id);
-  if (key) co_return keyed_fingerprint(plain, *key);
-  throw std::runtime_error("a record was made with a hash key that is missing: " +
-                           recipe.hash_key_id);
+  co_return fingerprint_under_key(std::move(plain), recipe, request_.settings->trust.hash_keys);
 }
 
 awaitable<FoundKey> Exchange::find_key_in_body() const {
@@ -389,15 +385,8 @@ Scope Exchange::scope() const {
 
 Ask Exchange::ask() {
   const RouteConfig& named = named_now(route_, *request_.settings, *request_.worker.settings());
-  const HashKeys& hash_keys = request_.settings->trust.hash_keys;
-  Ask ask;
-  ask.scope = scope();
+  Ask ask = make_ask(*request_.settings, route_, scope(), *key_);
   ask.former_operations = former_operations(named, request_.target);
-  ask.key = *key_;
-  if (request_.settings->config.store_keys == StoreKeys::digest) {
-    ask.shown_key = key_digest(*key_, hash_keys.empty() ? nullptr : &hash_keys.front());
-  }
-  ask.policy = route_.policy;
   ask.recipe = recipe_;
   ask.fingerprint = fingerprint_;
   ask.fingerprint_under = [this](Recipe recipe) { return fingerprint_under(std::move(recipe)); };

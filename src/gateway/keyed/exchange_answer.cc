@@ -1,6 +1,7 @@
 // What a keyed request gets, once the engine has said what it is.
 #include <algorithm>
 
+#include "base/overloaded.h"
 #include "execution/answer/limit_problem.h"
 #include "execution/answer/reauthorize.h"
 #include "execution/answer/replay.h"
@@ -58,43 +59,47 @@ awaitable<void> Exchange::answer(Admission admission) {
     co_await acknowledge(request_, route_, *key_, true);
     co_return;
   }
-  if (auto* execute = std::get_if<admission::Execute>(&admission)) {
-    co_await run_claim(std::move(execute->claim));
-  } else if (auto* is_queued = std::get_if<admission::Queued>(&admission)) {
-    co_await queued(std::move(*is_queued));
-  } else if (auto* replay = std::get_if<admission::Replay>(&admission)) {
-    co_await this->replay(*replay->record);
-  } else if (auto* found_busy = std::get_if<admission::Busy>(&admission)) {
-    co_await busy(std::move(*found_busy));
-  } else if (auto* mismatch = std::get_if<admission::Mismatch>(&admission)) {
-    count(RequestResult::mismatch);
-    Problem problem{.code = Code::key_reused,
-                    .status = route_.status_mismatch,
-                    .detail =
-                        "This key was used for a request that differs. Use a new key for a "
-                        "new operation, and the same request for a retry.",
-                    .new_key_safe = true,
-                    .differs = std::move(mismatch->differs)};
-    name_resource(problem, *mismatch->record);
-    co_await send_problem(request_, problem, &route_, echo(*key_));
-  } else if (auto* unknown = std::get_if<admission::OutcomeUnknown>(&admission)) {
-    co_await outcome_unknown_of(std::move(unknown->record));
-  } else if (std::holds_alternative<admission::NoRoom>(admission)) {
-    co_await no_room();
-  } else if (auto* unavailable = std::get_if<StoreUnavailable>(&admission)) {
-    co_await store_down(std::move(*unavailable));
-  } else {
-    count(RequestResult::expired);
-    const auto* version = std::get_if<admission::VersionChanged>(&admission);
-    Problem problem{.code = Code::key_expired,
-                    .detail = version
-                                  ? "The operation was done; its answer was recorded in an older "
-                                    "form and can no longer be given."
-                                  : "The operation with this key was done too long ago for its "
-                                    "answer to be given again."};
-    if (version) name_resource(problem, *version->record);
-    co_await send_problem(request_, problem, &route_, echo(*key_));
-  }
+  co_await std::visit(
+      Overloaded{
+          [this](admission::Execute& execute) { return run_claim(std::move(execute.claim)); },
+          [this](admission::Queued& found) { return queued(std::move(found)); },
+          [this](admission::Replay& found) { return replay(*found.record); },
+          [this](admission::Busy& found) { return busy(std::move(found)); },
+          [this](admission::Mismatch& found) { return mismatch(std::move(found)); },
+          [this](admission::OutcomeUnknown& found) {
+            return outcome_unknown_of(std::move(found.record));
+          },
+          [this](admission::NoRoom&) { return no_room(); },
+          [this](StoreUnavailable& found) { return store_down(std::move(found)); },
+          [this](admission::Expired&) { return expired(nullptr); },
+          [this](admission::VersionChanged& found) { return expired(found.record.get()); },
+      },
+      admission);
+}
+
+awaitable<void> Exchange::mismatch(admission::Mismatch found) {
+  count(RequestResult::mismatch);
+  Problem problem{.code = Code::key_reused,
+                  .status = route_.status_mismatch,
+                  .detail =
+                      "This key was used for a request that differs. Use a new key for a "
+                      "new operation, and the same request for a retry.",
+                  .new_key_safe = true,
+                  .differs = std::move(found.differs)};
+  name_resource(problem, *found.record);
+  co_await send_problem(request_, problem, &route_, echo(*key_));
+}
+
+awaitable<void> Exchange::expired(const Record* other_version) {
+  count(RequestResult::expired);
+  Problem problem{.code = Code::key_expired,
+                  .detail = other_version
+                                ? "The operation was done; its answer was recorded in an older "
+                                  "form and can no longer be given."
+                                : "The operation with this key was done too long ago for its "
+                                  "answer to be given again."};
+  if (other_version) name_resource(problem, *other_version);
+  co_await send_problem(request_, problem, &route_, echo(*key_));
 }
 
 awaitable<void> Exchange::replay(const Record& record) {

@@ -61,6 +61,9 @@ class Exchange {
   // How a known event is counted that its provider is told no more of than that it is known.
   std::optional<RequestResult> acknowledged_as(const Admission& admission) const;
   boost::asio::awaitable<void> busy(admission::Busy busy);
+  boost::asio::awaitable<void> mismatch(admission::Mismatch found);
+  // `other_version`: the record, if its answer has a form that is no longer given.
+  boost::asio::awaitable<void> expired(const Record* other_version);
   boost::asio::awaitable<void> outcome_unknown_of(RecordPtr record);
   boost::asio::awaitable<void> store_down(StoreUnavailable unavailable);
   void name_resource(Problem& problem, const Record& record) const;
