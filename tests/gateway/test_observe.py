@@ -47,6 +47,20 @@ def test_every_request_is_executed_and_a_replay_is_only_reported(gateway, upstre
     assert eventually(lambda: "observed route=pay would=replayed" in gateway.stderr())
 
 
+def test_a_hash_key_guards_the_fingerprints_of_observed_requests(start_gateway, key, tmp_path):
+    hash_keys = tmp_path / "hash-keys"
+    hash_keys.write_text(f"first {'5a' * 32}\n")
+    hash_keys.chmod(0o600)
+    gateway = start_gateway({"name": "pay", "path": "/pay", "mode": "observe"},
+                            hash_key_file=str(hash_keys))
+    post(gateway, key)
+    would(gateway, "executed")
+    recorded(gateway, "completed")
+    post(gateway, key)
+    would(gateway, "replayed")
+    assert gateway.record(key)["recipe"]["hash_key_id"] == "first"
+
+
 @pytest.mark.parametrize("what, key, more", [
     ("key-missing", None, {}),
     ("key-invalid", "bad\tkey", {}),
