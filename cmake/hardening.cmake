@@ -13,9 +13,13 @@ if(NOT SEMEL_SANITIZE)  # the sanitizers have checks of their own
 endif()
 
 # glibc's checked string and memory functions, which need an optimised build.
+set(semel_optimised Release,RelWithDebInfo)
+if(PROJECT_IS_TOP_LEVEL)
+  set(semel_optimised ${semel_optimised},Debug)  # by the presets
+endif()
 function(semel_fortify target)
   if(NOT SEMEL_SANITIZE)
     target_compile_options(${target} PRIVATE
-      $<$<CONFIG:Release,Debug>:-U_FORTIFY_SOURCE$<SEMICOLON>-D_FORTIFY_SOURCE=3>)
+      $<$<CONFIG:${semel_optimised}>:-U_FORTIFY_SOURCE$<SEMICOLON>-D_FORTIFY_SOURCE=3>)
   endif()
 endfunction()

@@ -1,7 +1,5 @@
 #include "semel/key.h"
 
-#include <fmt/format.h>
-
 #include <cmath>
 
 #include "base/text.h"
@@ -119,10 +117,10 @@ std::expected<std::string, std::string> check_key(std::string_view key, const Ke
   }
   if (blank) return Refused(key.empty() ? "The key is empty." : "The key is blank.");
   if (key.size() < rules.min_length) {
-    return Refused(fmt::format("The key is shorter than {} characters.", rules.min_length));
+    return Refused("The key is shorter than " + std::to_string(rules.min_length) + " characters.");
   }
   if (key.size() > rules.max_length) {
-    return Refused(fmt::format("The key is longer than {} characters.", rules.max_length));
+    return Refused("The key is longer than " + std::to_string(rules.max_length) + " characters.");
   }
   if (rules.format == KeyFormat::uuid && !is_uuid(key)) {
     return Refused("The key is not a UUID (8-4-4-4-12 hexadecimal digits).");

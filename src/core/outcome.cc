@@ -2,8 +2,6 @@
 // is called retry that is not, the effect can happen twice. What nobody knows is unknown.
 #include "semel/outcome.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
 namespace semel {
@@ -111,14 +109,14 @@ std::optional<std::string> OutcomeRules::set(OutcomeKind kind,
   for (const std::string& entry : statuses) {
     const std::optional<StatusRange> range = parse_statuses(entry);
     if (!range) {
-      return fmt::format("\"{}\" is neither a status (100 to 599) nor a class (1xx to 5xx)", entry);
+      return '"' + entry + "\" is neither a status (100 to 599) nor a class (1xx to 5xx)";
     }
     const Listed how = range->first == range->last ? Listed::by_status : Listed::by_class;
     for (int status = range->first; status <= range->last; ++status) {
       if (next.listed_[status] > how) continue;
       if (next.listed_[status] == how && next.by_status_[status] != kind) {
-        return fmt::format("\"{}\" is listed as {} and as {}", entry,
-                           to_string(next.by_status_[status]), to_string(kind));
+        return '"' + entry + "\" is listed as " + std::string(to_string(next.by_status_[status])) +
+               " and as " + std::string(to_string(kind));
       }
       next.by_status_[status] = kind;
       next.listed_[status] = how;

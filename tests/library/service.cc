@@ -9,8 +9,8 @@ int main(int, char** argv) {
   using namespace semel::pg;
   PGconn* connection = PQconnectdb(argv[1]);
   const Operation order = Operation("orders")
-                              .call("charge", [](Call& c, State& s) { s["key"] = c.key(); })
-                              .finish([](Transaction&, State& s) -> semel::Answer {
+                              .call("charge", [](Call& c, PhaseState& s) { s["key"] = c.key(); })
+                              .finish([](Transaction&, PhaseState& s) -> semel::Answer {
                                 return {201, {}, std::string(s.at("key").as_string())};
                               });
   const Claim claim{.tenant = "shop", .key = "order-1"};

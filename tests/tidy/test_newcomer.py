@@ -15,7 +15,7 @@ COLUMNS_MAX = 120
 WALK_FILES_MAX = 12
 CHANGES = ["A metric", "A configuration key", "A webhook provider", "A rule of the state machine", "A store"]
 # The order in which a change names its files.
-KINDS = {"include": "source", "src": "source", "sql": "source", "CMakeLists.txt": "source", "scripts": "source",
+KINDS = {"include": "source", "src": "source", "sql": "source", "cmake": "source", "scripts": "source",
          "tests": "test", "docs": "document", "examples": "document"}
 ORDER = ["source", "test", "document"]
 

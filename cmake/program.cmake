@@ -1,0 +1,70 @@
+# The program semel, and what the library's parts `fingerprint` and `consume` are made of.
+find_package(Threads REQUIRED)
+find_package(ZLIB REQUIRED)
+find_package(simdjson REQUIRED)
+find_package(fmt REQUIRED)
+find_package(RocksDB REQUIRED)
+find_package(yaml-cpp REQUIRED)
+find_package(CLI11 REQUIRED)
+find_package(spdlog REQUIRED)
+find_package(prometheus-cpp REQUIRED COMPONENTS core)
+find_package(PkgConfig REQUIRED)
+pkg_check_modules(rabbitmq REQUIRED IMPORTED_TARGET librabbitmq)
+pkg_check_modules(nats REQUIRED IMPORTED_TARGET libnats)
+pkg_check_modules(rdkafka REQUIRED IMPORTED_TARGET rdkafka)
+pkg_check_modules(hiredis REQUIRED IMPORTED_TARGET hiredis)
+find_library(JEMALLOC_LIBRARY jemalloc REQUIRED)
+
+add_library(semel_asio STATIC ${PROJECT_SOURCE_DIR}/cmake/asio.cc ${needs_asio})
+target_link_libraries(semel_asio PUBLIC $<BUILD_INTERFACE:semel_options> Threads::Threads OpenSSL::SSL
+                      OpenSSL::Crypto)
+target_compile_definitions(semel_asio INTERFACE "$<INSTALL_INTERFACE:${asio_definitions}>")
+semel_fortify(semel_asio)
+target_precompile_headers(semel_asio PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/cmake/pch.h>)
+
+semel_library(fingerprint core/fingerprint semel_core simdjson::simdjson fmt::fmt)
+add_library(semel_protocol STATIC ${protocol})
+target_link_libraries(semel_protocol PRIVATE $<BUILD_INTERFACE:semel_options> PUBLIC semel_fingerprint ZLIB::ZLIB)
+semel_fortify(semel_protocol)
+semel_library(auth auth semel_fingerprint)
+semel_library(engine engine semel_protocol semel_asio)
+semel_library(http http semel_core semel_asio fmt::fmt)
+semel_library(postgres postgres semel_core semel_asio PostgreSQL::PostgreSQL fmt::fmt)
+
+# The PostgreSQL schema is part of the program.
+file(GLOB migrations CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/sql/*.sql
+     ${PROJECT_SOURCE_DIR}/sql/functions/*.sql)
+add_custom_command(OUTPUT ${PROJECT_BINARY_DIR}/migrations.cc
+  COMMAND ${CMAKE_COMMAND} -DOUT=${PROJECT_BINARY_DIR}/migrations.cc -DSQL=${PROJECT_SOURCE_DIR}/sql
+          -P ${PROJECT_SOURCE_DIR}/cmake/embed_sql.cmake
+  DEPENDS ${migrations} ${PROJECT_SOURCE_DIR}/cmake/embed_sql.cmake)
+target_sources(semel_postgres PRIVATE ${PROJECT_BINARY_DIR}/migrations.cc)
+semel_library(stores stores semel_auth semel_protocol semel_engine semel_http semel_postgres RocksDB::rocksdb-shared
+              PkgConfig::hiredis)
+semel_library(config config semel_stores yaml-cpp)
+semel_library(telemetry telemetry semel_config spdlog::spdlog prometheus-cpp::core)
+semel_library(runtime runtime semel_telemetry semel_engine)
+semel_library(execution execution semel_runtime)
+semel_library(gateway gateway semel_execution)
+semel_library(server server semel_gateway)
+semel_library(admin admin semel_server)
+semel_library(brokers brokers semel_config PkgConfig::rabbitmq PkgConfig::nats
+              PkgConfig::rdkafka)
+semel_library(relay relay semel_brokers semel_execution)
+semel_library(consume consume semel_brokers semel_admin)
+
+file(GLOB cli_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/cli/*.cc)
+add_executable(semel ${cli_sources})
+# Every command has an Asked and exit codes of its own.
+set_target_properties(semel PROPERTIES UNITY_BUILD OFF)
+# Beast 1.83 uses std::aligned_storage, which C++23 deprecates.
+set_source_files_properties(${PROJECT_SOURCE_DIR}/src/cli/demo_client.cc PROPERTIES COMPILE_OPTIONS -Wno-deprecated-declarations)
+semel_fortify(semel)
+
+target_link_libraries(semel PRIVATE semel_consume semel_relay semel_pg CLI11::CLI11)
+# docs/adr/0004. Sanitizers bring an allocator of their own.
+add_library(semel_allocator INTERFACE)
+if(NOT SEMEL_SANITIZE)
+  target_link_libraries(semel_allocator INTERFACE ${JEMALLOC_LIBRARY})
+endif()
+target_link_libraries(semel PRIVATE semel_allocator)

@@ -1,0 +1,11 @@
+// The library inside of a shared one.
+#include <semel/pg.h>
+
+std::string take_order(PGconn* connection, const std::string& key) {
+  const semel::pg::Claim claim{.tenant = "shop", .operation = "orders", .key = key};
+  const auto result = semel::pg::once(connection, claim, [&](const semel::pg::Context&) {
+    semel::pg::query(connection, "INSERT INTO orders DEFAULT VALUES");
+    return semel::Answer{201, {}, "made"};
+  });
+  return std::holds_alternative<semel::pg::Executed>(result) ? "executed" : "not executed";
+}
