@@ -46,8 +46,8 @@ inline Record claim_of(const std::string& key, std::uint64_t number) {
 }
 
 inline void complete(Record& record) {
-  record.state = State::completed;
-  record.result = Result::succeeded;
+  record.state = RecordState::completed;
+  record.result = RecordResult::succeeded;
   record.answer = {201, {{"Content-Type", "application/json"}}, std::string(kBodyBytes, 'x')};
   record.updated_at = wall();
   record.expires_at = record.tombstone_until = record.updated_at + record.ttl;

@@ -12,10 +12,10 @@ namespace http = boost::beast::http;
 namespace json = boost::json;
 using semel::Answer;
 using semel::pg::Call;
-using semel::pg::State;
+using semel::pg::PhaseState;
 using semel::pg::Transaction;
 
-void reserve(Transaction& t, State& state) {
+void reserve(Transaction& t, PhaseState& state) {
   const json::value asked = json::parse(t.arguments());
   const auto amount = asked.at("amount").to_number<std::int64_t>();
   const auto rows =
@@ -26,7 +26,7 @@ void reserve(Transaction& t, State& state) {
 }
 
 // May be made again after a crash, always with the same key and the same body.
-void charge(const Address& processor, Call& call, State& state) {
+void charge(const Address& processor, Call& call, PhaseState& state) {
   Request request(http::verb::post, "/charges", 11);
   request.set("Idempotency-Key", call.key());
   request.set(http::field::content_type, "application/json");
@@ -43,7 +43,7 @@ void charge(const Address& processor, Call& call, State& state) {
   state["charge"] = json::parse(answer.body()).at("id");
 }
 
-void book(Transaction& t, State& state) {
+void book(Transaction& t, PhaseState& state) {
   const std::string order(state.at("order").as_string());
   if (state.contains("declined")) {
     t.query("UPDATE orders SET status = 'declined' WHERE id = $1", {order});
@@ -58,7 +58,7 @@ void book(Transaction& t, State& state) {
       {mail, order, "\\x" + t.record().hex()});
 }
 
-Answer finish(Transaction&, State& state) {
+Answer finish(Transaction&, PhaseState& state) {
   const bool declined = state.contains("declined");
   const json::object body{{"id", state.at("order")}, {"status", declined ? "declined" : "paid"}};
   return {declined ? 402 : 201, {{"Content-Type", "application/json"}}, json::serialize(body)};
@@ -69,22 +69,22 @@ Answer finish(Transaction&, State& state) {
 semel::pg::Operation create_order(const Address& processor) {
   return semel::pg::Operation("orders.create")
       .phase("reserve",
-             [](Transaction& t, State& state) {
+             [](Transaction& t, PhaseState& state) {
                reserve(t, state);
                crash_at("reserve");
              })
       .call("charge",
-            [processor](Call& call, State& state) {
+            [processor](Call& call, PhaseState& state) {
               crash_at("before-charge");
               charge(processor, call, state);
               crash_at("after-charge");
             })
       .phase("book",
-             [](Transaction& t, State& state) {
+             [](Transaction& t, PhaseState& state) {
                book(t, state);
                crash_at("book");
              })
-      .finish([](Transaction& t, State& state) {
+      .finish([](Transaction& t, PhaseState& state) {
         Answer answer = finish(t, state);
         crash_at("finish");
         return answer;

@@ -26,7 +26,7 @@ struct Abandoned {
   std::string key;
   std::string arguments;
   std::string recovery_point;
-  State state;
+  PhaseState state;
 };
 
 struct Stuck {

@@ -22,7 +22,7 @@ namespace semel::pg {
 
 // What the steps hand on to each other; kept with the recovery point. What a call puts in is kept
 // by the phase that follows it.
-using State = boost::json::object;
+using PhaseState = boost::json::object;
 
 namespace detail {
 struct Running;
@@ -69,9 +69,9 @@ enum class Isolation { read_committed, serializable };
 // keys.
 class Operation {
  public:
-  using Phase = std::function<void(Transaction&, State&)>;
-  using ForeignCall = std::function<void(Call&, State&)>;
-  using Finish = std::function<Answer(Transaction&, State&)>;
+  using Phase = std::function<void(Transaction&, PhaseState&)>;
+  using ForeignCall = std::function<void(Call&, PhaseState&)>;
+  using Finish = std::function<Answer(Transaction&, PhaseState&)>;
 
   // Throws std::invalid_argument where a name is empty or used twice.
   explicit Operation(std::string name);

@@ -34,7 +34,7 @@ struct Token {
 using Version = std::uint64_t;
 
 // The numbers are part of the record format.
-enum class State : std::uint8_t {
+enum class RecordState : std::uint8_t {
   queued = 1,
   in_progress = 2,
   completed = 3,
@@ -42,7 +42,7 @@ enum class State : std::uint8_t {
   unknown = 5,
   tombstone = 6,
 };
-std::string_view to_string(State state);
+std::string_view to_string(RecordState state);
 
 struct Header {
   std::string name;
@@ -83,20 +83,20 @@ struct Owner {
 // One line of the record's short history: what happened to it, when, and why.
 struct HistoryEntry {
   Time at{};
-  State to = State::in_progress;
+  RecordState to = RecordState::in_progress;
   std::uint32_t attempt = 0;
   std::string note;
   bool operator==(const HistoryEntry&) const = default;
 };
 inline constexpr std::size_t kHistoryEntriesMax = 16;
 
-enum class Result : std::uint8_t { none = 0, succeeded = 1, failed = 2 };
+enum class RecordResult : std::uint8_t { none = 0, succeeded = 1, failed = 2 };
 
 // What the store keeps for a key in its scope. A plain value; the rules are in transition.h.
 struct Record {
   RecordId id;
   Version version = 0;  // assigned by the store, not part of the encoding
-  State state = State::in_progress;
+  RecordState state = RecordState::in_progress;
   std::uint32_t attempt = 0;
   Token token;
   Owner owner;
@@ -116,7 +116,7 @@ struct Record {
   Duration hold_for = Duration::max();
   bool ttl_from_creation = false;
 
-  Result result = Result::none;
+  RecordResult result = RecordResult::none;
   std::string reason;
   bool only_auth_failures = false;  // every attempt so far ended in 401, 403 or 407
   int status_begun = 0;             // a streaming answer has begun with this status

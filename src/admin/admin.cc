@@ -47,7 +47,7 @@ double seconds_since(Time now, Time then) {
 
 Admin::Admin(Server& server, AdminAccess access)
     : server_(server),
-      gateway_(server.gateway()),
+      services_(server.services()),
       deadlines_(server.deadlines()),
       access_(std::move(access)),
       keys_(server),
@@ -87,7 +87,7 @@ awaitable<void> Admin::accept() {
     tcp::socket socket(server_.context());
     co_await acceptor_.async_accept(socket, asio::redirect_error(asio::use_awaitable, error));
     if (error) {
-      co_await gateway_.clock.sleep(std::chrono::milliseconds(20));
+      co_await services_.clock.sleep(std::chrono::milliseconds(20));
       continue;
     }
     asio::co_spawn(server_.context(), serve(std::move(socket)), OrReport{"serving (admin)"});
@@ -187,23 +187,23 @@ awaitable<Answer> Admin::change(net::Connection& client, net::Request& request, 
 }
 
 Answer Admin::ready() const {
-  if (gateway_.draining) return text_answer(503, "draining\n");
-  if (const auto trouble = gateway_.store.trouble()) return text_answer(503, *trouble + "\n");
+  if (services_.draining) return text_answer(503, "draining\n");
+  if (const auto trouble = services_.store.trouble()) return text_answer(503, *trouble + "\n");
   // Not 503: answers that are recorded are given, and what runs is recorded.
   std::string text = "ready\n";
-  if (gateway_.store_disk && gateway_.store_disk->is_low()) {
-    text += "takes no new keys: " + gateway_.store_disk->describe() + "\n";
+  if (services_.store_disk && services_.store_disk->is_low()) {
+    text += "takes no new keys: " + services_.store_disk->describe() + "\n";
   }
-  if (gateway_.spool.disk().is_low()) {
-    text += "takes no large bodies: " + gateway_.spool.disk().describe() + "\n";
+  if (services_.spool.disk().is_low()) {
+    text += "takes no large bodies: " + services_.spool.disk().describe() + "\n";
   }
   return text_answer(200, std::move(text));
 }
 
 std::string Admin::metrics() const {
-  const Time now = gateway_.clock.now();
-  const Engine::Running running = gateway_.engine.running();
-  const StoreStats stats = gateway_.store.stats();
+  const Time now = services_.clock.now();
+  const Engine::Running running = services_.engine.running();
+  const StoreStats stats = services_.store.stats();
   Metrics::Snapshot snapshot;
   snapshot.in_progress = static_cast<double>(running.executions);
   if (running.oldest) snapshot.oldest_in_progress_seconds = seconds_since(now, *running.oldest);
@@ -211,19 +211,19 @@ std::string Admin::metrics() const {
   if (stats.oldest_unknown) {
     snapshot.oldest_unknown_seconds = seconds_since(now, *stats.oldest_unknown);
   }
-  snapshot.waiting = static_cast<double>(running.waiters + gateway_.wait_elsewhere.load());
+  snapshot.waiting = static_cast<double>(running.waiters + services_.wait_elsewhere.load());
   snapshot.removed_records = static_cast<double>(stats.removed_records);
   snapshot.store_clock_ahead_seconds = std::chrono::duration<double>(stats.clock_ahead).count();
-  const StoreDoubts doubts = gateway_.store.doubts();
+  const StoreDoubts doubts = services_.store.doubts();
   snapshot.store_doubts_clock = doubts.clock;
   snapshot.store_doubts_claims = doubts.claims;
-  snapshot.connections = static_cast<double>(gateway_.connections.load());
-  snapshot.spool_bytes = static_cast<double>(gateway_.spool.taken_bytes());
-  snapshot.spool_refused = static_cast<double>(gateway_.spool.refused());
-  if (gateway_.store_disk) snapshot.store_free_bytes = gateway_.store_disk->free_bytes();
-  snapshot.spool_free_bytes = gateway_.spool.disk().free_bytes();
+  snapshot.connections = static_cast<double>(services_.connections.load());
+  snapshot.spool_bytes = static_cast<double>(services_.spool.taken_bytes());
+  snapshot.spool_refused = static_cast<double>(services_.spool.refused());
+  if (services_.store_disk) snapshot.store_free_bytes = services_.store_disk->free_bytes();
+  snapshot.spool_free_bytes = services_.spool.disk().free_bytes();
   snapshot.free_bytes_min = static_cast<double>(server_.config().store.free_bytes_min);
-  return gateway_.metrics.render(snapshot);
+  return services_.metrics.render(snapshot);
 }
 
 }  // namespace semel

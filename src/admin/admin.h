@@ -38,7 +38,7 @@ class Admin {
   std::string metrics() const;
 
   Server& server_;
-  Gateway& gateway_;
+  Services& services_;
   net::Deadlines& deadlines_;
   AdminAccess access_;
   KeysApi keys_;

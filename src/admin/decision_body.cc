@@ -221,7 +221,8 @@ std::expected<DecisionBody, std::string> parse_decision(const std::string& body,
     return std::unexpected("where: is required; say which records are meant");
   }
   // Nothing else can be resolved, but for what still runs, and that has to be asked for by name.
-  if (many && !out.where.state && decided != Decided::forgotten) out.where.state = State::unknown;
+  if (many && !out.where.state && decided != Decided::forgotten)
+    out.where.state = RecordState::unknown;
   return out;
 }
 

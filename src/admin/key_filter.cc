@@ -9,8 +9,9 @@
 namespace semel {
 namespace {
 
-constexpr std::array kStates = {State::queued,   State::in_progress, State::completed,
-                                State::released, State::unknown,     State::tombstone};
+constexpr std::array kStates = {RecordState::queued,    RecordState::in_progress,
+                                RecordState::completed, RecordState::released,
+                                RecordState::unknown,   RecordState::tombstone};
 
 std::optional<unsigned> parse_byte(std::string_view hex) {
   unsigned byte = 0;
@@ -53,7 +54,8 @@ std::optional<std::string> KeyFilter::set(std::string_view name, std::string_vie
   } else if (name == "key") {
     key = value;
   } else if (name == "state") {
-    const auto found = std::ranges::find(kStates, value, [](State s) { return to_string(s); });
+    const auto found =
+        std::ranges::find(kStates, value, [](RecordState s) { return to_string(s); });
     if (found == kStates.end()) {
       return "state: " + config_file::quote(value) +
              " is none; use queued, in_progress, completed, released, unknown or tombstone";

@@ -17,7 +17,7 @@ struct KeyFilter {
   std::optional<std::string> operation;  // also every path of it, where the scope is the path
   std::optional<std::string> key;
   std::vector<std::string> key_digests;  // what stands for it where keys are not kept as text
-  std::optional<State> state;
+  std::optional<RecordState> state;
   std::optional<std::string> reason;  // how it begins: "dead letter"
   std::optional<Duration> older;      // did not change for at least this long
   std::optional<Duration> newer;      // changed within this time

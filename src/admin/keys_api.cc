@@ -71,7 +71,7 @@ awaitable<Answer> KeysApi::list(std::string query) {
   if (wrong) co_return problem_answer(400, "bad-query", *wrong);
   auto found = co_await search(std::move(wanted));
   if (!found) co_return store_unavailable(found.error());
-  const Time now = gateway_.clock.now();
+  const Time now = services_.clock.now();
   json::array keys;
   for (const Record& record : found->records) keys.push_back(record_summary(record, now));
   co_return json_answer(
@@ -82,7 +82,7 @@ awaitable<Answer> KeysApi::list(std::string query) {
 awaitable<Answer> KeysApi::show(std::string id) {
   auto record = co_await find(std::move(id));
   if (!record) co_return std::move(record.error());
-  co_return json_answer(200, record_details(*record, gateway_.clock.now()));
+  co_return json_answer(200, record_details(*record, services_.clock.now()));
 }
 
 awaitable<Answer> KeysApi::decide(Decided decided, std::string id, std::string who,
@@ -94,7 +94,7 @@ awaitable<Answer> KeysApi::decide(Decided decided, std::string id, std::string w
   decision->resolution.who = std::move(who);
   Resolved resolved = co_await resolve(decided, record->id, std::move(decision->resolution));
   if (const auto* done = std::get_if<resolve::Done>(&resolved)) {
-    co_return json_answer(200, record_details(*done->record, gateway_.clock.now()));
+    co_return json_answer(200, record_details(*done->record, services_.clock.now()));
   }
   if (auto* refused = std::get_if<resolve::Refused>(&resolved)) {
     co_return problem_answer(409, "refused", std::move(refused->why));
@@ -138,7 +138,7 @@ awaitable<Answer> KeysApi::decide_many(Decided decided, std::string who, std::st
 
 awaitable<StoreResult<KeysApi::Found>> KeysApi::search(Search search) {
   Found found;
-  search.filter.expect_digests(server_.settings().trust.hash_keys);
+  search.filter.expect_digests(server_.settings().key_material.hash_keys);
   const KeyFilter& filter = search.filter;
   if (!search.after && filter.tenant && filter.operation && filter.key) {
     auto record = co_await by_key(filter);
@@ -152,9 +152,9 @@ awaitable<StoreResult<KeysApi::Found>> KeysApi::search(Search search) {
   auto executor = co_await asio::this_coro::executor;
   std::optional<RecordId> after = search.after;
   while (found.examined < kExaminedMax) {
-    auto page = co_await gateway_.store.scan(after, kPageRecords);
+    auto page = co_await services_.store.scan(after, kPageRecords);
     if (!page) co_return std::unexpected(page.error());
-    const Time now = gateway_.clock.now();
+    const Time now = services_.clock.now();
     for (Record& record : page->records) {
       ++found.examined;
       after = record.id;
@@ -178,8 +178,8 @@ awaitable<StoreResult<KeysApi::Found>> KeysApi::search(Search search) {
 // exactly this operation, which with the path as scope has the path in it.
 awaitable<StoreResult<std::optional<Record>>> KeysApi::by_key(KeyFilter filter) {
   const Scope scope{server_.config().name_space, *filter.tenant, *filter.operation};
-  auto record = co_await gateway_.store.read(make_id(scope, *filter.key));
-  if (record && *record && !filter.matches(**record, gateway_.clock.now())) record->reset();
+  auto record = co_await services_.store.read(make_id(scope, *filter.key));
+  if (record && *record && !filter.matches(**record, services_.clock.now())) record->reset();
   co_return record;
 }
 
@@ -189,7 +189,7 @@ awaitable<std::expected<Record, Answer>> KeysApi::find(std::string id) {
         400, "bad-id",
         "A record's id is 64 lower case hexadecimal digits, or its first 8 or more."));
   }
-  auto page = co_await gateway_.store.scan(just_before(id), 2);
+  auto page = co_await services_.store.scan(just_before(id), 2);
   if (!page) co_return std::unexpected(store_unavailable(page.error()));
   std::erase_if(page->records, [&](const Record& r) { return !r.id.hex().starts_with(id); });
   if (page->records.empty()) {
@@ -208,7 +208,7 @@ awaitable<Resolved> KeysApi::resolve(Decided decided, RecordId id, Resolution re
   const bool forced = resolution.force;
   // No cache of any process gives the answer for longer.
   if (decided == Decided::forgotten) resolution.forget_for = server_.config().store.cache_for;
-  Resolved resolved = co_await gateway_.engine.resolve(id, std::move(resolution));
+  Resolved resolved = co_await services_.engine.resolve(id, std::move(resolution));
   const auto* refused = std::get_if<resolve::Refused>(&resolved);
   const bool done = std::holds_alternative<resolve::Done>(resolved);
   log_event(LogLevel::warn, "operator",

@@ -16,7 +16,7 @@ namespace semel {
 // records and says where to go on; scans give way to requests between pages.
 class KeysApi {
  public:
-  explicit KeysApi(Server& server) : server_(server), gateway_(server.gateway()) {}
+  explicit KeysApi(Server& server) : server_(server), services_(server.services()) {}
 
   // GET /api/keys?state=…&operation=…&tenant=…&key=…&older=…&newer=…&limit=…&cursor=…
   boost::asio::awaitable<Answer> list(std::string query);
@@ -46,7 +46,7 @@ class KeysApi {
   boost::asio::awaitable<Resolved> resolve(Decided decided, RecordId id, Resolution resolution);
 
   Server& server_;
-  Gateway& gateway_;
+  Services& services_;
 };
 
 }  // namespace semel

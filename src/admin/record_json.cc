@@ -29,13 +29,13 @@ json::array list(const std::vector<std::string>& texts) {
   return out;
 }
 
-std::string_view name_of(Result result) {
+std::string_view name_of(RecordResult result) {
   switch (result) {
-    case Result::none:
+    case RecordResult::none:
       return "none";
-    case Result::succeeded:
+    case RecordResult::succeeded:
       return "succeeded";
-    case Result::failed:
+    case RecordResult::failed:
       return "failed";
   }
   return "none";
@@ -86,7 +86,7 @@ json::object recipe_of(const Recipe& recipe) {
 json::object owner_of(const Record& record, Time now) {
   const bool is_here = record.owner == this_node();
   json::value alive = nullptr;
-  if (record.state == State::in_progress) alive = is_here || now <= record.lease_until;
+  if (record.state == RecordState::in_progress) alive = is_here || now <= record.lease_until;
   return {{"node", printable_utf8(record.owner.node)},
           {"run", run_text(record.owner)},
           {"is_this_process", is_here},
@@ -114,7 +114,7 @@ json::object record_summary(const Record& record, Time now) {
 
 json::object record_details(const Record& record, Time now) {
   json::object out = record_summary(record, now);
-  const bool unknown = record.state == State::unknown;
+  const bool unknown = record.state == RecordState::unknown;
   out["unknown_since"] = unknown ? time_of(record.updated_at) : nullptr;
   out["owner"] = owner_of(record, now);
   out["lease_until"] = time_of(record.lease_until);

@@ -4,7 +4,6 @@
 #include <openssl/crypto.h>
 #include <openssl/ecdsa.h>
 #include <openssl/evp.h>
-#include <openssl/hmac.h>
 #include <openssl/param_build.h>
 #include <simdjson.h>
 
@@ -14,6 +13,7 @@
 
 #include "base/base64.h"
 #include "base/bytes.h"
+#include "base/hmac.h"
 
 namespace semel {
 namespace {
@@ -91,15 +91,9 @@ std::shared_ptr<EVP_PKEY> ed25519_key(std::string_view x) {
 }
 
 bool is_hmac(std::string_view secret, std::string_view signed_bytes, std::string_view signature) {
-  std::array<unsigned char, 32> expected{};
-  unsigned length = 0;
-  if (HMAC(EVP_sha256(), secret.data(), static_cast<int>(secret.size()),
-           unsigned_bytes(signed_bytes), signed_bytes.size(), expected.data(),
-           &length) == nullptr) {
-    return false;
-  }
-  return signature.size() == length &&
-         CRYPTO_memcmp(signature.data(), expected.data(), length) == 0;
+  const Sha256Digest expected = hmac_sha256(secret, signed_bytes);
+  return signature.size() == expected.size() &&
+         CRYPTO_memcmp(signature.data(), expected.data(), expected.size()) == 0;
 }
 
 // A JWS has the two numbers side by side, OpenSSL wants them in DER. Empty: not a signature.

@@ -11,7 +11,7 @@
 #include "base/base64.h"
 #include "base/bytes.h"
 #include "base/hex.h"
-#include "base/sha256.h"
+#include "base/hmac.h"
 
 namespace semel {
 namespace {
@@ -211,26 +211,10 @@ struct FreeDigest {
 };
 
 bool has_hmac(const WebhookClaim& claim, const std::string& secret, const BodyPieces& body) {
-  const std::unique_ptr<EVP_PKEY, FreeKey> key(
-      EVP_PKEY_new_raw_private_key(EVP_PKEY_HMAC, nullptr, unsigned_bytes(secret), secret.size()));
-  const std::unique_ptr<EVP_MD_CTX, FreeDigest> context(EVP_MD_CTX_new());
-  if (!key || !context ||
-      EVP_DigestSignInit(context.get(), nullptr, EVP_sha256(), nullptr, key.get()) != 1) {
-    throw std::runtime_error("no HMAC-SHA256 to be had");
-  }
-  const auto update = [&](std::string_view piece) {
-    if (EVP_DigestSignUpdate(context.get(), piece.data(), piece.size()) != 1) {
-      throw std::runtime_error("HMAC-SHA256 failed");
-    }
-  };
-  update(claim.before);
-  body(update);
-  update(claim.after);
-  Sha256Digest digest{};
-  std::size_t size = digest.size();
-  if (EVP_DigestSignFinal(context.get(), digest.data(), &size) != 1) {
-    throw std::runtime_error("HMAC-SHA256 failed");
-  }
+  HmacSha256 hmac(secret);
+  hmac.update(claim.before);
+  body([&hmac](std::string_view piece) { hmac.update(piece); });
+  const Sha256Digest digest = hmac.update(claim.after).finish();
   bool matches = false;
   for (const std::string& given : claim.hmacs) {
     matches |= CRYPTO_memcmp(given.data(), digest.data(), digest.size()) == 0;

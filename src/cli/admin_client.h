@@ -40,7 +40,4 @@ class AdminClient {
   std::optional<std::string> token_;
 };
 
-// For the query of a target.
-std::string percent_encoded(std::string_view text);
-
 }  // namespace semel::cli

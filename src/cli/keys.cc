@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/base64.h"
+#include "base/percent.h"
 #include "cli/admin_client.h"
 #include "cli/commands.h"
 #include "cli/keys_print.h"

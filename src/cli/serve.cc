@@ -21,7 +21,7 @@ namespace {
 
 // The keys of records at rest, from the file that was named at the start.
 boost::asio::awaitable<void> reload_keys(Server& server, boost::asio::thread_pool& reader) {
-  auto* sealed = dynamic_cast<SealedStore*>(&server.gateway().store);
+  auto* sealed = dynamic_cast<SealedStore*>(&server.services().store);
   if (!sealed) co_return;
   auto read = [file = server.config().store.keys_file]()
       -> boost::asio::awaitable<std::expected<SealingKeys, std::string>> {
@@ -37,7 +37,7 @@ boost::asio::awaitable<void> reload_keys(Server& server, boost::asio::thread_poo
 
 struct ReadAgain {
   ConfigOutcome outcome;
-  std::optional<Trust> trust;  // where there is a configuration
+  std::optional<KeyMaterial> key_material;  // where there is a configuration
 };
 
 // The file, and the files that it names.
@@ -50,12 +50,13 @@ ReadAgain read_again(const std::string& file) {
     return read;
   }
   auto fits = fit_into_descriptors(*read.outcome.config);
-  auto trust = fits ? Trust::load(*read.outcome.config) : std::unexpected(std::move(fits.error()));
-  if (trust) {
-    read.trust = *std::move(trust);
+  auto key_material =
+      fits ? KeyMaterial::load(*read.outcome.config) : std::unexpected(std::move(fits.error()));
+  if (key_material) {
+    read.key_material = *std::move(key_material);
   } else {
     read.outcome.config.reset();
-    read.outcome.errors.push_back({file, 0, "", std::move(trust.error())});
+    read.outcome.errors.push_back({file, 0, "", std::move(key_material.error())});
   }
   return read;
 }
@@ -70,7 +71,7 @@ boost::asio::awaitable<void> reload_on(boost::asio::signal_set& hangups, Server&
     co_await hangups.async_wait(boost::asio::redirect_error(boost::asio::use_awaitable, error));
     if (error) co_return;
     auto read = [&file]() -> boost::asio::awaitable<ReadAgain> { co_return read_again(file); };
-    auto [outcome, trust] =
+    auto [outcome, key_material] =
         co_await boost::asio::co_spawn(reader, read, boost::asio::use_awaitable);
     for (const ConfigError& warning : outcome.warnings) {
       log_event(LogLevel::warn, "configuration", {{"why", to_string(warning)}});
@@ -81,9 +82,9 @@ boost::asio::awaitable<void> reload_on(boost::asio::signal_set& hangups, Server&
     }
     if (outcome.config) {
       co_await reload_keys(server, reader);
-      co_await server.reload(std::move(*outcome.config), std::move(*trust));
+      co_await server.reload(std::move(*outcome.config), std::move(*key_material));
     } else {
-      server.gateway().metrics.reloaded(false);
+      server.services().metrics.reloaded(false);
     }
     auto read_tokens =
         [&server]() -> boost::asio::awaitable<std::expected<AdminAccess, std::string>> {

@@ -1,24 +1,11 @@
 #include "config/probe_url.h"
 
-#include <cctype>
 #include <functional>
+
+#include "base/percent.h"
 
 namespace semel {
 namespace {
-
-std::string escaped(std::string_view text) {
-  constexpr char kDigits[] = "0123456789ABCDEF";
-  std::string out;
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (std::isalnum(byte) || c == '-' || c == '.' || c == '_' || c == '~') {
-      out.push_back(c);
-    } else {
-      out += {'%', kDigits[byte >> 4], kDigits[byte & 15]};
-    }
-  }
-  return out;
-}
 
 // Calls `text` and `name` for the pieces between and inside braces, in order. False: a brace that
 // does not match.
@@ -69,7 +56,7 @@ std::string fill_probe_target(std::string_view target, const ProbeValues& values
   std::string out;
   walk(
       target, [&](std::string_view text) { out += text; },
-      [&](std::string_view name) { out += escaped(*value_of(name, values)); });
+      [&](std::string_view name) { out += percent_encoded(*value_of(name, values)); });
   return out;
 }
 

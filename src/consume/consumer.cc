@@ -9,8 +9,8 @@
 #include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
+#include "base/backoff.h"
 #include "base/overloaded.h"
-#include "consume/backoff.h"
 #include "consume/message_key.h"
 #include "consume/request_fields.h"
 #include "engine/spawn.h"
@@ -41,18 +41,18 @@ std::string joined(const std::vector<std::string>& words) {
 Consumer::Consumer(Worker& worker, std::size_t route, ConsumeConfig config,
                    std::unique_ptr<Source> source, std::unique_ptr<MessageHandler> handler)
     : worker_(worker),
-      gateway_(worker.gateway()),
+      services_(worker.services()),
       route_(route),
       config_(std::move(config)),
       source_(std::move(source)),
       handler_(std::move(handler)),
-      metrics_(gateway_.metrics, config_.route.name) {
+      metrics_(services_.metrics, config_.route.name) {
   // Not from where a place becomes free: where nothing awaits, one would begin inside the other.
-  places_->freed = [this] { asio::post(worker_.context(), [this] { pump(); }); };
+  slots_->freed = [this] { asio::post(worker_.context(), [this] { pump(); }); };
 }
 
 Consumer::~Consumer() {
-  places_->freed = nullptr;
+  slots_->freed = nullptr;
 }
 
 void Consumer::start() {
@@ -83,8 +83,8 @@ void Consumer::arrived(Message message) {
     return;
   }
   const std::size_t bytes = message.body.size();
-  Item item{std::make_shared<const Message>(std::move(message)), "", Counted(gateway_.active),
-            Counted(gateway_.buffered_bytes, bytes), metrics_.hold()};
+  Item item{std::make_shared<const Message>(std::move(message)), "", Counted(services_.active),
+            Counted(services_.buffered_bytes, bytes), metrics_.hold()};
   enqueue(std::move(item));
 }
 
@@ -99,25 +99,25 @@ void Consumer::enqueue(Item item) {
 }
 
 void Consumer::pump() {
-  while (places_->taken < config_.in_flight && !ready_.empty()) {
+  while (slots_->taken < config_.in_flight && !ready_.empty()) {
     Item item = std::move(ready_.front());
     ready_.pop_front();
-    asio::co_spawn(worker_.context(), run(std::move(item), take_place()), OrReport{"a message"});
+    asio::co_spawn(worker_.context(), run(std::move(item), take_slot()), OrReport{"a message"});
   }
 }
 
-MessageHandler::Place Consumer::take_place() {
-  ++places_->taken;
-  return {places_.get(), [places = places_](const void*) {
-            --places->taken;
-            if (places->freed) places->freed();
+MessageHandler::Slot Consumer::take_slot() {
+  ++slots_->taken;
+  return {slots_.get(), [slots = slots_](const void*) {
+            --slots->taken;
+            if (slots->freed) slots->freed();
           }};
 }
 
-awaitable<void> Consumer::run(Item item, MessageHandler::Place place) {
+awaitable<void> Consumer::run(Item item, MessageHandler::Slot slot) {
   Next next = Again{kLookAgainMax};
   try {
-    next = co_await step(item, std::move(place));
+    next = co_await step(item, std::move(slot));
   } catch (const std::exception& error) {
     log_event(LogLevel::error, "message failed",
               {{"operation", config_.route.name}, {"why", error.what()}});
@@ -125,7 +125,7 @@ awaitable<void> Consumer::run(Item item, MessageHandler::Place place) {
   co_await conclude(std::move(item), std::move(next));
 }
 
-awaitable<Consumer::Next> Consumer::step(Item& item, MessageHandler::Place place) {
+awaitable<Consumer::Next> Consumer::step(Item& item, MessageHandler::Slot slot) {
   const Message& message = *item.message;
   if (!source_->is_current(message.delivery)) co_return Again{Duration{0}};
   if (item.dead) co_return Dead{*item.dead};
@@ -141,11 +141,11 @@ awaitable<Consumer::Next> Consumer::step(Item& item, MessageHandler::Place place
   }
   Ask ask = ask_for(item);
   ask.fingerprint = co_await fingerprint_under(item.message, ask.recipe);
-  Admission admission = co_await gateway_.engine.admit(std::move(ask));
+  Admission admission = co_await services_.engine.admit(std::move(ask));
   if (auto* execute_it = std::get_if<admission::Execute>(&admission)) {
     worker_.settings()->metrics[route_]->count(RequestResult::executed);
     item.looks = 0;
-    co_return co_await execute(item, std::move(execute_it->claim), std::move(place));
+    co_return co_await execute(item, std::move(execute_it->claim), std::move(slot));
   }
   co_return next_after(item, admission);
 }
@@ -194,10 +194,10 @@ Consumer::Next Consumer::next_after(Item& item, const Admission& admission) {
 }
 
 Ask Consumer::ask_for(const Item& item) const {
-  const Settings& settings = *worker_.settings();
+  const ActiveConfig& settings = *worker_.settings();
   Scope scope{settings.config.name_space, "", config_.route.name};
   Ask ask = make_ask(settings, config_.route, std::move(scope), item.key);
-  ask.recipe = recipe_of(config_.route.fingerprint, settings.trust.hash_keys,
+  ask.recipe = recipe_of(config_.route.fingerprint, settings.key_material.hash_keys,
                          item.message->content_type, false);
   ask.fingerprint_under = [this, message = item.message](Recipe recipe) {
     return fingerprint_under(message, std::move(recipe));
@@ -213,28 +213,28 @@ awaitable<Fingerprint> Consumer::fingerprint_under(std::shared_ptr<const Message
   view.body = message->body;
   view.header = [](std::string_view) { return std::nullopt; };
   co_return fingerprint_under_key(make_fingerprint(recipe, view), recipe,
-                                  worker_.settings()->trust.hash_keys);
+                                  worker_.settings()->key_material.hash_keys);
 }
 
-awaitable<Consumer::Next> Consumer::execute(Item& item, Claim claim, MessageHandler::Place place) {
+awaitable<Consumer::Next> Consumer::execute(Item& item, Claim claim, MessageHandler::Slot slot) {
   ++item.tries;
   const RecordPtr claimed = claim.record;
-  co_await handler_->execute(item.message, item.key, std::move(claim), std::move(place));
+  co_await handler_->execute(item.message, item.key, std::move(claim), std::move(slot));
 
   // Not what was answered counts, but what is durable.
-  const auto found = co_await gateway_.store.read(claimed->id);
+  const auto found = co_await services_.store.read(claimed->id);
   if (!found) co_return Again{pause_after(++item.looks)};
   const Record& record = *found ? **found : *claimed;
-  const bool is_ours = record.token == claimed->token || record.state == State::completed;
+  const bool is_ours = record.token == claimed->token || record.state == RecordState::completed;
   if (!is_ours) co_return Again{pause_after(1)};
   co_return judge(item, record);
 }
 
 Consumer::Next Consumer::judge(Item& item, const Record& record) {
   switch (record.state) {
-    case State::completed:
+    case RecordState::completed:
       return Done{};
-    case State::unknown:
+    case RecordState::unknown:
       if (config_.route.policy.unknown == UnknownPolicy::retry) {
         return retry_later(item, record, "outcome-unknown");
       }
@@ -246,7 +246,7 @@ Consumer::Next Consumer::judge(Item& item, const Record& record) {
                              record.reason + ".",
                    .record = record.id.hex(),
                    .attempt = record.attempt}};
-    case State::released:
+    case RecordState::released:
       return retry_later(item, record, "attempts-exhausted");
     default:  // the outcome is not durable yet; the engine goes on trying
       return Again{pause_after(++item.looks)};
@@ -264,7 +264,7 @@ Consumer::Next Consumer::retry_later(Item& item, const Record& record, std::stri
                  .attempt = attempts}};
   }
   const Duration pause =
-      backoff(config_.backoff_min, config_.backoff_max, attempts, random_number());
+      jittered(backoff_after(attempts, config_.backoff_min, config_.backoff_max), random_number());
   log_event(LogLevel::info, "message will be retried",
             {{"operation", config_.route.name},
              {"record", record.id.hex().substr(0, 16)},
@@ -275,7 +275,7 @@ Consumer::Next Consumer::retry_later(Item& item, const Record& record, std::stri
 }
 
 Duration Consumer::pause_after(std::uint32_t count) const {
-  return backoff(kLookAgainMin, kLookAgainMax, count, random_number());
+  return jittered(backoff_after(count, kLookAgainMin, kLookAgainMax), random_number());
 }
 
 awaitable<void> Consumer::conclude(Item item, Next next) {
@@ -303,9 +303,9 @@ awaitable<void> Consumer::conclude(Item item, Next next) {
   } else if (const auto* other = std::get_if<AfterOther>(&next)) {
     const RecordId id = other->id;
     const Token token = other->token;
-    const Waited waited = co_await gateway_.engine.wait(id, token, kWaitForOther);
+    const Waited waited = co_await services_.engine.wait(id, token, kWaitForOther);
     if (std::holds_alternative<waited::LookAgain>(waited)) {
-      co_await wait_elsewhere(gateway_, id, token, kWaitForOther);
+      co_await wait_elsewhere(services_, id, token, kWaitForOther);
     }
   } else {
     co_await pause(std::get<Again>(next).after);

@@ -69,16 +69,16 @@ class Consumer {
   void give_back(const DeliveryId& delivery);
   void enqueue(Item item);
   void pump();
-  MessageHandler::Place take_place();
-  boost::asio::awaitable<void> run(Item item, MessageHandler::Place place);
+  MessageHandler::Slot take_slot();
+  boost::asio::awaitable<void> run(Item item, MessageHandler::Slot slot);
   // Asks the record, and executes if it says so.
-  boost::asio::awaitable<Next> step(Item& item, MessageHandler::Place place);
+  boost::asio::awaitable<Next> step(Item& item, MessageHandler::Slot slot);
   Ask ask_for(const Item& item) const;
   // What is to be done about a message that is not executed now.
   Next next_after(Item& item, const Admission& admission);
   boost::asio::awaitable<Fingerprint> fingerprint_under(std::shared_ptr<const Message> message,
                                                         Recipe recipe) const;
-  boost::asio::awaitable<Next> execute(Item& item, Claim claim, MessageHandler::Place place);
+  boost::asio::awaitable<Next> execute(Item& item, Claim claim, MessageHandler::Slot slot);
   // What the record says after an execution under `token`.
   Next judge(Item& item, const Record& record);
   Next retry_later(Item& item, const Record& record, std::string_view reason);
@@ -91,7 +91,7 @@ class Consumer {
   Duration pause_after(std::uint32_t count) const;
 
   Worker& worker_;
-  Gateway& gateway_;
+  Services& services_;
   const std::size_t route_;
   const ConsumeConfig config_;
   const std::unique_ptr<Source> source_;
@@ -100,11 +100,11 @@ class Consumer {
   bool draining_ = false;
   std::deque<Item> ready_;
   // Of `in_flight`. A place may be let go of when this object is gone.
-  struct Places {
+  struct Slots {
     std::size_t taken = 0;
     std::function<void()> freed;
   };
-  const std::shared_ptr<Places> places_ = std::make_shared<Places>();
+  const std::shared_ptr<Slots> slots_ = std::make_shared<Slots>();
   std::list<boost::asio::steady_timer> pauses_;
 };
 

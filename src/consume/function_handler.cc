@@ -137,10 +137,10 @@ awaitable<void> FunctionHandler::returned(std::shared_ptr<Call> call) {
 }
 
 awaitable<void> FunctionHandler::execute(std::shared_ptr<const Message> message, std::string key,
-                                         Claim claim, Place place) {
+                                         Claim claim, Slot slot) {
   const auto call = std::make_shared<Call>(worker_.context());
   call->ended.expires_after(std::min(config_.route.policy.max_execution, kWaitMax));
-  const Clock& clock = worker_.gateway().clock;
+  const Clock& clock = worker_.services().clock;
   const SteadyTime started = clock.steady();
   begin(call, std::move(message), std::move(key), claim);
   boost::system::error_code ignored;
@@ -153,8 +153,8 @@ awaitable<void> FunctionHandler::execute(std::shared_ptr<const Message> message,
     co_return;
   }
   Outcome overdue = consume::unknown("the function has not returned within max_execution");
-  co_await worker_.gateway().engine.finish(claim, std::move(overdue), Engine::Listening::yes);
-  auto late = record_late(call, std::move(claim), std::move(place));
+  co_await worker_.services().engine.finish(claim, std::move(overdue), Engine::Listening::yes);
+  auto late = record_late(call, std::move(claim), std::move(slot));
   if (config_.route.policy.unknown == UnknownPolicy::retry) {
     co_await std::move(late);
   } else {
@@ -162,7 +162,7 @@ awaitable<void> FunctionHandler::execute(std::shared_ptr<const Message> message,
   }
 }
 
-awaitable<void> FunctionHandler::record_late(std::shared_ptr<Call> call, Claim claim, Place place) {
+awaitable<void> FunctionHandler::record_late(std::shared_ptr<Call> call, Claim claim, Slot slot) {
   co_await returned(call);
   Outcome outcome = *std::move(call->outcome);
   outcome.reason += ", late";
@@ -170,9 +170,9 @@ awaitable<void> FunctionHandler::record_late(std::shared_ptr<Call> call, Claim c
     co_await record(claim, std::move(outcome));
   } catch (const std::exception& error) {
     log_event(LogLevel::error, "late outcome lost", {{"why", error.what()}});
-    worker_.gateway().engine.stop_listening(claim);
+    worker_.services().engine.stop_listening(claim);
   }
-  place.reset();
+  slot.reset();
 }
 
 // With `completes: executor` the function's own transaction has completed the record, if it has
@@ -183,7 +183,7 @@ awaitable<void> FunctionHandler::record(Claim claim, Outcome outcome) {
   if (is_success && config_.route.completes == Completes::executor) {
     outcome = consume::unknown("the function returned without a committed record");
   }
-  co_await worker_.gateway().engine.finish(std::move(claim), std::move(outcome));
+  co_await worker_.services().engine.finish(std::move(claim), std::move(outcome));
 }
 
 consume::AsyncHandler on_threads(consume::Handler function, std::size_t threads) {

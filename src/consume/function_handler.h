@@ -20,7 +20,7 @@ class FunctionHandler final : public MessageHandler {
   ~FunctionHandler() override;
 
   boost::asio::awaitable<void> execute(std::shared_ptr<const Message> message, std::string key,
-                                       Claim claim, Place place) override;
+                                       Claim claim, Slot slot) override;
 
  private:
   struct Link;
@@ -29,7 +29,7 @@ class FunctionHandler final : public MessageHandler {
              std::string key, const Claim& claim);
   boost::asio::awaitable<void> returned(std::shared_ptr<Call> call);
   boost::asio::awaitable<void> record(Claim claim, Outcome outcome);
-  boost::asio::awaitable<void> record_late(std::shared_ptr<Call> call, Claim claim, Place place);
+  boost::asio::awaitable<void> record_late(std::shared_ptr<Call> call, Claim claim, Slot slot);
 
   Worker& worker_;
   const std::size_t route_;

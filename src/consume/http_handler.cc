@@ -11,13 +11,13 @@ HttpHandler::HttpHandler(Worker& worker, std::size_t route, ConsumeConfig config
     : worker_(worker), route_(route), config_(std::move(config)) {}
 
 awaitable<void> HttpHandler::execute(std::shared_ptr<const Message> message, std::string key,
-                                     Claim claim, Place) {
+                                     Claim claim, Slot) {
   const Upstream& to = config_.route.upstreams.front();
   const Url url{to.tls, to.address, config_.target};
   const std::string host = url.authority();
   const std::vector<net::Field> fields = handler_fields(config_, *message, host);
   const Forwarded forwarded;
-  const RequestBody body(worker_.gateway().spool, message->body);
+  const RequestBody body(worker_.services().spool, message->body);
   const KeyedRequest request{
       {"POST", config_.target, fields, forwarded}, body, false, std::move(key)};
   Execution execution(worker_, worker_.settings(), route_, std::move(claim), request, nullptr);

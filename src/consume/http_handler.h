@@ -12,7 +12,7 @@ class HttpHandler final : public MessageHandler {
   HttpHandler(Worker& worker, std::size_t route, ConsumeConfig config);
 
   boost::asio::awaitable<void> execute(std::shared_ptr<const Message> message, std::string key,
-                                       Claim claim, Place place) override;
+                                       Claim claim, Slot slot) override;
 
  private:
   Worker& worker_;

@@ -15,14 +15,14 @@ class MessageHandler {
  public:
   // One of the entry's `in_flight` places, taken for as long as a copy of it lives. To be let go of
   // on the worker.
-  using Place = std::shared_ptr<const void>;
+  using Slot = std::shared_ptr<const void>;
 
   virtual ~MessageHandler() = default;
 
   // Executes the message under the claim and records how that ended, as far as the store can be
   // reached. What counts is what the record then says.
   virtual boost::asio::awaitable<void> execute(std::shared_ptr<const Message> message,
-                                               std::string key, Claim claim, Place place) = 0;
+                                               std::string key, Claim claim, Slot slot) = 0;
 };
 
 }  // namespace semel

@@ -39,7 +39,7 @@ std::expected<std::unique_ptr<ConsumeProcess>, std::string> ConsumeProcess::open
   std::unique_ptr<ConsumeProcess> process(new ConsumeProcess);
   process->server_ = *std::move(server);
   // On a shared store: what a gateway has queued is for gateways, which have its route.
-  process->server_->gateway().engine.hand_queued_to(nullptr);
+  process->server_->services().engine.hand_queued_to(nullptr);
   auto admin = Admin::start(*process->server_);
   if (!admin) {
     return std::unexpected(admin.error() + "; --admin names another address for this process");
@@ -57,7 +57,7 @@ ConsumeProcess::~ConsumeProcess() {
   consumers_.clear();
   admin_.reset();
   // A store that has stopped is not closed: closing would sync once more what failed to be synced.
-  if (server_ && server_->gateway().store.trouble()) static_cast<void>(server_.release());
+  if (server_ && server_->services().store.trouble()) static_cast<void>(server_.release());
 }
 
 void ConsumeProcess::run() {

@@ -142,8 +142,8 @@ std::expected<std::string_view, std::string> checked(std::string_view bytes) {
 
 // The claim: who may execute, until when, and which request.
 void read_claim(ByteReader& in, Record& r) {
-  r.state = static_cast<State>(in.u8());
-  r.result = static_cast<Result>(in.u8());
+  r.state = static_cast<RecordState>(in.u8());
+  r.result = static_cast<RecordResult>(in.u8());
   const std::uint8_t flags = in.u8();
   r.only_auth_failures = flags & kOnlyAuthFailures;
   r.ttl_from_creation = flags & kTtlFromCreation;
@@ -182,7 +182,7 @@ void read_outcome(ByteReader& in, Record& r) {
   r.history.resize(in.count());
   for (auto& entry : r.history) {
     entry.at = in.time();
-    entry.to = static_cast<State>(in.u8());
+    entry.to = static_cast<RecordState>(in.u8());
     entry.attempt = static_cast<std::uint32_t>(in.varint());
     entry.note = in.text();
   }
@@ -258,8 +258,8 @@ std::expected<Record, std::string> decode(std::string_view bytes) {
   read_claim(in, r);
   read_outcome(in, r);
   if (format > kFirstFormat) read_second_format(in, r);
-  if (!in.finished() || !in_range(r.state, State::queued, State::tombstone) ||
-      !in_range(r.result, Result::none, Result::failed) ||
+  if (!in.finished() || !in_range(r.state, RecordState::queued, RecordState::tombstone) ||
+      !in_range(r.result, RecordResult::none, RecordResult::failed) ||
       !in_range(r.recipe.body, BodyRecipe::json, BodyRecipe::digest) ||
       r.recipe.version > kRecipeVersion) {
     return std::unexpected("record is malformed although its checksum matches");

@@ -20,19 +20,19 @@ std::string Token::hex() const {
   return to_hex(bytes);
 }
 
-std::string_view to_string(State state) {
+std::string_view to_string(RecordState state) {
   switch (state) {
-    case State::queued:
+    case RecordState::queued:
       return "queued";
-    case State::in_progress:
+    case RecordState::in_progress:
       return "in_progress";
-    case State::completed:
+    case RecordState::completed:
       return "completed";
-    case State::released:
+    case RecordState::released:
       return "released";
-    case State::unknown:
+    case RecordState::unknown:
       return "unknown";
-    case State::tombstone:
+    case RecordState::tombstone:
       return "tombstone";
   }
   return "invalid";
@@ -40,15 +40,15 @@ std::string_view to_string(State state) {
 
 Time due_at(const Record& record) {
   switch (record.state) {
-    case State::queued:
-    case State::in_progress:
+    case RecordState::queued:
+    case RecordState::in_progress:
       return record.lease_until;
-    case State::completed:
-    case State::released:
+    case RecordState::completed:
+    case RecordState::released:
       return record.expires_at;
-    case State::unknown:
+    case RecordState::unknown:
       return record.hold_until;
-    case State::tombstone:
+    case RecordState::tombstone:
       return record.tombstone_until;
   }
   return kNever;

@@ -20,11 +20,11 @@ bool may_be_running(const Record& record, Holder holder, Duration skew, Time now
 }
 
 bool holds_claim(const Record& record) {
-  return record.state == State::in_progress || record.state == State::unknown;
+  return record.state == RecordState::in_progress || record.state == RecordState::unknown;
 }
 
 void become_unknown(Record& record, Time now, std::string reason) {
-  record.state = State::unknown;
+  record.state = RecordState::unknown;
   record.reason = std::move(reason);
   record.only_auth_failures = false;
   record.hold_until = after(now, record.hold_for);
@@ -39,7 +39,7 @@ void drop(std::string& text) {
 
 // `tombstone_until` is set by whoever knows it.
 void become_tombstone(Record& record, Time now, std::string note) {
-  record.state = State::tombstone;
+  record.state = RecordState::tombstone;
   record.answer = {};
   drop(record.request);
   record.sealed = {};
@@ -50,8 +50,8 @@ void become_tombstone(Record& record, Time now, std::string note) {
 
 void become_completed(Record& record, Time now, Answer answer, std::string reason,
                       Duration created_lag) {
-  record.state = State::completed;
-  record.result = answer.status < 400 ? Result::succeeded : Result::failed;
+  record.state = RecordState::completed;
+  record.result = answer.status < 400 ? RecordResult::succeeded : RecordResult::failed;
   record.answer = std::move(answer);
   drop(record.request);
   record.status_begun = 0;
@@ -66,8 +66,8 @@ void become_completed(Record& record, Time now, Answer answer, std::string reaso
 }
 
 void become_released(Record& record, Time now, std::string reason) {
-  record.state = State::released;
-  record.result = Result::none;
+  record.state = RecordState::released;
+  record.result = RecordResult::none;
   record.answer = {};
   drop(record.request);
   record.status_begun = 0;
@@ -82,7 +82,7 @@ void become_released(Record& record, Time now, std::string reason) {
 
 // `reason`: how its last attempt ended; empty: nothing was executed under its token.
 void become_queued_again(Record& record, Time now, Time due, std::string reason, std::string note) {
-  record.state = State::queued;
+  record.state = RecordState::queued;
   record.lease_until = due;
   record.hold_until = kNever;
   record.status_begun = 0;
@@ -93,7 +93,7 @@ void become_queued_again(Record& record, Time now, Time due, std::string reason,
 
 // An attempt was made, another one waits for its turn, and an answer to the first may yet come.
 bool waits_for_next_try(const Record& record) {
-  return record.state == State::queued && record.attempt > 0 && !record.reason.empty();
+  return record.state == RecordState::queued && record.attempt > 0 && !record.reason.empty();
 }
 
 // What an unknown key is answered with where the client must get one answer and none was sent.
@@ -138,7 +138,7 @@ void hold(Record& record, const Token& token, const Owner& owner, const Policy& 
   record.hold_for = policy.hold_for;
   record.ttl_from_creation = policy.ttl_from_creation;
   record.response_version = policy.response_version;
-  record.result = Result::none;
+  record.result = RecordResult::none;
   record.answer = {};
   record.status_begun = 0;
   record.reason.clear();
@@ -151,11 +151,11 @@ Decision take(std::shared_ptr<Record> record, const event::Claim& claim, Time no
   if (record->handle == Token{}) record->handle = claim.handle;
   record->request = claim.request;
   if (!claim.request.empty()) {
-    record->state = State::queued;
+    record->state = RecordState::queued;
     remember(*record, now, "queued");
     return {Put{std::move(record)}, verdict::Queued{}};
   }
-  record->state = State::in_progress;
+  record->state = RecordState::in_progress;
   record->attempt += 1;
   remember(*record, now, std::move(note));
   return {Put{std::move(record)}, verdict::Execute{}};
@@ -176,34 +176,35 @@ Decision claim_unknown(const Record& record, const event::Claim& claim, Time now
     case UnknownPolicy::probe:
       break;
   }
-  if (record.state == State::unknown) return {Keep{}, verdict::OutcomeUnknown{}};
+  if (record.state == RecordState::unknown) return {Keep{}, verdict::OutcomeUnknown{}};
   auto next = copy_of(record);
   become_unknown(*next, now, "its owner is gone");
   return {Put{std::move(next)}, verdict::OutcomeUnknown{}};
 }
 
 bool has_expired(const Record& record, Time now) {
-  return (record.state == State::completed || record.state == State::released) &&
+  return (record.state == RecordState::completed || record.state == RecordState::released) &&
          record.expires_at <= now;
 }
 
 // The outcome is recorded already: it was written and its reply was lost.
 bool says_so(const Record& record, const event::Finish& finish) {
-  if (finish.outcome.kind == OutcomeKind::retry && record.state == State::released) return true;
+  if (finish.outcome.kind == OutcomeKind::retry && record.state == RecordState::released)
+    return true;
   if (finish.outcome.kind != OutcomeKind::final && waits_for_next_try(record)) return true;
-  return record.state == State::completed && record.answer == finish.outcome.answer;
+  return record.state == RecordState::completed && record.answer == finish.outcome.answer;
 }
 
 Decision on(const Record* found, const event::Claim& claim, Time now) {
   if (!found) return take(claimed(claim, now), claim, now, "claimed");
   const Record& record = *found;
   const Time aged = now - claim.lag;
-  if (record.state == State::tombstone || has_expired(record, aged)) {
+  if (record.state == RecordState::tombstone || has_expired(record, aged)) {
     if (aged < record.tombstone_until) return {Keep{}, verdict::Expired{}};
     return take(claimed(claim, now), claim, now, "claimed after expiry");
   }
   // Its hold has passed; the sweeper is about to make it a tombstone, and no claim comes between.
-  if (record.state == State::unknown && record.hold_until <= aged) {
+  if (record.state == RecordState::unknown && record.hold_until <= aged) {
     return {Keep{}, verdict::Expired{}};
   }
   if (claim.compared.digest != record.fingerprint.digest) {
@@ -211,22 +212,22 @@ Decision on(const Record* found, const event::Claim& claim, Time now) {
             verdict::Mismatch{differing_parts(record.recipe, record.fingerprint, claim.compared)}};
   }
   switch (record.state) {
-    case State::released:
+    case RecordState::released:
       return take(copy_of(record), claim, now, "claimed again after release");
-    case State::queued:
+    case RecordState::queued:
       return {Keep{}, verdict::Busy{}};
-    case State::in_progress:
+    case RecordState::in_progress:
       if (may_be_running(record, claim.holder, claim.skew, now)) return {Keep{}, verdict::Busy{}};
       return claim_unknown(record, claim, now);
-    case State::unknown:
+    case RecordState::unknown:
       return claim_unknown(record, claim, now);
-    case State::completed:
+    case RecordState::completed:
       if (is_replay(record, claim.compared, claim.policy, aged)) return {Keep{}, verdict::Replay{}};
       if (claim.policy.on_version_change == OnVersionChange::gone) {
         return {Keep{}, verdict::VersionChanged{}};
       }
       return take(claimed(claim, now), claim, now, "claimed as new: response_version changed");
-    case State::tombstone:
+    case RecordState::tombstone:
       break;
   }
   return {Keep{}, verdict::Expired{}};
@@ -234,22 +235,22 @@ Decision on(const Record* found, const event::Claim& claim, Time now) {
 
 Decision on(const Record* found, const event::Start& start, Time now) {
   if (!found) return {Keep{}, verdict::Stale{}};
-  if (found->state == State::in_progress && found->token == start.token) {
+  if (found->state == RecordState::in_progress && found->token == start.token) {
     return {Keep{}, verdict::Done{}};  // it was written and its reply was lost
   }
-  if (found->state != State::queued || found->token != start.queued) {
+  if (found->state != RecordState::queued || found->token != start.queued) {
     return {Keep{}, verdict::Stale{}};
   }
   auto next = copy_of(*found);
   hold(*next, start.token, start.owner, start.policy, now);
-  next->state = State::in_progress;
+  next->state = RecordState::in_progress;
   next->attempt += 1;
   remember(*next, now, "taken from the queue");
   return {Put{std::move(next)}, verdict::Done{}};
 }
 
 Decision on(const Record* found, const event::Renew& renew, Time now) {
-  if (!found || found->token != renew.token || found->state != State::in_progress) {
+  if (!found || found->token != renew.token || found->state != RecordState::in_progress) {
     return {Keep{}, verdict::Stale{}};
   }
   auto next = copy_of(*found);
@@ -258,7 +259,7 @@ Decision on(const Record* found, const event::Renew& renew, Time now) {
 }
 
 Decision on(const Record* found, const event::Begin& begin, Time now) {
-  if (!found || found->token != begin.token || found->state != State::in_progress) {
+  if (!found || found->token != begin.token || found->state != RecordState::in_progress) {
     return {Keep{}, verdict::Stale{}};
   }
   auto next = copy_of(*found);
@@ -305,7 +306,7 @@ Decision on(const Record* found, const event::Finish& finish, Time now) {
         become_completed(*next, now, outcome.answer, outcome.reason, finish.created_lag);
         break;
       }
-      if (next->state == State::unknown) return {Keep{}, verdict::Done{}};
+      if (next->state == RecordState::unknown) return {Keep{}, verdict::Done{}};
       become_unknown(*next, now, outcome.reason);
       break;
   }
@@ -314,7 +315,8 @@ Decision on(const Record* found, const event::Finish& finish, Time now) {
 
 Decision on(const Record* found, const event::Abandon& abandon, Time now) {
   if (!found || found->token != abandon.token) return {Keep{}, verdict::Stale{}};
-  if (found->state == State::queued) return {Keep{}, verdict::Done{}};  // queued again already
+  if (found->state == RecordState::queued)
+    return {Keep{}, verdict::Done{}};  // queued again already
   if (!holds_claim(*found)) return {Keep{}, verdict::Stale{}};
   auto next = copy_of(*found);
   if (next->request.empty()) {
@@ -335,10 +337,11 @@ void put_off(Record& record, Duration by, Time now) {
 
 Decision on(const Record* found, const event::Sweep& sweep, Time now) {
   if (!found) return {Keep{}, verdict::Nothing{}};
-  const bool abandoned = found->state == State::in_progress && sweep.holder == Holder::gone;
+  const bool abandoned = found->state == RecordState::in_progress && sweep.holder == Holder::gone;
   if (due_at(*found) > now && !abandoned) return {Keep{}, verdict::Nothing{}};
   auto next = copy_of(*found);
-  const bool is_work = next->state == State::queued || next->state == State::in_progress;
+  const bool is_work =
+      next->state == RecordState::queued || next->state == RecordState::in_progress;
   if (sweep.left_to_others_for && is_work && !next->request.empty()) {
     const bool is_left = now < after(next->lease_until, *sweep.left_to_others_for);
     if (is_left || sweep.holder == Holder::running_here) return {Keep{}, verdict::Nothing{}};
@@ -350,11 +353,11 @@ Decision on(const Record* found, const event::Sweep& sweep, Time now) {
     return {Put{std::move(next)}, verdict::Done{}};
   }
   switch (next->state) {
-    case State::queued:
+    case RecordState::queued:
       // Never removed: somebody was told that it will be done. It is looked at again later.
       next->lease_until = after(now, sweep.queued_lease);
       return {Put{std::move(next)}, verdict::Done{}};
-    case State::in_progress:
+    case RecordState::in_progress:
       if (may_be_running(*next, sweep.holder, sweep.skew, now)) return {Keep{}, verdict::Nothing{}};
       if (sweep.queue_again_after && !next->request.empty()) {
         become_queued_again(*next, now, after(now, *sweep.queue_again_after), "its owner is gone",
@@ -363,16 +366,16 @@ Decision on(const Record* found, const event::Sweep& sweep, Time now) {
         become_unknown(*next, now, "its owner is gone");
       }
       return {Put{std::move(next)}, verdict::Done{}};
-    case State::unknown:
+    case RecordState::unknown:
       next->tombstone_until = kNever;  // never executable again
       break;
-    case State::completed:
-    case State::released:
+    case RecordState::completed:
+    case RecordState::released:
       // Stamped anew, the tombstone no longer shows that the clock was set: it is told now.
       next->tombstone_until = after(next->tombstone_until, sweep.lag);
       if (next->tombstone_until <= now) return {Erase{}, verdict::Done{}};
       break;
-    case State::tombstone:
+    case RecordState::tombstone:
       return {Erase{}, verdict::Done{}};
   }
   become_tombstone(*next, now, "expired");
@@ -382,7 +385,7 @@ Decision on(const Record* found, const event::Sweep& sweep, Time now) {
 // Caches may go on giving the answer for a while. As long the key must not be executable, or one
 // caller could get the new answer and the next one the old.
 Decision forget(const Record& found, const event::Resolve& resolve, Time now) {
-  if (found.state != State::completed && found.state != State::released) {
+  if (found.state != RecordState::completed && found.state != RecordState::released) {
     return {Keep{}, verdict::Refused{"the record is " + std::string(to_string(found.state)) +
                                      ": only what is completed or released can be forgotten"}};
   }
@@ -400,7 +403,7 @@ Decision forget(const Record& found, const event::Resolve& resolve, Time now) {
 Decision on(const Record* found, const event::Resolve& resolve, Time now) {
   if (!found) return {Keep{}, verdict::Stale{}};
   if (resolve.forget_for) return forget(*found, resolve, now);
-  if (!holds_claim(*found) && found->state != State::queued) {
+  if (!holds_claim(*found) && found->state != RecordState::queued) {
     return {Keep{}, verdict::Refused{"the record is " + std::string(to_string(found->state)) +
                                      ", not unknown: there is nothing to resolve"}};
   }
@@ -408,13 +411,13 @@ Decision on(const Record* found, const event::Resolve& resolve, Time now) {
     return {Keep{}, verdict::Refused{"it was claimed again meanwhile; look at it again"}};
   }
   const bool running = resolve.holder == Holder::running_here ||
-                       (found->state == State::in_progress &&
+                       (found->state == RecordState::in_progress &&
                         may_be_running(*found, resolve.holder, resolve.skew, now));
   if (running && !resolve.force) {
     return {Keep{}, verdict::Refused{"the execution may still run; wait for it, or force"}};
   }
   // A claim that comes now is told that the key has expired; a release would let it run.
-  if (found->state == State::unknown && found->hold_until <= now - resolve.lag) {
+  if (found->state == RecordState::unknown && found->hold_until <= now - resolve.lag) {
     return {Keep{}, verdict::Refused{"its hold_for has passed: it is never executable again"}};
   }
   if (resolve.why.empty()) return {Keep{}, verdict::Refused{"a reason is required"}};
@@ -428,7 +431,7 @@ Decision on(const Record* found, const event::Resolve& resolve, Time now) {
                            (running ? ", although it may still run: " : ": ") + resolve.why;
   if (resolve.answer) {
     become_completed(*next, now, *resolve.answer, note, resolve.created_lag);
-  } else if (next->state != State::queued && !next->request.empty()) {
+  } else if (next->state != RecordState::queued && !next->request.empty()) {
     // Nobody else would bring the request back.
     become_queued_again(*next, now, now, "", note);
   } else {
@@ -440,7 +443,7 @@ Decision on(const Record* found, const event::Resolve& resolve, Time now) {
 }  // namespace
 
 bool is_replay(const Record& record, const Fingerprint& compared, const Policy& policy, Time now) {
-  return record.state == State::completed && !has_expired(record, now) &&
+  return record.state == RecordState::completed && !has_expired(record, now) &&
          compared.digest == record.fingerprint.digest &&
          record.response_version == policy.response_version;
 }

@@ -134,7 +134,7 @@ class Engine::Impl::Admitting {
 Engine::Impl::Admitting::Admitting(Impl& engine, Ask& ask)
     : engine_(engine),
       ask_(ask),
-      backoff_(engine.options),
+      backoff_(engine.backoff()),
       give_up_at_(after(engine.clock.steady(), engine.options.patience)) {
   claim_.id = make_id(ask.scope, ask.key);
   claim_.scope = std::move(ask.scope);
@@ -371,7 +371,7 @@ awaitable<StoreResult<std::optional<Engine::Impl::Former>>> Engine::Impl::find_f
 // A claim that is being written here, by a request that began under an older configuration, is not
 // in the store yet, and must not be missed.
 awaitable<StoreResult<std::optional<Record>>> Engine::Impl::read_settled(RecordId id) {
-  Backoff backoff(options);
+  Backoff pauses = backoff();
   const SteadyTime give_up = after(clock.steady(), options.patience);
   for (;;) {
     const bool is_entered = running.has_any(id);
@@ -380,7 +380,7 @@ awaitable<StoreResult<std::optional<Record>>> Engine::Impl::read_settled(RecordI
     if (clock.steady() >= give_up) {
       co_return std::unexpected(StoreUnavailable{"a claim under a former name is not settled"});
     }
-    co_await clock.sleep(backoff.next());
+    co_await clock.sleep(pauses.next());
   }
 }
 

@@ -8,8 +8,8 @@ constexpr const char* kHeld = "the record is held by an open transaction";
 // Stands for a record that was forgotten: as good as none, and due at once.
 std::shared_ptr<Record> forgotten(const Record& record, Time now) {
   auto gone = std::make_shared<Record>(record);
-  gone->state = State::released;
-  gone->result = Result::none;
+  gone->state = RecordState::released;
+  gone->result = RecordResult::none;
   gone->answer = {};
   gone->request.clear();
   gone->status_begun = 0;
@@ -27,7 +27,7 @@ Engine::Impl::Applying::Applying(Impl& engine, RecordPtr known, Event& event)
       event_(event),
       begun_(known),
       known_(std::move(known)),
-      backoff_(engine.options),
+      backoff_(engine.backoff()),
       give_up_(after(engine.clock.steady(), engine.options.patience)),
       finishes_(std::holds_alternative<event::Finish>(event)) {
   decide();

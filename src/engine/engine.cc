@@ -25,15 +25,15 @@ constexpr Duration kClockSkew = std::chrono::seconds(1);
 // By the clock as it stands, what the record was kept for is over.
 bool is_over(const Record& record, Time now) {
   switch (record.state) {
-    case State::completed:
-    case State::released:
+    case RecordState::completed:
+    case RecordState::released:
       return record.expires_at <= now;
-    case State::tombstone:
+    case RecordState::tombstone:
       return record.tombstone_until <= now;
-    case State::unknown:
+    case RecordState::unknown:
       return record.hold_until <= now;
-    case State::queued:
-    case State::in_progress:
+    case RecordState::queued:
+    case RecordState::in_progress:
       break;
   }
   return false;
@@ -161,7 +161,7 @@ awaitable<Finished> Engine::Impl::finish(Claim claim, Outcome outcome, Listening
   }
   claim.hold->ends(event);
   const RecordId id = claim.record->id;
-  Backoff backoff(options);
+  Backoff pauses = backoff();
   const SteadyTime give_up = after(clock.steady(), options.patience);
   for (;;) {
     Applying applying(*this, claim.record, *event);
@@ -176,7 +176,7 @@ awaitable<Finished> Engine::Impl::finish(Claim claim, Outcome outcome, Listening
       pursue(kFinishing, finish_in_background(std::move(claim), std::move(event), listening));
       co_return *std::move(end);
     }
-    co_await clock.sleep(backoff.next());
+    co_await clock.sleep(pauses.next());
   }
 }
 

@@ -6,6 +6,7 @@
 #include <mutex>
 #include <thread>
 
+#include "base/backoff.h"
 #include "core/transition.h"
 #include "engine/claim_hold.h"
 #include "engine/clock_steps.h"
@@ -52,6 +53,8 @@ class Engine::Impl : public std::enable_shared_from_this<Engine::Impl> {
     return earlier;
   }
   StoreUnavailable doubtful() const;
+  // Between two tries to reach the store.
+  Backoff backoff() const { return {options.backoff_min, options.backoff_max}; }
 
   // Applies the event by compare-and-swap, over and over until it took or cannot. `known` is where
   // it begins; a conflict brings the truth. A write of unknown fate is confirmed by a write.
@@ -207,22 +210,6 @@ class Entered {
   RecordId id_;
   Token token_;
   bool kept_ = false;
-};
-
-// Doubles up to a maximum.
-class Backoff {
- public:
-  explicit Backoff(const EngineOptions& options)
-      : next_(options.backoff_min), max_(options.backoff_max) {}
-  Duration next() {
-    const Duration now = next_;
-    next_ = std::min(next_ * 2, max_);
-    return now;
-  }
-
- private:
-  Duration next_;
-  Duration max_;
 };
 
 }  // namespace semel

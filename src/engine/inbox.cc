@@ -20,9 +20,9 @@ Fingerprint fingerprint_of(const Recipe& recipe, const std::string& body) {
 
 InboxResult to_result(const Record& record) {
   switch (record.state) {
-    case State::completed:
+    case RecordState::completed:
       return inbox::Done{record.answer, true};
-    case State::unknown:
+    case RecordState::unknown:
       return inbox::Unknown{record};
     default:
       return inbox::Again{record.reason, record.attempt};

@@ -37,7 +37,7 @@ awaitable<void> Engine::Impl::give_back(RecordPtr claim) {
   const Entered leaves = Entered::already(shared_running(), id, token);
   Confirm confirm(Confirm::Mark::token, std::make_shared<Record>(*claim), claim->version,
                   Confirm::Before::unsure);
-  Backoff backoff(options);
+  Backoff pauses = backoff();
   RecordPtr known;
   while (!stopped && !known) {
     SwapResult result = co_await store.swap(id, confirm.expected(), confirm.next());
@@ -45,13 +45,13 @@ awaitable<void> Engine::Impl::give_back(RecordPtr claim) {
     if (step == Confirm::Step::lost) co_return;
     if (step == Confirm::Step::durable) known = confirm.take_next();
     if (step == Confirm::Step::ended) known = confirm.take_found();
-    if (!known && step != Confirm::Step::again) co_await clock.sleep(backoff.next());
+    if (!known && step != Confirm::Step::again) co_await clock.sleep(pauses.next());
   }
   Event abandon = event::Abandon{token};
   while (!stopped) {
     const Applied abandoned = co_await apply(id, known, abandon);
     if (std::holds_alternative<Changed>(abandoned)) co_return;
-    co_await clock.sleep(backoff.next());
+    co_await clock.sleep(pauses.next());
   }
 }
 
@@ -65,9 +65,9 @@ awaitable<Finished> Engine::Impl::try_finish(const Claim& claim, Event& event,
 
 awaitable<void> Engine::Impl::finish_in_background(Claim claim, std::shared_ptr<Event> event,
                                                    Listening listening) {
-  Backoff backoff(options);
+  Backoff pauses = backoff();
   while (!stopped) {
-    co_await clock.sleep(backoff.next());
+    co_await clock.sleep(pauses.next());
     const Finished finished = co_await try_finish(claim, *event, listening);
     if (!std::holds_alternative<finish::Pending>(finished)) co_return;
   }
@@ -96,7 +96,7 @@ void Engine::Impl::never_ran(const Record& written, Version replaces) noexcept {
   try {
     auto claim = std::make_shared<Record>(written);
     claim->version = replaces;
-    if (claim->state == State::queued) {
+    if (claim->state == RecordState::queued) {
       pursue(kWithdrawing, withdraw(std::move(claim)));
     } else {
       pursue(kGivingBack, give_back(std::move(claim)));

@@ -65,14 +65,14 @@ awaitable<void> Engine::Impl::withdraw(RecordPtr queued) {
   const RecordId id = queued->id;
   // Written in the place of the queued record: what is still on its way then finds itself too late.
   auto withdrawn = std::make_shared<Record>(*queued);
-  withdrawn->state = State::released;
+  withdrawn->state = RecordState::released;
   withdrawn->request.clear();
   withdrawn->expires_at = after(clock.now(), withdrawn->ttl);
   withdrawn->tombstone_until = withdrawn->expires_at;
   withdrawn->reason = "it could not be queued";
   Confirm confirm(Confirm::Mark::content, std::move(withdrawn), queued->version,
                   Confirm::Before::unsure);
-  Backoff backoff(options);
+  Backoff pauses = backoff();
   while (!stopped) {
     SwapResult result = co_await store.swap(id, confirm.expected(), confirm.next());
     const Confirm::Step step = confirm.took(result);
@@ -81,10 +81,10 @@ awaitable<void> Engine::Impl::withdraw(RecordPtr queued) {
       const auto found = confirm.take_found();
       // It had landed, and somebody may have been told: it is as good as accepted.
       const bool ours = found && found->token == queued->token;
-      if (ours && found->state == State::queued) hand_out(*found);
+      if (ours && found->state == RecordState::queued) hand_out(*found);
       co_return;
     }
-    if (step != Confirm::Step::again) co_await clock.sleep(backoff.next());
+    if (step != Confirm::Step::again) co_await clock.sleep(pauses.next());
   }
 }
 

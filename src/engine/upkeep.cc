@@ -79,7 +79,8 @@ awaitable<void> Engine::Impl::sweep_record(Record record, std::size_t& changed_r
   event::Sweep sweep;
   sweep.skew = skew();
   sweep.queued_lease = options.queued_lease;
-  const bool is_work = record.state == State::queued || record.state == State::in_progress;
+  const bool is_work =
+      record.state == RecordState::queued || record.state == RecordState::in_progress;
   if (is_work && !record.request.empty()) {
     const KeptWork kept = look_at_kept(record);
     if (const auto* again = std::get_if<kept::TriedAgain>(&kept)) {
@@ -99,7 +100,7 @@ awaitable<void> Engine::Impl::sweep_record(Record record, std::size_t& changed_r
     if (changed->after) observer.left_to_others(*changed->after);
     co_return;
   }
-  const bool was_queued = changed->before && changed->before->state == State::queued;
+  const bool was_queued = changed->before && changed->before->state == RecordState::queued;
   if (was_queued && changed->after) hand_out(*changed->after);
 }
 
@@ -141,8 +142,8 @@ awaitable<void> Engine::recover() {
       if (record.owner != impl_->options.owner) impl_->observer.found(record);
       // What waits for its next try is due when it says so.
       const bool is_due = record.attempt == 0 || due_at(record) <= impl_->clock.now();
-      if (record.state == State::queued && is_due) impl_->hand_out(record);
-      if (record.state != State::in_progress) continue;
+      if (record.state == RecordState::queued && is_due) impl_->hand_out(record);
+      if (record.state != RecordState::in_progress) continue;
       tasks.push_back(impl_->sweep_record(std::move(record), changed));
     }
     co_await run_all(std::move(tasks));

@@ -51,8 +51,8 @@ Fingerprint fingerprint_under_key(Fingerprint plain, const Recipe& recipe,
                            recipe.hash_key_id);
 }
 
-Ask make_ask(const Settings& settings, const RouteConfig& route, Scope scope, std::string key) {
-  const HashKeys& hash_keys = settings.trust.hash_keys;
+Ask make_ask(const ActiveConfig& settings, const RouteConfig& route, Scope scope, std::string key) {
+  const HashKeys& hash_keys = settings.key_material.hash_keys;
   Ask ask;
   ask.scope = std::move(scope);
   if (settings.config.store_keys == StoreKeys::digest) {

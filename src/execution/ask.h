@@ -21,6 +21,6 @@ Fingerprint fingerprint_under_key(Fingerprint plain, const Recipe& recipe,
                                   const HashKeys& hash_keys);
 
 // Everything but the request's own parts: recipe, fingerprints, trace.
-Ask make_ask(const Settings& settings, const RouteConfig& route, Scope scope, std::string key);
+Ask make_ask(const ActiveConfig& settings, const RouteConfig& route, Scope scope, std::string key);
 
 }  // namespace semel

@@ -44,54 +44,54 @@ std::size_t Background::running_max() const {
   return std::max<std::size_t>(1, held_max_ / kHeldPerRunning);
 }
 
-Background::Place::Place(std::atomic<std::size_t>& held, ShareHolderPtr for_whom,
-                         ShareHolderPtr from_peer)
+Background::Slot::Slot(std::atomic<std::size_t>& held, ShareHolderPtr for_whom,
+                       ShareHolderPtr from_peer)
     : holder(std::move(for_whom)), peer(std::move(from_peer)), all(held), own(holder->queued) {
   if (peer) peers.emplace(peer->queued);
 }
 
 // By peer as well: where a tenant need not prove that it is one, names cost nothing.
-bool Background::Place::has_share_of(std::size_t limit) const {
+bool Background::Slot::has_share_of(std::size_t limit) const {
   return has_share(own.before(), all.before(), limit) &&
          (!peers || has_share(peers->before(), all.before(), limit));
 }
 
-std::optional<Background::Place> Background::reserve(std::string_view tenant,
-                                                     std::string_view operation,
-                                                     ShareHolderPtr peer) {
+std::optional<Background::Slot> Background::reserve(std::string_view tenant,
+                                                    std::string_view operation,
+                                                    ShareHolderPtr peer) {
   const bool has_tenant = !tenant.empty() && tenant != kWebhookTenant;
-  Place place(
+  Slot slot(
       held_,
-      has_tenant ? gateway_.holders.of_tenant(tenant) : gateway_.holders.of_operation(operation),
+      has_tenant ? services_.holders.of_tenant(tenant) : services_.holders.of_operation(operation),
       std::move(peer));
-  if (!place.has_share_of(held_max_)) return std::nullopt;
-  return place;
+  if (!slot.has_share_of(held_max_)) return std::nullopt;
+  return slot;
 }
 
-void Background::add(const QueuedWork& work, Place place) {
+void Background::add(const QueuedWork& work, Slot slot) {
   {
     std::lock_guard lock(mutex_);
-    const ShareHolder* holder = place.holder.get();
+    const ShareHolder* holder = slot.holder.get();
     Lane& lane = lanes_[holder];
     if (lane.waiting.empty()) turns_.push_back(holder);
-    lane.waiting.push_back({work, std::move(place)});
+    lane.waiting.push_back({work, std::move(slot)});
   }
   pump();
 }
 
 void Background::resume(const QueuedWork& work) {
-  auto place = reserve(work.tenant, work.operation);
-  if (!place || gateway_.draining) {
-    gateway_.engine.put_off(work);
+  auto slot = reserve(work.tenant, work.operation);
+  if (!slot || services_.draining) {
+    services_.engine.put_off(work);
     return;
   }
-  add(work, std::move(*place));
+  add(work, std::move(*slot));
 }
 
 // The engine sweeps on the first worker's thread, whose settings these are.
 KeptWork Background::look_at(const Record& kept) const {
   const auto request = decode_queued_request(kept.request);
-  const SettingsPtr settings = gateway_.workers.front()->settings();
+  const ActiveConfigPtr settings = services_.workers.front()->settings();
   const auto route = request ? find_route(settings->config, request->route) : std::nullopt;
   if (!route) return kept::NotOurs{};
   const auto again = redelivery_of_lost(settings->config.routes[*route], kept);
@@ -122,10 +122,10 @@ std::optional<Background::Item> Background::take_next() {
 void Background::pump() {
   for (;;) {
     std::unique_lock lock(mutex_);
-    if (gateway_.draining) return;
+    if (services_.draining) return;
     std::optional<Item> item = take_next();
     if (!item) return;
-    Worker& worker = *gateway_.workers[next_worker_++ % gateway_.workers.size()];
+    Worker& worker = *services_.workers[next_worker_++ % services_.workers.size()];
     lock.unlock();
     asio::co_spawn(worker.context(), run(worker, std::move(*item)), OrReport{"queued work"});
   }
@@ -133,18 +133,18 @@ void Background::pump() {
 
 awaitable<void> Background::run(Worker& worker, Item item) {
   {
-    const Counted active(gateway_.active);
+    const Counted active(services_.active);
     try {
       co_await execute(worker, item.work);
     } catch (const std::exception& error) {
       log_event(LogLevel::error, "queued work failed", {{"why", error.what()}});
-      gateway_.engine.put_off(item.work);
+      services_.engine.put_off(item.work);
     }
   }
   {
     std::lock_guard lock(mutex_);
     --running_;
-    const auto lane = lanes_.find(item.place.holder.get());
+    const auto lane = lanes_.find(item.slot.holder.get());
     if (--lane->second.running == 0 && lane->second.waiting.empty()) lanes_.erase(lane);
   }
   // Not from here: where nothing awaits, one would begin inside the other.
@@ -152,35 +152,35 @@ awaitable<void> Background::run(Worker& worker, Item item) {
 }
 
 awaitable<void> Background::execute(Worker& worker, QueuedWork work) {
-  auto found = co_await gateway_.store.read(work.id);
-  const bool is_queued = found && *found && (*found)->state == State::queued &&
-                         (*found)->token == work.token && !gateway_.draining;
+  auto found = co_await services_.store.read(work.id);
+  const bool is_queued = found && *found && (*found)->state == RecordState::queued &&
+                         (*found)->token == work.token && !services_.draining;
   if (!is_queued) {
-    gateway_.engine.put_off(work);
+    services_.engine.put_off(work);
     co_return;
   }
   auto kept = std::make_shared<const Record>(**std::move(found));
   const Record& record = *kept;
   auto request = decode_queued_request(record.request);
-  const SettingsPtr settings = worker.settings();
+  const ActiveConfigPtr settings = worker.settings();
   const auto route = request ? find_route(settings->config, request->route) : std::nullopt;
   if (!route) {
     log_repeating(LogLevel::warn, "queued work stays queued", record.operation,
                   {{"record", record.id.hex()},
                    {"route", request ? request->route : record.operation},
                    {"why", request ? "there is no such route" : "its request cannot be read"}});
-    gateway_.engine.put_off(work);
+    services_.engine.put_off(work);
     co_return;
   }
-  const Counted bytes(gateway_.buffered_bytes, record.request.size());
+  const Counted bytes(services_.buffered_bytes, record.request.size());
   const Policy& policy = settings->config.routes[*route].policy;
-  Started started = co_await gateway_.engine.start(std::move(kept), policy);
+  Started started = co_await services_.engine.start(std::move(kept), policy);
   auto* claim = std::get_if<Claim>(&started);
   if (!claim) co_return;
 
   settings->metrics[*route]->count(RequestResult::executed);
   const std::vector<net::Field> fields = fields_of(*request);
-  const RequestBody body(gateway_.spool, std::move(request->body));
+  const RequestBody body(services_.spool, std::move(request->body));
   const KeyedRequest keyed{{request->method, request->target, fields, request->forwarded},
                            body,
                            request->key_in_header,

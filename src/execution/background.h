@@ -14,7 +14,7 @@
 namespace semel {
 
 class Worker;
-struct Gateway;
+struct Services;
 
 // Executes what was queued: work that a client was answered 202 for, in this run or in an earlier
 // one. Thread-safe.
@@ -25,7 +25,7 @@ struct Gateway;
 // begin before the process ends stays queued in the store, and the next run takes it up.
 class Background {
  public:
-  explicit Background(Gateway& gateway) : gateway_(gateway) {}
+  explicit Background(Services& services) : services_(services) {}
   Background(const Background&) = delete;
   Background& operator=(const Background&) = delete;
 
@@ -33,8 +33,8 @@ class Background {
   void set_limit(std::size_t held_max) { held_max_ = held_max; }
 
   // Room for one piece of work, for as long as it lives.
-  struct Place {
-    Place(std::atomic<std::size_t>& held, ShareHolderPtr for_whom, ShareHolderPtr from_peer);
+  struct Slot {
+    Slot(std::atomic<std::size_t>& held, ShareHolderPtr for_whom, ShareHolderPtr from_peer);
     bool has_share_of(std::size_t limit) const;
 
     ShareHolderPtr holder;  // whose it is
@@ -45,11 +45,11 @@ class Background {
   };
   // nullopt: as much is held as may be, of this tenant, of this peer, or altogether. Work without a
   // tenant of its own is its operation's.
-  std::optional<Place> reserve(std::string_view tenant, std::string_view operation,
-                               ShareHolderPtr peer = nullptr);
+  std::optional<Slot> reserve(std::string_view tenant, std::string_view operation,
+                              ShareHolderPtr peer = nullptr);
 
   // To be executed in its turn.
-  void add(const QueuedWork& work, Place place);
+  void add(const QueuedWork& work, Slot slot);
   // The same for what the engine found in the store; where there is no room it is put off.
   void resume(const QueuedWork& work);
 
@@ -62,7 +62,7 @@ class Background {
  private:
   struct Item {
     QueuedWork work;
-    Place place;
+    Slot slot;
   };
   // What one holder has in hand. Holders take turns.
   struct Lane {
@@ -76,7 +76,7 @@ class Background {
   boost::asio::awaitable<void> execute(Worker& worker, QueuedWork work);
   std::size_t running_max() const;
 
-  Gateway& gateway_;
+  Services& services_;
   std::atomic<std::size_t> held_max_ = 0;
   std::atomic<std::size_t> held_ = 0;
   std::mutex mutex_;

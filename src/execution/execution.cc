@@ -54,7 +54,7 @@ std::size_t late_max(const LimitsConfig& limits) {
 }
 
 // Goes on listening for an answer whose client has been told 504. False: nothing to record came.
-awaitable<bool> record_late(Gateway& gateway, const RouteConfig& route, const Claim& claim,
+awaitable<bool> record_late(Services& services, const RouteConfig& route, const Claim& claim,
                             std::unique_ptr<UpstreamCall> call) {
   call->set_deadline(route.late_answer);
   auto received = co_await call->receive(route.max_stored_body);
@@ -65,7 +65,7 @@ awaitable<bool> record_late(Gateway& gateway, const RouteConfig& route, const Cl
   Outcome outcome = outcome_of(route, claim, response, client_headers(response, route, true), {});
   outcome.reason += ", late";
   if (counts_only_if_committed(route, outcome)) co_return false;  // it has, or it has not
-  AnswerKeeper keeper(gateway.store, gateway.clock, route, *claim.record,
+  AnswerKeeper keeper(services.store, services.clock, route, *claim.record,
                       outcome.kind == OutcomeKind::final, response.body_length());
   const std::string begun = call->take_body();
   co_await keeper.keep(begun);
@@ -81,29 +81,29 @@ awaitable<bool> record_late(Gateway& gateway, const RouteConfig& route, const Cl
   }
   co_await keeper.finish(outcome.answer);
   plan_redelivery(route, *claim.record, outcome);
-  const Finished finished = co_await gateway.engine.finish(claim, std::move(outcome));
+  const Finished finished = co_await services.engine.finish(claim, std::move(outcome));
   if (std::holds_alternative<finish::Stale>(finished)) co_await keeper.discard();
   co_return true;
 }
 
-awaitable<void> listen_late(Gateway& gateway, const RouteConfig& route, Claim claim,
+awaitable<void> listen_late(Services& services, const RouteConfig& route, Claim claim,
                             std::unique_ptr<UpstreamCall> call,  // which holds the route
                             std::unique_ptr<Counted> /* for as long as it listens */) {
   bool recorded = false;
   try {
-    recorded = co_await record_late(gateway, route, claim, std::move(call));
+    recorded = co_await record_late(services, route, claim, std::move(call));
   } catch (const std::exception& error) {
     log_event(LogLevel::error, "late answer lost", {{"why", error.what()}});
   }
-  if (!recorded) gateway.engine.stop_listening(claim);
+  if (!recorded) services.engine.stop_listening(claim);
 }
 
 }  // namespace
 
-Execution::Execution(Worker& worker, SettingsPtr settings, std::size_t route, Claim claim,
+Execution::Execution(Worker& worker, ActiveConfigPtr settings, std::size_t route, Claim claim,
                      const KeyedRequest& request, ClientRequest* client)
     : worker_(worker),
-      gateway_(worker.gateway()),
+      services_(worker.services()),
       settings_(std::move(settings)),
       route_index_(route),
       route_(settings_->config.routes[route]),
@@ -141,7 +141,7 @@ awaitable<void> Execution::run_to_end() {
 }
 
 awaitable<void> Execution::run() {
-  const SteadyTime started = gateway_.clock.steady();
+  const SteadyTime started = services_.clock.steady();
   const std::string request_head = head();
   const auto sent = co_await call_->send(request_head, request_.body);
   if (const auto* not_delivered = std::get_if<UpstreamCall::NotDelivered>(&sent)) {
@@ -166,7 +166,7 @@ awaitable<void> Execution::run() {
   }
   const auto received = co_await call_->receive(route_.max_stored_body);
   settings_->metrics[route_index_]->upstream_took(
-      std::chrono::duration<double>(gateway_.clock.steady() - started).count());
+      std::chrono::duration<double>(services_.clock.steady() - started).count());
   switch (received) {
     case UpstreamCall::Received::complete:
       co_await answered();
@@ -198,7 +198,7 @@ awaitable<void> Execution::unreachable(std::string why) {
 
 awaitable<Finished> Execution::finish(Outcome outcome, Engine::Listening listening) {
   plan_redelivery(route_, *claim_.record, outcome);
-  co_return co_await gateway_.engine.finish(claim_, std::move(outcome), listening);
+  co_return co_await services_.engine.finish(claim_, std::move(outcome), listening);
 }
 
 awaitable<void> Execution::give_up() {
@@ -249,7 +249,7 @@ awaitable<void> Execution::read_to_end() {
 awaitable<void> Execution::timed_out() {
   Claim claim = claim_;
   std::unique_ptr<UpstreamCall> call = std::move(call_);
-  auto late = std::make_unique<Counted>(gateway_.late);
+  auto late = std::make_unique<Counted>(services_.late);
   const bool listens = route_.late_answer > Duration{0} &&
                        route_.policy.unknown != UnknownPolicy::fail &&
                        late->before() < late_max(settings_->config.limits);
@@ -260,7 +260,7 @@ awaitable<void> Execution::timed_out() {
   if (listens) {
     asio::co_spawn(
         worker_.context(),
-        listen_late(gateway_, route_, std::move(claim), std::move(call), std::move(late)),
+        listen_late(services_, route_, std::move(claim), std::move(call), std::move(late)),
         OrReport{"listening for a late answer"});
   }
 }
@@ -274,13 +274,13 @@ awaitable<void> Execution::stream() {
     co_await as_committed(outcome.answer.status);
     co_return;
   }
-  const bool begun = co_await gateway_.engine.begin_stream(claim_, response.status());
+  const bool begun = co_await services_.engine.begin_stream(claim_, response.status());
   const bool is_stored =
       outcome.kind == OutcomeKind::final ||
       (outcome.kind == OutcomeKind::unknown && route_.policy.unknown == UnknownPolicy::fail);
-  AnswerKeeper keeper(gateway_.store, gateway_.clock, route_, *claim_.record, is_stored,
+  AnswerKeeper keeper(services_.store, services_.clock, route_, *claim_.record, is_stored,
                       response.body_length());
-  AnswerStream answer_stream(gateway_, route_, *call_, begun ? client_ : nullptr, &keeper);
+  AnswerStream answer_stream(services_, route_, *call_, begun ? client_ : nullptr, &keeper);
   const AnswerStream::End end = co_await answer_stream.run(headers, echo(key_));
   if (end == AnswerStream::End::cut) {
     co_await keeper.discard();
@@ -331,7 +331,7 @@ awaitable<void> Execution::failed(OutcomeKind kind, Code code, std::string reaso
 
 awaitable<void> Execution::send_unrecorded(const Finished& finished) {
   if (const auto* stale = std::get_if<finish::Stale>(&finished)) {
-    const bool is_own = stale->record && stale->record->state == State::completed &&
+    const bool is_own = stale->record && stale->record->state == RecordState::completed &&
                         stale->record->token == claim_.record->token;
     if (is_own) {
       co_await send_committed(*client_, route_, key_, *stale->record);
@@ -375,7 +375,7 @@ awaitable<void> execute_unkeyed(const UnkeyedRequest& unkeyed, std::vector<Heade
   }
   if (received == UpstreamCall::Received::stream) {
     metrics.count(RequestResult::passed);
-    AnswerStream stream(request.gateway(), route, call, &request, nullptr);
+    AnswerStream stream(request.services(), route, call, &request, nullptr);
     const auto end = co_await stream.run(client_headers(call.response(), route, false), extra);
     if (end == AnswerStream::End::whole) {
       call.give_back();

@@ -26,7 +26,7 @@ struct KeyedRequest {
 class Execution {
  public:
   // `client` is null for work that nobody waits for on a connection.
-  Execution(Worker& worker, SettingsPtr settings, std::size_t route, Claim claim,
+  Execution(Worker& worker, ActiveConfigPtr settings, std::size_t route, Claim claim,
             const KeyedRequest& request, ClientRequest* client);
 
   // Returns when the outcome is recorded, whatever happens, and the client has its answer.
@@ -56,8 +56,8 @@ class Execution {
   boost::asio::awaitable<void> send_unrecorded(const Finished& finished);
 
   Worker& worker_;
-  Gateway& gateway_;
-  const SettingsPtr settings_;
+  Services& services_;
+  const ActiveConfigPtr settings_;
   const std::size_t route_index_;
   const RouteConfig& route_;
   Claim claim_;

@@ -16,7 +16,8 @@ std::string operation_of(const RouteConfig& route, const std::string& name, cons
   return name;
 }
 
-const RouteConfig& named_now(const RouteConfig& route, const Settings& begun, const Settings& now) {
+const RouteConfig& named_now(const RouteConfig& route, const ActiveConfig& begun,
+                             const ActiveConfig& now) {
   if (&begun == &now) return route;
   for (const RouteConfig& other : now.config.routes) {
     const bool renamed = std::ranges::find(other.aliases, route.name) != other.aliases.end();

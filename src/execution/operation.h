@@ -16,7 +16,8 @@ std::vector<std::string> former_operations(const RouteConfig& route, const Targe
 
 // The route by the name it has now. A reload may have renamed it while the request's body was
 // arriving: the request is asked for where a retry of it would look.
-const RouteConfig& named_now(const RouteConfig& route, const Settings& begun, const Settings& now);
+const RouteConfig& named_now(const RouteConfig& route, const ActiveConfig& begun,
+                             const ActiveConfig& now);
 
 // The route whose operation a record is, by its present name or an old one; with `scope: tenant`,
 // where no name is kept, all of that scope. Empty: it is no longer configured.

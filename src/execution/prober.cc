@@ -22,8 +22,6 @@ namespace {
 
 constexpr std::size_t kAskedAtOnceMax = 32;
 constexpr std::size_t kEntriesMax = 10'000;  // more unknown records are asked about on request only
-constexpr Duration kPauseMin = std::chrono::seconds(1);
-constexpr Duration kPauseMax = std::chrono::seconds(60);
 constexpr auto kLookEvery = std::chrono::milliseconds(250);
 // On a store that others use, what they left behind. A walk over all records, and so not often.
 constexpr Duration kLookAgainEvery = std::chrono::minutes(10);
@@ -83,7 +81,7 @@ bool Prober::begin(const RecordId& id, Time now) {
   if (asking_ >= kAskedAtOnceMax) return false;
   const auto found = entries_.find(id);
   if (found == entries_.end() && entries_.size() >= kEntriesMax) return false;
-  Entry& entry = entries_.try_emplace(id, Entry{now, kPauseMin}).first->second;
+  Entry& entry = entries_.try_emplace(id, Entry{now}).first->second;
   if (entry.asking || (entry.asked && now < entry.next)) return false;
   entry.asking = true;
   ++asking_;
@@ -100,13 +98,12 @@ void Prober::end(const RecordId& id, bool settled, Time now) {
   Entry& entry = entries_[id];
   entry.asking = false;
   entry.asked = true;
-  entry.next = after(now, entry.pause);
-  entry.pause = std::min(entry.pause * 2, kPauseMax);
+  entry.next = after(now, entry.pauses.next());
 }
 
 void Prober::note(const RecordId& id, Time next) {
   const std::lock_guard lock(mutex_);
-  if (entries_.size() < kEntriesMax) entries_.try_emplace(id, Entry{next, kPauseMin});
+  if (entries_.size() < kEntriesMax) entries_.try_emplace(id, Entry{next});
 }
 
 void Prober::became_unknown(const Record& record, Time now) {
@@ -134,10 +131,10 @@ std::vector<RecordId> Prober::due(Time now) {
   return ids;
 }
 
-awaitable<bool> Prober::ask(Worker& worker, SettingsPtr settings, std::size_t route, Record record,
-                            std::string key) {
+awaitable<bool> Prober::ask(Worker& worker, ActiveConfigPtr settings, std::size_t route,
+                            Record record, std::string key) {
   const RecordId id = record.id;
-  if (!begin(id, gateway_.clock.now())) co_return false;
+  if (!begin(id, services_.clock.now())) co_return false;
   bool settled = false;
   try {
     settled =
@@ -145,11 +142,11 @@ awaitable<bool> Prober::ask(Worker& worker, SettingsPtr settings, std::size_t ro
   } catch (const std::exception& error) {
     log_event(LogLevel::error, "probe failed", {{"why", error.what()}});
   }
-  end(id, settled, gateway_.clock.now());
+  end(id, settled, services_.clock.now());
   co_return settled;
 }
 
-awaitable<bool> Prober::settle(Worker& worker, SettingsPtr settings, std::size_t route_index,
+awaitable<bool> Prober::settle(Worker& worker, ActiveConfigPtr settings, std::size_t route_index,
                                Record record, std::string key) {
   const RouteConfig& route = settings->config.routes[route_index];
   const std::string attempt = std::to_string(record.attempt);
@@ -180,16 +177,16 @@ awaitable<bool> Prober::settle(Worker& worker, SettingsPtr settings, std::size_t
   // Like an answer that arrives late: recorded only if the record is still this attempt's.
   plan_redelivery(route, record, *outcome);
   Claim claim{std::make_shared<const Record>(std::move(record)), route.policy};
-  const Finished finished = co_await gateway_.engine.finish(std::move(claim), *std::move(outcome));
+  const Finished finished = co_await services_.engine.finish(std::move(claim), *std::move(outcome));
   co_return !std::holds_alternative<finish::Pending>(finished);
 }
 
 awaitable<void> Prober::ask_in_background(Worker& worker, RecordId id) {
-  auto found = co_await gateway_.store.read(id);
+  auto found = co_await services_.store.read(id);
   if (!found) co_return;
-  const SettingsPtr settings = worker.settings();
+  const ActiveConfigPtr settings = worker.settings();
   const auto route = *found ? route_of(settings->config, **found) : std::nullopt;
-  if (!route || (*found)->state != State::unknown) {
+  if (!route || (*found)->state != RecordState::unknown) {
     forget(id);
     co_return;
   }
@@ -206,11 +203,11 @@ awaitable<void> Prober::ask_in_background(Worker& worker, RecordId id) {
 awaitable<bool> Prober::note_stored(Worker& worker) {
   std::optional<RecordId> after;
   do {
-    auto page = co_await gateway_.store.scan(after, kScanPage);
+    auto page = co_await services_.store.scan(after, kScanPage);
     if (!page) co_return false;
     for (const Record& record : page->records) {
-      if (record.state == State::unknown && route_of(worker.settings()->config, record)) {
-        note(record.id, gateway_.clock.now());
+      if (record.state == RecordState::unknown && route_of(worker.settings()->config, record)) {
+        note(record.id, services_.clock.now());
       }
     }
     after = page->next;
@@ -221,7 +218,7 @@ awaitable<bool> Prober::note_stored(Worker& worker) {
 // Whether the store knows of more unknown records than this process asks about: another process may
 // have been killed, and what it asked about is nobody's now.
 bool Prober::may_have_missed() {
-  const std::uint64_t stored = gateway_.store.stats().unknown_records;
+  const std::uint64_t stored = services_.store.stats().unknown_records;
   const std::lock_guard lock(mutex_);
   return stored > entries_.size() && entries_.size() < kEntriesMax;
 }
@@ -230,19 +227,19 @@ awaitable<void> Prober::run(Worker& worker) {
   bool noted = false;
   Time look_again_at{};
   for (;;) {
-    co_await gateway_.clock.sleep(kLookEvery);
-    if (gateway_.draining) continue;
+    co_await services_.clock.sleep(kLookEvery);
+    if (services_.draining) continue;
     if (!std::ranges::any_of(worker.settings()->config.routes, probes)) {
       forget_all();
       continue;
     }
-    const Time now = gateway_.clock.now();
+    const Time now = services_.clock.now();
     if (noted && is_shared_ && now >= look_again_at && may_have_missed()) noted = false;
     if (!noted) {
       noted = co_await note_stored(worker);
       look_again_at = after(now, kLookAgainEvery);
     }
-    for (const RecordId& id : due(gateway_.clock.now())) {
+    for (const RecordId& id : due(services_.clock.now())) {
       asio::co_spawn(worker.context(), ask_in_background(worker, id), OrReport{"probing a key"});
     }
   }

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/backoff.h"
 #include "runtime/worker.h"
 #include "semel/record.h"
 
@@ -19,13 +20,13 @@ namespace semel {
 
 class Prober {
  public:
-  explicit Prober(Gateway& gateway)
-      : gateway_(gateway), is_shared_(!gateway.store.features().exclusive) {}
+  explicit Prober(Services& services)
+      : services_(services), is_shared_(!services.store.features().exclusive) {}
 
   // Asks about an unknown record, for a request that came with its key. True: it is known now, look
   // at the record again. False: still unknown, or not asked because somebody asks already, the last
   // time was too recent, or too many are being asked.
-  boost::asio::awaitable<bool> ask(Worker& worker, SettingsPtr settings, std::size_t route,
+  boost::asio::awaitable<bool> ask(Worker& worker, ActiveConfigPtr settings, std::size_t route,
                                    Record record, std::string key);
 
   // A record has become unknown: it is asked about in the background. Thread-safe.
@@ -36,9 +37,11 @@ class Prober {
   boost::asio::awaitable<void> run(Worker& worker);
 
  private:
+  static constexpr Duration kPauseMin = std::chrono::seconds(1);
+  static constexpr Duration kPauseMax = std::chrono::seconds(60);
   struct Entry {
-    Time next{};       // when it is due in the background
-    Duration pause{};  // until the next time after this one
+    Time next{};  // when it is due in the background
+    Backoff pauses{kPauseMin, kPauseMax};
     bool asking = false;
     bool asked = false;  // and so a request has to wait until `next`, too
   };
@@ -52,10 +55,10 @@ class Prober {
   bool may_have_missed();
   boost::asio::awaitable<bool> note_stored(Worker& worker);
   boost::asio::awaitable<void> ask_in_background(Worker& worker, RecordId id);
-  boost::asio::awaitable<bool> settle(Worker& worker, SettingsPtr settings, std::size_t route,
+  boost::asio::awaitable<bool> settle(Worker& worker, ActiveConfigPtr settings, std::size_t route,
                                       Record record, std::string key);
 
-  Gateway& gateway_;
+  Services& services_;
   const bool is_shared_;
   std::mutex mutex_;
   std::map<RecordId, Entry> entries_;

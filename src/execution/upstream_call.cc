@@ -22,7 +22,8 @@ bool announces_close(const net::Response& response) {
 
 }  // namespace
 
-UpstreamCall::UpstreamCall(Worker& worker, SettingsPtr settings, std::size_t route, Ending ending)
+UpstreamCall::UpstreamCall(Worker& worker, ActiveConfigPtr settings, std::size_t route,
+                           Ending ending)
     : settings_(std::move(settings)),
       route_(settings_->config.routes[route]),
       picked_(worker.pick_upstream(settings_, route)),

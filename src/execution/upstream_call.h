@@ -22,7 +22,7 @@ class UpstreamCall {
   // executor said that it would close (Connection: close, or HTTP/1.0), or ended TLS in order; one
   // that meant to go on and is gone has not said all.
   enum class Ending { announced, any };
-  UpstreamCall(Worker& worker, SettingsPtr settings, std::size_t route, Ending ending);
+  UpstreamCall(Worker& worker, ActiveConfigPtr settings, std::size_t route, Ending ending);
 
   struct Sent {};
   // The executor provably did not get the request.
@@ -62,7 +62,7 @@ class UpstreamCall {
   boost::asio::awaitable<Written> write_request(const std::string& head, const RequestBody& body,
                                                 std::size_t& sent_bytes);
 
-  const SettingsPtr settings_;
+  const ActiveConfigPtr settings_;
   const RouteConfig& route_;
   Worker::Picked picked_;
   const Ending ending_;

@@ -46,13 +46,13 @@ std::string joined(const std::vector<std::string>& names) {
 
 Observation::Observation(const ClientRequest& request, std::size_t route)
     : worker_(request.worker),
-      gateway_(request.gateway()),
+      services_(request.services()),
       settings_(request.settings),
       route_(request.route(route)),
       metrics_(request.metrics(route)),
       target_(request.target),
       method_(request.message.method()),
-      held_bytes_(gateway_.buffered_bytes, nullptr) {
+      held_bytes_(services_.buffered_bytes, nullptr) {
   // This may outlive the connection.
   if (request.peer) held_bytes_.belong_to(request.peer->shared_from_this());
   for (const net::Field& field : request.message.fields()) {
@@ -62,7 +62,7 @@ Observation::Observation(const ClientRequest& request, std::size_t route)
 }
 
 Observation::~Observation() {
-  if (entered_) gateway_.observed.leave(*entered_);
+  if (entered_) services_.observed.leave(*entered_);
 }
 
 void Observation::find_key_and_tenant(const ClientRequest& request) {
@@ -123,14 +123,14 @@ void Observation::keep(std::string_view piece) {
 }
 
 void Observation::compare() {
-  recipe_ = recipe_of(route_.fingerprint, settings_->trust.hash_keys, content_type(), false);
+  recipe_ = recipe_of(route_.fingerprint, settings_->key_material.hash_keys, content_type(), false);
   fingerprint_ = print_under(recipe_);
   find_key_in_body();
   if (decided_ || credential_) return;
   const Ask asked = ask();
   const RecordId id = make_id(asked.scope, asked.key);
   entered_ = id;
-  switch (gateway_.observed.enter(id, fingerprint_.digest)) {
+  switch (services_.observed.enter(id, fingerprint_.digest)) {
     case ObservedInFlight::Entered::first:
       break;
     case ObservedInFlight::Entered::duplicate:
@@ -183,7 +183,7 @@ RequestView Observation::view() const {
 
 Fingerprint Observation::print_under(const Recipe& recipe) const {
   return fingerprint_under_key(make_fingerprint(recipe, view()), recipe,
-                               settings_->trust.hash_keys);
+                               settings_->key_material.hash_keys);
 }
 
 awaitable<Fingerprint> Observation::fingerprint_under(Recipe recipe) const {
@@ -227,7 +227,7 @@ void Observation::conclude(std::shared_ptr<Observation> observation) {
 
 awaitable<Admission> Observation::admit() const {
   try {
-    co_return co_await gateway_.engine.admit(ask());
+    co_return co_await services_.engine.admit(ask());
   } catch (const std::runtime_error& error) {
     // A record whose hash key is missing: enforced, the request would get 503.
     co_return StoreUnavailable{.why = error.what(), .unreadable = true};
@@ -250,7 +250,7 @@ awaitable<void> Observation::record() {
   report(result, detail);
   if (auto* execute = std::get_if<admission::Execute>(&admission)) {
     Outcome ended = outcome(execute->claim.record->attempt);
-    co_await gateway_.engine.finish(std::move(execute->claim), std::move(ended));
+    co_await services_.engine.finish(std::move(execute->claim), std::move(ended));
   }
 }
 

@@ -58,8 +58,8 @@ class Observation final : public ProxyWatcher, public std::enable_shared_from_th
   void report(Observed would, std::string_view detail = {});
 
   Worker& worker_;
-  Gateway& gateway_;
-  const SettingsPtr settings_;
+  Services& services_;
+  const ActiveConfigPtr settings_;
   const RouteConfig& route_;
   RouteMetrics& metrics_;
   Target target_;

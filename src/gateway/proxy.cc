@@ -39,7 +39,7 @@ class Proxying {
         limits_(request.limits()),
         picked_(request.worker.pick_upstream(request.settings, route)),
         watcher_(watcher),
-        held_bytes_(request.gateway().buffered_bytes, request.peer),
+        held_bytes_(request.services().buffered_bytes, request.peer),
         sending_(limits_.body_timeout),
         reading_(limits_.body_timeout) {}
 
@@ -98,7 +98,7 @@ awaitable<bool> Proxying::run() {
     co_return false;
   }
   if (is_short() && !co_await read_short_body()) co_return false;
-  if (!co_await take_place(request_, route_index_)) co_return false;
+  if (!co_await take_slot_or_refuse(request_, route_index_)) co_return false;
   if (watcher_) watcher_->request_piece(body_);
   if (request_.message.is_done()) {
     if (watcher_) watcher_->request_done();
@@ -126,8 +126,8 @@ awaitable<net::IoResult<std::string_view>> Proxying::next_piece() {
 awaitable<bool> Proxying::read_short_body() {
   if (expects_continue(request_)) {
     // A body is not asked for that there is no place for.
-    if (!co_await take_place(request_, route_index_)) co_return false;
-    request_.give_up_place();
+    if (!co_await take_slot_or_refuse(request_, route_index_)) co_return false;
+    request_.give_up_slot();
     co_await send_continue(request_);
   }
   while (!request_.message.is_done()) {

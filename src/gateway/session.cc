@@ -140,7 +140,7 @@ awaitable<bool> finish_request(ClientRequest& request) {
 // False: the connection is to be closed.
 awaitable<bool> serve_request(Worker& worker, net::Connection& client, const Forwarded& from,
                               ShareHolder* peer) {
-  const SettingsPtr settings = worker.settings();
+  const ActiveConfigPtr settings = worker.settings();
   const LimitsConfig& limits = settings->config.limits;
   client.set_deadline(limits.header_timeout);
   net::Request message;
@@ -154,16 +154,16 @@ awaitable<bool> serve_request(Worker& worker, net::Connection& client, const For
     co_return false;
   }
   request.keep_alive = message.keep_alive();
-  Counted active(worker.gateway().active);
+  Counted active(worker.services().active);
   co_await handle(request);
   co_return co_await finish_request(request);
 }
 
 // Tells a client that there is no room for its connection, which does not count.
 awaitable<void> refuse_connection(Worker& worker, net::Connection& client, const Forwarded& from) {
-  const Counted refusing(worker.gateway().refusing);
+  const Counted refusing(worker.services().refusing);
   // Nobody is told the reason inside a session that it would cost a handshake to make.
-  if (worker.settings()->trust.server || refusing.before() >= kRefusedMax) co_return;
+  if (worker.settings()->key_material.server || refusing.before() >= kRefusedMax) co_return;
   net::Request none;
   ClientRequest request{worker, worker.settings(), client, none, {}, from, false};
   Problem problem{.code = Code::overloaded, .detail = "Too many connections are open."};
@@ -172,8 +172,8 @@ awaitable<void> refuse_connection(Worker& worker, net::Connection& client, const
 }
 
 // A client's place among limits.connections.
-struct ConnectionPlace {
-  ConnectionPlace(Gateway& gateway, ShareHolder* holder) : all(gateway.connections) {
+struct ConnectionSlot {
+  ConnectionSlot(Services& services, ShareHolder* holder) : all(services.connections) {
     if (holder) own.emplace(holder->connections);
   }
   Counted all;
@@ -182,10 +182,10 @@ struct ConnectionPlace {
 
 // Whether the connection may stay. Where all places are taken, an idle connection has to go for it:
 // one of the peer's own if that has its share already, the longest idle otherwise.
-bool has_room(Worker& worker, const ConnectionPlace& place, const ShareHolder* peer) {
+bool has_room(Worker& worker, const ConnectionSlot& slot, const ShareHolder* peer) {
   const std::size_t limit = worker.settings()->config.limits.connections;
-  const std::size_t own = place.own ? place.own->before() : 0;
-  const std::size_t all = place.all.before();
+  const std::size_t own = slot.own ? slot.own->before() : 0;
+  const std::size_t all = slot.all.before();
   if (has_share(own, all, limit)) return true;
   if (peer && own >= kept_for_others(limit) && kept_for_others(limit) > 0) {
     return worker.end_idle_of(*peer);
@@ -196,22 +196,22 @@ bool has_room(Worker& worker, const ConnectionPlace& place, const ShareHolder* p
 }  // namespace
 
 awaitable<void> serve_client(Worker& worker, asio::ip::tcp::socket socket) {
-  Gateway& gateway = worker.gateway();
+  Services& services = worker.services();
   boost::system::error_code error;
   socket.set_option(asio::ip::tcp::no_delay(true), error);
   socket.set_option(NotSentMax(kNotSentBytesMax), error);
   const auto remote = socket.remote_endpoint(error);
   if (error) co_return;
-  SettingsPtr settings = worker.settings();
-  const auto tls = settings->trust.server;
+  ActiveConfigPtr settings = worker.settings();
+  const auto tls = settings->key_material.server;
   Forwarded from{remote.address().to_string(), settings->trusted.contains(remote.address()),
                  tls != nullptr};
   const ShareHolderPtr peer =
-      from.from_trusted_proxy ? nullptr : gateway.holders.of_peer(remote.address());
-  std::optional<ConnectionPlace> place(std::in_place, gateway, peer.get());
+      from.from_trusted_proxy ? nullptr : services.holders.of_peer(remote.address());
+  std::optional<ConnectionSlot> slot(std::in_place, services, peer.get());
   net::Connection client(std::move(socket), worker.deadlines());
-  if (!has_room(worker, *place, peer.get())) {
-    place.reset();
+  if (!has_room(worker, *slot, peer.get())) {
+    slot.reset();
     co_await refuse_connection(worker, client, from);
     co_return;
   }
@@ -240,7 +240,7 @@ awaitable<void> serve_client(Worker& worker, asio::ip::tcp::socket socket) {
       co_await client.close_gently();
       break;
     }
-    if (gateway.draining) break;
+    if (services.draining) break;
     patience = kKeepAliveIdle;
   }
   client.end();

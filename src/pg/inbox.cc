@@ -25,7 +25,7 @@ struct ToInbox {
   InboxResult operator()(Unknown&) const {
     inbox::Unknown unknown;
     unknown.record.id = make_id({claim.name_space, claim.tenant, claim.operation}, claim.key);
-    unknown.record.state = semel::State::unknown;
+    unknown.record.state = semel::RecordState::unknown;
     return unknown;
   }
 };

@@ -61,7 +61,7 @@ bool Running::nothing_done(std::size_t failed_step) const {
 void Running::run_step(std::size_t index) {
   const Operation::Named& step = operation.steps_[index];
   if (const auto* phase = std::get_if<Operation::Phase>(&step.work)) {
-    in_transaction(*phase, [&](const State& next) {
+    in_transaction(*phase, [&](const PhaseState& next) {
       ask("move_operation", ", recovery_point => $3, state => $4, lease => $5",
           {step.name, json::serialize(next), interval_value(operation.lease_)});
     });
@@ -75,21 +75,21 @@ void Running::run_step(std::size_t index) {
 
 Answer Running::run_finish() {
   Answer answer;
-  in_transaction(
-      [&](Transaction& transaction, State& last) { answer = operation.finish_(transaction, last); },
-      [&](const State&) {
-        ask("finish_operation", ", status => $3, headers => $4, body => $5::bytea",
-            {std::to_string(answer.status), headers_value(answer), bytea(answer.body)});
-      });
+  in_transaction([&](Transaction& transaction,
+                     PhaseState& last) { answer = operation.finish_(transaction, last); },
+                 [&](const PhaseState&) {
+                   ask("finish_operation", ", status => $3, headers => $4, body => $5::bytea",
+                       {std::to_string(answer.status), headers_value(answer), bytea(answer.body)});
+                 });
   return answer;
 }
 
 void Running::in_transaction(const Operation::Phase& work,
-                             const std::function<void(const State&)>& last) {
+                             const std::function<void(const PhaseState&)>& last) {
   const char* begin = operation.isolation_ == Isolation::serializable
                           ? "BEGIN ISOLATION LEVEL SERIALIZABLE"
                           : "BEGIN ISOLATION LEVEL READ COMMITTED";
-  State next;
+  PhaseState next;
   run_transaction(connection, begin, [&] {
     next = state;  // what a phase that is rolled back wrote is forgotten with it
     ask("enter_phase", "", {});

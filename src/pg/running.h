@@ -13,7 +13,7 @@ struct Running {
   Handed claim;
   std::string arguments;
   std::string recovery_point;  // the last phase that is committed; "": none
-  State state;
+  PhaseState state;
 
   // Throws what a step throws, after giving the operation back; Stale where the claim is lost.
   Answer run();
@@ -26,7 +26,8 @@ struct Running {
   void run_step(std::size_t index);
   Answer run_finish();
   // `last` is what ends the phase: it moves the recovery point, or completes the record.
-  void in_transaction(const Operation::Phase& work, const std::function<void(const State&)>& last);
+  void in_transaction(const Operation::Phase& work,
+                      const std::function<void(const PhaseState&)>& last);
   void give_back(const char* why, bool nothing_was_done) const noexcept;
   Rows ask(const char* function, const char* arguments_as, std::vector<Value> values) const;
 };

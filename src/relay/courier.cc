@@ -1,11 +1,8 @@
 #include "relay/courier.h"
 
 #include <poll.h>
-#include <sys/eventfd.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <system_error>
 #include <thread>
 
 #include "config/reading/relay.h"
@@ -29,12 +26,12 @@ constexpr Duration kLookSoonest = milliseconds(5);
 constexpr auto kLookForOpenEvery = milliseconds(50);
 // Notifications can be lost; so can the relay that was idle instead of us.
 constexpr auto kLookAnyway = seconds(1);
-constexpr auto kStrangersEvery = seconds(10);
-constexpr auto kStrangersAgain = minutes(10);
+constexpr auto kUnconfiguredEvery = seconds(10);
+constexpr auto kUnconfiguredAgain = minutes(10);
 // Payloads held of one destination: more lanes are not taken before some have ended.
 constexpr std::size_t kHeldBytesMax = 32 << 20;
 constexpr std::size_t kNamesMax = 500;  // destinations that are URLs, at once
-constexpr std::size_t kStrangersMax = 1000;
+constexpr std::size_t kUnconfiguredMax = 1000;
 constexpr Duration kReconnectMin = milliseconds(100);
 constexpr Duration kReconnectMax = seconds(5);
 // Also where there is no time left: what takes longer is in trouble.
@@ -46,21 +43,6 @@ bool is_url(std::string_view name) {
 }
 
 }  // namespace
-
-Bell::Bell() : descriptor_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
-  if (descriptor_ < 0) throw std::system_error(errno, std::generic_category(), "eventfd");
-}
-Bell::~Bell() {
-  close(descriptor_);
-}
-void Bell::ring() {
-  const std::uint64_t one = 1;
-  [[maybe_unused]] const auto written = write(descriptor_, &one, sizeof one);
-}
-void Bell::quiet() {
-  std::uint64_t rung = 0;
-  [[maybe_unused]] const auto got = read(descriptor_, &rung, sizeof rung);
-}
 
 Courier::Courier(std::string url, std::string schema, const RelayConfig& config,
                  Duration drain_timeout, std::string who)
@@ -86,7 +68,7 @@ void Courier::stop() {
     const std::lock_guard lock(mutex_);
     if (!give_up_) give_up_ = Clock::now() + drain_timeout_;
   }
-  bell_.ring();
+  wakeup_.signal();
 }
 
 void Courier::report(Report report) {
@@ -94,14 +76,14 @@ void Courier::report(Report report) {
     const std::lock_guard lock(mutex_);
     reported_.push_back(std::move(report));
   }
-  bell_.ring();
+  wakeup_.signal();
 }
 
 bool Courier::run(Deliveries& deliveries) {
   bool winds_up = false;
   for (;;) {
     std::optional<Clock::time_point> give_up;
-    bell_.quiet();
+    wakeup_.clear();
     {
       const std::lock_guard lock(mutex_);
       give_up = give_up_;
@@ -139,7 +121,7 @@ Duration Courier::patience() {
 void Courier::reconnect() {
   if (failures_ > 0) {
     const Duration pause = backoff(kReconnectMin, kReconnectMax, failures_, random_number());
-    pollfd watched{bell_.descriptor(), POLLIN, 0};
+    pollfd watched{wakeup_.descriptor(), POLLIN, 0};
     // Reports ring too, and nothing can be done with them yet: at least so long is slept.
     poll(&watched, 1, static_cast<int>(pause.count()));
     std::this_thread::sleep_for(kReconnectMin);
@@ -226,8 +208,8 @@ Courier::Result Courier::look(Deliveries& deliveries) {
   if (config_.allow_urls) {
     if (Result done = find_urls(); !done) return done;
   }
-  if (Clock::now() >= strangers_at_) {
-    if (Result done = warn_of_strangers(); !done) return done;
+  if (Clock::now() >= unconfigured_at_) {
+    if (Result done = warn_of_unconfigured_destinations(); !done) return done;
   }
   const auto taken = take(deliveries);
   if (!taken) return std::unexpected(taken.error());
@@ -257,18 +239,20 @@ Courier::Result Courier::find_urls() {
   return {};
 }
 
-Courier::Result Courier::warn_of_strangers() {
-  const auto found = outbox_->destinations("", kStrangersMax);
+Courier::Result Courier::warn_of_unconfigured_destinations() {
+  const auto found = outbox_->destinations("", kUnconfiguredMax);
   if (!found) return std::unexpected(found.error());
-  strangers_at_ = Clock::now() + kStrangersEvery;
-  if (Clock::now() >= strangers_forget_at_) {
-    strangers_.clear();
-    strangers_forget_at_ = Clock::now() + kStrangersAgain;
+  unconfigured_at_ = Clock::now() + kUnconfiguredEvery;
+  if (Clock::now() >= unconfigured_forget_at_) {
+    unconfigured_destinations_.clear();
+    unconfigured_forget_at_ = Clock::now() + kUnconfiguredAgain;
   }
   for (const std::string& name : *found) {
     if (std::ranges::find(names_, name) != names_.end()) continue;
     if (config_.allow_urls && is_url(name)) continue;
-    if (strangers_.size() >= kStrangersMax || !strangers_.insert(name).second) continue;
+    if (unconfigured_destinations_.size() >= kUnconfiguredMax ||
+        !unconfigured_destinations_.insert(name).second)
+      continue;
     log_event(LogLevel::warn, "messages wait for a destination that is not configured",
               {{"destination", loggable(name)}});
   }
@@ -340,7 +324,7 @@ Courier::Result Courier::settle_down(Deliveries& deliveries) {
     return get_up();
   }
   if (!idle_) {
-    const auto how = outbox_->lie_down();
+    const auto how = outbox_->go_idle();
     if (!how) return std::unexpected(how.error());
     if (*how == LieDown::soon) {
       look_at_ = Clock::now() + kLookForOpenEvery;
@@ -376,7 +360,7 @@ Courier::Result Courier::sleep() {
   auto wake_at = std::min(look_at_, Clock::now() + Clock::duration(kLookAnyway));
   if (!held_.empty()) wake_at = std::min(wake_at, renew_at_);
   const auto pause = std::chrono::ceil<Duration>(wake_at - Clock::now());
-  const auto notified = outbox_->wait(bell_.descriptor(), std::max(pause, Duration(0)));
+  const auto notified = outbox_->wait(wakeup_.descriptor(), std::max(pause, Duration(0)));
   if (!notified) return std::unexpected(notified.error());
   if (!*notified || look_at_ == Clock::time_point::max()) return {};
   // While we look ourselves nobody else has to be told to notify: not every commit of a burst.

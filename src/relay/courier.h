@@ -10,27 +10,12 @@
 #include <string>
 #include <vector>
 
+#include "base/wakeup.h"
 #include "config/config.h"
 #include "relay/deliveries.h"
 #include "relay/outbox.h"
 
 namespace semel::relay {
-
-// Wakes a thread that sleeps in Outbox::wait. Any thread may ring.
-class Bell {
- public:
-  Bell();
-  ~Bell();
-  Bell(const Bell&) = delete;
-  Bell& operator=(const Bell&) = delete;
-  void ring();
-  // Forgets that it was rung.
-  void quiet();
-  int descriptor() const { return descriptor_; }
-
- private:
-  int descriptor_;
-};
 
 // Goes between the outbox and the deliveries: leases lanes, hands them over, renews their leases,
 // and writes down what became of them. Blocks; has a thread of its own.
@@ -64,7 +49,7 @@ class Courier {
   Result renew();
   Result look(Deliveries& deliveries);
   Result find_urls();
-  Result warn_of_strangers();
+  Result warn_of_unconfigured_destinations();
   // How many lanes were taken.
   std::expected<std::size_t, std::string> take(Deliveries& deliveries);
   Result settle_down(Deliveries& deliveries);
@@ -90,7 +75,7 @@ class Courier {
   const Duration drain_timeout_;
   const std::string who_;
 
-  Bell bell_;
+  Wakeup wakeup_;
   std::mutex mutex_;
   std::vector<Report> reported_;  // under mutex_
   // When to give up, once it is to stop; under mutex_.
@@ -111,9 +96,9 @@ class Courier {
   std::vector<std::string> names_;    // the configured destinations
   std::vector<std::string> urls_;     // those that are URLs, of this window
   std::string urls_after_;            // where the next window begins; "": at the beginning
-  std::set<std::string> strangers_;   // destinations that were warned of
-  Clock::time_point strangers_at_{};  // when to look for them again
-  Clock::time_point strangers_forget_at_{};
+  std::set<std::string> unconfigured_destinations_;  // destinations that were warned of
+  Clock::time_point unconfigured_at_{};              // when to look for them again
+  Clock::time_point unconfigured_forget_at_{};
   Clock::time_point renew_at_{};
   Clock::time_point look_at_{};
   int quiet_looks_ = 0;

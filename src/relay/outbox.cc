@@ -178,7 +178,7 @@ std::expected<std::vector<std::string>, std::string> Outbox::destinations(const 
   return names;
 }
 
-std::expected<LieDown, std::string> Outbox::lie_down() {
+std::expected<LieDown, std::string> Outbox::go_idle() {
   const auto rows = database_.query("SELECT " + function("outbox_lie_down()"));
   if (!rows) return std::unexpected(rows.error());
   const std::string_view how = rows->bytes(0, 0);

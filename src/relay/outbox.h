@@ -90,7 +90,7 @@ class Outbox {
       const std::vector<std::string>& destinations);
   std::expected<std::vector<std::string>, std::string> destinations(const std::string& after,
                                                                     std::size_t names_max);
-  std::expected<LieDown, std::string> lie_down();
+  std::expected<LieDown, std::string> go_idle();
   std::expected<void, std::string> get_up();
   // See Database::wait.
   std::expected<bool, std::string> wait(int other, Duration timeout) {

@@ -13,9 +13,9 @@ std::vector<RouteMetrics*> metrics_of(const Config& config, Metrics& metrics) {
 
 }  // namespace
 
-Settings::Settings(Config config_in, Trust trust_in, Metrics& metrics_in)
+ActiveConfig::ActiveConfig(Config config_in, KeyMaterial key_material_in, Metrics& metrics_in)
     : config(std::move(config_in)),
-      trust(std::move(trust_in)),
+      key_material(std::move(key_material_in)),
       router(config.routes),
       trusted(config.trusted_proxies),
       policy_page(make_policy_page(config)),

@@ -14,17 +14,17 @@ namespace semel {
 
 // The configuration in use and what is made from it. Never changes: a reload makes another one, and
 // what began under the old one ends under it.
-struct Settings {
-  Settings(Config config_in, Trust trust_in, Metrics& metrics_in);
+struct ActiveConfig {
+  ActiveConfig(Config config_in, KeyMaterial key_material_in, Metrics& metrics_in);
 
   const Config config;
-  const Trust trust;
+  const KeyMaterial key_material;
   const Router router;
   const TrustedProxies trusted;
   const std::string policy_page;             // the answer to GET /.semel/policy
   const std::vector<RouteMetrics*> metrics;  // by route
 };
-using SettingsPtr = std::shared_ptr<const Settings>;
+using ActiveConfigPtr = std::shared_ptr<const ActiveConfig>;
 
 // Keys of the file that differ between two configurations and take effect only with a restart.
 std::vector<std::string> needs_restart(const Config& running, const Config& wanted);

@@ -19,7 +19,7 @@ void LoggingObserver::transitioned(const Record* before, const Record* after, Ti
     const int live = (after && is_live(*after) ? 1 : 0) - (before && is_live(*before) ? 1 : 0);
     if (live != 0) limits_.live_changed(after ? *after : *before, live);
   }
-  const bool is_unknown = after && after->state == State::unknown;
+  const bool is_unknown = after && after->state == RecordState::unknown;
   if (is_unknown && changed && became_unknown) became_unknown(*after, now);
   if (!changed || !logs(LogLevel::info)) return;
   const Record& record = after ? *after : *before;

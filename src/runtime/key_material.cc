@@ -38,28 +38,28 @@ std::expected<HashKeys, std::string> load_hash_keys(const std::string& file) {
 
 }  // namespace
 
-std::expected<Trust, std::string> Trust::load(const Config& config) {
-  Trust trust;
+std::expected<KeyMaterial, std::string> KeyMaterial::load(const Config& config) {
+  KeyMaterial key_material;
   if (config.tls) {
     auto server = net::TlsServer::load(*config.tls);
     if (!server) return std::unexpected("tls: " + server.error());
-    trust.server = *std::move(server);
+    key_material.server = *std::move(server);
   }
   auto own = net::TlsClient::load({});
   if (!own) return std::unexpected(std::move(own.error()));
-  trust.own = *std::move(own);
-  auto upstreams = load_upstreams(config.routes, trust.own);
+  key_material.own = *std::move(own);
+  auto upstreams = load_upstreams(config.routes, key_material.own);
   if (!upstreams) return std::unexpected(std::move(upstreams.error()));
-  trust.upstreams = *std::move(upstreams);
+  key_material.upstreams = *std::move(upstreams);
   if (config.tenant.from == TenantSource::jwt) {
     auto tokens = TokenKeys::load(config.tenant.jwt);
     if (!tokens) return std::unexpected("tenant: " + tokens.error());
-    trust.tokens = *std::move(tokens);
+    key_material.tokens = *std::move(tokens);
   }
   auto hash_keys = load_hash_keys(config.hash_key_file);
   if (!hash_keys) return std::unexpected(std::move(hash_keys.error()));
-  trust.hash_keys = *std::move(hash_keys);
-  return trust;
+  key_material.hash_keys = *std::move(hash_keys);
+  return key_material;
 }
 
 }  // namespace semel

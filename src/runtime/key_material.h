@@ -14,7 +14,7 @@ namespace semel {
 
 // Who we are and whom we believe, as the files say that the configuration names. Immutable; a
 // reload reads the files again and makes another one.
-struct Trust {
+struct KeyMaterial {
   std::shared_ptr<const net::TlsServer> server;  // null: plain HTTP
   // By route; null where no upstream is https://.
   std::vector<std::shared_ptr<const net::TlsClient>> upstreams;
@@ -27,7 +27,7 @@ struct Trust {
 
   // Reads the files, so it blocks. The error is a sentence for the operator; nothing half-read is
   // ever used.
-  static std::expected<Trust, std::string> load(const Config& config);
+  static std::expected<KeyMaterial, std::string> load(const Config& config);
 };
 
 }  // namespace semel

@@ -31,8 +31,8 @@ EngineOptions engine_options(Owner owner) {
 
 }  // namespace
 
-Gateway::Gateway(Store& store_in, Metrics& metrics_in, Clock& machine_clock, TokenSource& tokens_in,
-                 Owner owner, const Config& config)
+Services::Services(Store& store_in, Metrics& metrics_in, Clock& machine_clock,
+                   TokenSource& tokens_in, Owner owner, const Config& config)
     : metrics(metrics_in),
       observer(metrics, limits, config.log.keys),
       store(store_in),

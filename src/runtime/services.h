@@ -26,9 +26,9 @@ class Prober;
 class Worker;
 
 // What all workers of one process share, whatever the configuration.
-struct Gateway {
-  Gateway(Store& store_in, Metrics& metrics_in, Clock& machine_clock, TokenSource& tokens_in,
-          Owner owner, const Config& config);
+struct Services {
+  Services(Store& store_in, Metrics& metrics_in, Clock& machine_clock, TokenSource& tokens_in,
+           Owner owner, const Config& config);
 
   Metrics& metrics;
   TenantLimits limits;

@@ -19,7 +19,7 @@ double seconds(Duration duration) {
 }  // namespace
 
 bool is_live(const Record& record) {
-  return record.state != State::tombstone;
+  return record.state != RecordState::tombstone;
 }
 
 std::string TenantLimits::who(std::string_view tenant, std::string_view operation) {
@@ -33,11 +33,11 @@ TenantLimits::Tenant& TenantLimits::tenant_of(Shard& shard, const std::string& w
   const auto [found, added] = shard.tenants.try_emplace(who);
   Tenant& tenant = found->second;
   if (!added) {
-    shard.by_use.splice(shard.by_use.begin(), shard.by_use, tenant.place);
+    shard.by_use.splice(shard.by_use.begin(), shard.by_use, tenant.slot);
     return tenant;
   }
   shard.by_use.push_front(who);
-  tenant.place = shard.by_use.begin();
+  tenant.slot = shard.by_use.begin();
   std::size_t looked_at = 0;
   for (auto at = std::prev(shard.by_use.end());
        shard.tenants.size() > kTenantsPerShardMax && looked_at < kLookedAtMax && *at != who;

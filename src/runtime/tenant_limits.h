@@ -30,13 +30,13 @@ class TenantLimits {
   };
 
   // One execution's place among a tenant's; given up when it goes.
-  class Place {
+  class Slot {
    public:
-    Place(TenantLimits& limits, std::string who) : limits_(&limits), who_(std::move(who)) {}
-    Place(Place&& other) noexcept
+    Slot(TenantLimits& limits, std::string who) : limits_(&limits), who_(std::move(who)) {}
+    Slot(Slot&& other) noexcept
         : limits_(std::exchange(other.limits_, nullptr)), who_(std::move(other.who_)) {}
-    Place& operator=(Place&&) = delete;
-    ~Place() {
+    Slot& operator=(Slot&&) = delete;
+    ~Slot() {
       if (limits_) limits_->leave(who_);
     }
 
@@ -49,7 +49,7 @@ class TenantLimits {
   static std::string who(std::string_view tenant, std::string_view operation);
 
   // An execution is about to begin; `is_new`: of a new key. Without a verdict against it, it counts
-  // from now on, and a Place must be made for it if there is a limit on executions.
+  // from now on, and a Slot must be made for it if there is a limit on executions.
   // `of_all` are the limits over all tenants.
   Verdict begin(const std::string& who, const RouteLimits& limits, const LimitsConfig& of_all,
                 bool is_new, Time now);
@@ -76,7 +76,7 @@ class TenantLimits {
     Bucket bucket;
     std::size_t executing = 0;
     std::int64_t live = 0;
-    std::list<std::string>::iterator place;  // among the shard's, the latest first
+    std::list<std::string>::iterator slot;  // among the shard's, the latest first
   };
   struct Shard {
     std::mutex mutex;

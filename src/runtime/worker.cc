@@ -27,15 +27,15 @@ Duration longest_idle(const Config& config) {
 }
 }  // namespace
 
-Worker::Worker(Gateway& gateway, SettingsPtr settings, Serve serve)
-    : gateway_(gateway),
+Worker::Worker(Services& services, ActiveConfigPtr settings, Serve serve)
+    : services_(services),
       serve_(std::move(serve)),
       settings_(std::move(settings)),
       deadlines_(context_.get_executor()) {
   make_pools();
 }
 
-net::UpstreamPool& Worker::pool_of(const Settings& settings, std::size_t route,
+net::UpstreamPool& Worker::pool_of(const ActiveConfig& settings, std::size_t route,
                                    std::size_t upstream) {
   const RouteConfig& config = settings.config.routes[route];
   const Upstream& to = config.upstreams[upstream];
@@ -43,7 +43,7 @@ net::UpstreamPool& Worker::pool_of(const Settings& settings, std::size_t route,
   if (to.tls) key.tls = config.upstream_tls;
   return pools_
       .try_emplace(std::move(key), context_.get_executor(), deadlines_, to.address.host,
-                   to.address.port, to.tls ? settings.trust.upstreams[route] : nullptr)
+                   to.address.port, to.tls ? settings.key_material.upstreams[route] : nullptr)
       .first->second;
 }
 
@@ -54,7 +54,7 @@ void Worker::make_pools() {
     RoutePools pools;
     for (std::size_t i = 0; i < routes[route].upstreams.size(); ++i) {
       net::UpstreamPool& pool = pool_of(*settings_, route, i);
-      if (routes[route].upstreams[i].tls) pool.use_tls(settings_->trust.upstreams[route]);
+      if (routes[route].upstreams[i].tls) pool.use_tls(settings_->key_material.upstreams[route]);
       pools.pools.push_back(&pool);
     }
     by_route_.push_back(std::move(pools));
@@ -62,7 +62,7 @@ void Worker::make_pools() {
 }
 
 // Connections of upstreams that are no longer named are closed as they become idle.
-awaitable<void> Worker::adopt(SettingsPtr settings) {
+awaitable<void> Worker::adopt(ActiveConfigPtr settings) {
   auto on_worker = [this, &settings]() -> awaitable<void> {
     settings_ = std::move(settings);
     make_pools();
@@ -106,8 +106,8 @@ void Worker::close_gently(tcp::acceptor& acceptor) {
 bool Worker::turn_away(tcp::acceptor& acceptor) {
   boost::system::error_code error;
   acceptor.non_blocking(true, error);
-  return !error &&
-         gateway_.spare_descriptor.turn_away(acceptor.native_handle(), !settings_->trust.server);
+  return !error && services_.spare_descriptor.turn_away(acceptor.native_handle(),
+                                                        !settings_->key_material.server);
 }
 
 awaitable<void> Worker::accept(tcp::acceptor& acceptor) {
@@ -123,24 +123,24 @@ awaitable<void> Worker::accept(tcp::acceptor& acceptor) {
                     error == boost::system::errc::too_many_files_open_in_system;
     if (!error) {
       asio::co_spawn(context_, serve_(*this, std::move(socket)), OrReport{kServing});
-      gateway_.spare_descriptor.regain();
+      services_.spare_descriptor.regain();
     } else if (acceptor.is_open()) {
       log_repeating(LogLevel::warn, "accept failed", "", {{"why", error.message()}});
       // Accepting again at once would spin.
-      if (!no_descriptor || !turn_away(acceptor)) co_await gateway_.clock.sleep(kAcceptPause);
+      if (!no_descriptor || !turn_away(acceptor)) co_await services_.clock.sleep(kAcceptPause);
     }
   }
 }
 
 awaitable<void> Worker::prune() {
   for (;;) {
-    co_await gateway_.clock.sleep(kPruneEvery);
+    co_await services_.clock.sleep(kPruneEvery);
     const Duration idle_max = longest_idle(settings_->config);
     for (auto& [address, pool] : pools_) pool.prune(idle_max);
   }
 }
 
-Worker::Picked Worker::pick_upstream(const SettingsPtr& settings, std::size_t route) {
+Worker::Picked Worker::pick_upstream(const ActiveConfigPtr& settings, std::size_t route) {
   const std::vector<Upstream>& upstreams = settings->config.routes[route].upstreams;
   if (settings != settings_) {  // of a request that began before the configuration was loaded anew
     return {pool_of(*settings, route, 0), upstreams.front()};
@@ -158,7 +158,7 @@ net::UpstreamPool& Worker::own_pool(const Url& url) {
                                 .try_emplace(std::move(key), context_.get_executor(), deadlines_,
                                              url.address.host, url.address.port)
                                 .first->second;
-  if (url.tls) pool.use_tls(settings_->trust.own);
+  if (url.tls) pool.use_tls(settings_->key_material.own);
   return pool;
 }
 
@@ -190,7 +190,7 @@ bool Worker::end_longest_idle() {
   const auto since = [](const Worker* worker) {
     return worker->longest_idle_.load(std::memory_order_relaxed);
   };
-  Worker* found = *std::ranges::min_element(gateway_.workers, {}, since);
+  Worker* found = *std::ranges::min_element(services_.workers, {}, since);
   if (since(found) == kNobody) return false;
   if (found == this) {
     end(idle_.front());
@@ -215,7 +215,7 @@ bool Worker::end_idle_of(const ShareHolder& peer) {
 }
 
 const std::string& Worker::date() {
-  const Time now = gateway_.clock.now();
+  const Time now = services_.clock.now();
   if (now - date_at_ >= std::chrono::seconds(1) || now < date_at_) {
     date_at_ = std::chrono::floor<std::chrono::seconds>(now);
     date_ = http_date(now);

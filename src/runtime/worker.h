@@ -23,7 +23,7 @@ class Worker {
  public:
   // Serves one client connection until it ends.
   using Serve = std::function<boost::asio::awaitable<void>(Worker&, boost::asio::ip::tcp::socket)>;
-  Worker(Gateway& gateway, SettingsPtr settings, Serve serve);
+  Worker(Services& services, ActiveConfigPtr settings, Serve serve);
 
   // Takes over a bound socket; accepts on it once the loop runs.
   void listen(boost::asio::ip::tcp::acceptor acceptor);
@@ -34,18 +34,18 @@ class Worker {
   void drain();
   void stop() { context_.stop(); }
 
-  Gateway& gateway() { return gateway_; }
+  Services& services() { return services_; }
   // What new requests are handled under.
-  const SettingsPtr& settings() const { return settings_; }
+  const ActiveConfigPtr& settings() const { return settings_; }
   // Once it returns, new requests get these settings. May be called from any executor.
-  boost::asio::awaitable<void> adopt(SettingsPtr settings);
+  boost::asio::awaitable<void> adopt(ActiveConfigPtr settings);
   net::Deadlines& deadlines() { return deadlines_; }
   // The pool of the upstream that takes the route's next request.
   struct Picked {
     net::UpstreamPool& pool;
     const Upstream& upstream;
   };
-  Picked pick_upstream(const SettingsPtr& settings, std::size_t route);
+  Picked pick_upstream(const ActiveConfigPtr& settings, std::size_t route);
   // The pool for requests of our own to where `url` points.
   net::UpstreamPool& own_pool(const Url& url);
   IntrospectionCache& introspections() { return introspections_; }
@@ -78,12 +78,12 @@ class Worker {
   bool turn_away(boost::asio::ip::tcp::acceptor& acceptor);
   void close_gently(boost::asio::ip::tcp::acceptor& acceptor);
   boost::asio::awaitable<void> prune();
-  net::UpstreamPool& pool_of(const Settings& settings, std::size_t route, std::size_t upstream);
+  net::UpstreamPool& pool_of(const ActiveConfig& settings, std::size_t route, std::size_t upstream);
   void make_pools();
   void end(Idle& idle);
   void note_longest_idle();
 
-  Gateway& gateway_;
+  Services& services_;
   const Serve serve_;
   // Before context_: connections that are idle when it goes leave the list then.
   boost::intrusive::list<Idle, boost::intrusive::constant_time_size<false>> idle_;
@@ -91,7 +91,7 @@ class Worker {
   using Ticks = std::chrono::steady_clock::rep;
   static constexpr Ticks kNobody = std::numeric_limits<Ticks>::max();
   std::atomic<Ticks> longest_idle_ = kNobody;
-  SettingsPtr settings_;
+  ActiveConfigPtr settings_;
   boost::asio::io_context context_{1};
   net::Deadlines deadlines_;
   std::vector<boost::asio::ip::tcp::acceptor> acceptors_;

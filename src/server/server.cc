@@ -40,10 +40,10 @@ std::expected<void, std::string> make_spool(const std::string& path) {
   return std::unexpected("spool " + path + ": cannot make the directory: " + std::strerror(errno));
 }
 
-void warn_of_low_disk(const Gateway& gateway) {
+void warn_of_low_disk(const Services& services) {
   for (const auto& [what, disk] :
-       {std::pair("store", gateway.store_disk ? &*gateway.store_disk : nullptr),
-        std::pair("spool", &gateway.spool.disk())}) {
+       {std::pair("store", services.store_disk ? &*services.store_disk : nullptr),
+        std::pair("spool", &services.spool.disk())}) {
     if (disk == nullptr || !disk->is_low()) continue;
     log_event(LogLevel::warn, "nothing new is taken on", {{"of", what}, {"why", disk->describe()}});
   }
@@ -53,60 +53,61 @@ using ReusePort = asio::detail::socket_option::boolean<SOL_SOCKET, SO_REUSEPORT>
 
 }  // namespace
 
-Server::Server(Config config, Trust trust, std::unique_ptr<Metrics> metrics,
+Server::Server(Config config, KeyMaterial key_material, std::unique_ptr<Metrics> metrics,
                std::unique_ptr<Store> store)
     : metrics_(std::move(metrics)),
       store_(std::move(store)),
       files_(std::make_unique<BlockingPool>("semel-files", 1)),
-      settings_(std::make_shared<const Settings>(std::move(config), std::move(trust), *metrics_)),
-      gateway_(std::make_unique<Gateway>(*store_, *metrics_, machine_clock_, tokens_, this_node(),
-                                         settings_->config)),
-      background_(std::make_unique<Background>(*gateway_)),
-      prober_(std::make_unique<Prober>(*gateway_)) {
-  gateway_->background = background_.get();
-  gateway_->prober = prober_.get();
-  gateway_->engine.hand_queued_to([this](QueuedWork work) { background_->resume(work); });
-  gateway_->engine.ask_about_kept(
+      settings_(std::make_shared<const ActiveConfig>(std::move(config), std::move(key_material),
+                                                     *metrics_)),
+      services_(std::make_unique<Services>(*store_, *metrics_, machine_clock_, tokens_, this_node(),
+                                           settings_->config)),
+      background_(std::make_unique<Background>(*services_)),
+      prober_(std::make_unique<Prober>(*services_)) {
+  services_->background = background_.get();
+  services_->prober = prober_.get();
+  services_->engine.hand_queued_to([this](QueuedWork work) { background_->resume(work); });
+  services_->engine.ask_about_kept(
       [this](const Record& kept) { return background_->look_at(kept); });
-  gateway_->observer.became_unknown = [this](const Record& record, Time now) {
+  services_->observer.became_unknown = [this](const Record& record, Time now) {
     prober_->became_unknown(record, now);
   };
-  gateway_->limits.count_live(counts_live(settings_->config));
+  services_->limits.count_live(counts_live(settings_->config));
   background_->set_limit(settings_->config.limits.in_flight);
   for (unsigned i = 0; i < worker_count(settings_->config); ++i) {
-    workers_.push_back(std::make_unique<Worker>(*gateway_, settings_, serve_client));
-    gateway_->workers.push_back(workers_.back().get());
+    workers_.push_back(std::make_unique<Worker>(*services_, settings_, serve_client));
+    services_->workers.push_back(workers_.back().get());
   }
-  gateway_->engine.run_on(context().get_executor());
+  services_->engine.run_on(context().get_executor());
 }
 
 std::expected<std::unique_ptr<Server>, std::string> Server::start(Config config,
                                                                   std::unique_ptr<Metrics> metrics,
                                                                   std::unique_ptr<Store> store) {
-  auto trust = Trust::load(config);
-  if (!trust) return std::unexpected(std::move(trust.error()));
+  auto key_material = KeyMaterial::load(config);
+  if (!key_material) return std::unexpected(std::move(key_material.error()));
   if (auto made = make_spool(config.spool.path); !made) {
     return std::unexpected(std::move(made.error()));
   }
-  std::unique_ptr<Server> server(
-      new Server(std::move(config), std::move(*trust), std::move(metrics), std::move(store)));
-  warn_of_low_disk(*server->gateway_);
+  std::unique_ptr<Server> server(new Server(std::move(config), std::move(*key_material),
+                                            std::move(metrics), std::move(store)));
+  warn_of_low_disk(*server->services_);
   auto bound = server->bind();
   if (!bound) return std::unexpected(bound.error());
   return server;
 }
 
 Server::~Server() {
-  gateway_->spool.stop();
+  services_->spool.stop();
   files_.reset();
-  gateway_->engine.stop();
-  gateway_->engine.let_go_of_store();
+  services_->engine.stop();
+  services_->engine.let_go_of_store();
   store_.reset();
-  gateway_->engine.stop();
+  services_->engine.stop();
   workers_.clear();
   prober_.reset();
   background_.reset();
-  gateway_.reset();
+  services_.reset();
 }
 
 // Every worker has its own socket on every address; the kernel spreads the connections.
@@ -135,7 +136,7 @@ std::expected<void, std::string> Server::bind() {
 
 void Server::run() {
   const asio::any_io_executor executor = context().get_executor();
-  Engine& engine = gateway_->engine;
+  Engine& engine = services_->engine;
   spawn_loop(executor, "keeping leases", [&engine] { return engine.keep(); });
   spawn_loop(executor, "recovery", [&engine] { return engine.recover(); });
   spawn_loop(executor, "sweeping", [&engine] { return engine.sweep_forever(); });
@@ -152,21 +153,21 @@ void Server::run() {
 asio::awaitable<void> Server::follow_files() {
   for (;;) {
     co_await machine_clock_.sleep(kLookAtFilesEvery);
-    const std::shared_ptr<TokenKeys> tokens = settings_->trust.tokens;
+    const std::shared_ptr<TokenKeys> tokens = settings_->key_material.tokens;
     if (!tokens) continue;
     auto refresh = [tokens] { tokens->refresh(); };
     co_await files_->run(std::move(refresh));
   }
 }
 
-asio::awaitable<void> Server::reload(Config wanted, Trust trust) {
+asio::awaitable<void> Server::reload(Config wanted, KeyMaterial key_material) {
   std::string restart;
   for (const std::string& key : needs_restart(settings_->config, wanted)) {
     restart += (restart.empty() ? "" : ", ") + key;
   }
-  settings_ = std::make_shared<const Settings>(reloadable(settings_->config, std::move(wanted)),
-                                               std::move(trust), *metrics_);
-  gateway_->limits.count_live(counts_live(settings_->config));
+  settings_ = std::make_shared<const ActiveConfig>(reloadable(settings_->config, std::move(wanted)),
+                                                   std::move(key_material), *metrics_);
+  services_->limits.count_live(counts_live(settings_->config));
   for (auto& worker : workers_) co_await worker->adopt(settings_);
   background_->set_limit(settings_->config.limits.in_flight);
   metrics_->reloaded(true);
@@ -177,7 +178,7 @@ asio::awaitable<void> Server::reload(Config wanted, Trust trust) {
 }
 
 void Server::drain() {
-  if (gateway_->draining.exchange(true)) return;
+  if (services_->draining.exchange(true)) return;
   log_event(LogLevel::info, "draining", {});
   for (auto& worker : workers_) worker->drain();
   asio::co_spawn(context(), wait_until_idle(), OrStop{"draining"});
@@ -186,12 +187,12 @@ void Server::drain() {
 asio::awaitable<void> Server::wait_until_idle() {
   const SteadyTime give_up = after(machine_clock_.steady(), settings_->config.drain_timeout);
   const auto busy = [this] {
-    return gateway_->active > 0 || gateway_->engine.running().executions > 0;
+    return services_->active > 0 || services_->engine.running().executions > 0;
   };
   while (busy() && machine_clock_.steady() < give_up)
     co_await machine_clock_.sleep(kIdleCheckEvery);
-  log_event(LogLevel::info, "stopped", {{"cut_off", std::to_string(gateway_->active)}});
-  gateway_->engine.stop();
+  log_event(LogLevel::info, "stopped", {{"cut_off", std::to_string(services_->active)}});
+  services_->engine.stop();
   for (auto& worker : workers_) worker->stop();
 }
 

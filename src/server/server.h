@@ -29,7 +29,7 @@ class Server {
 
   // The addresses that are listened on, with the ports that were picked.
   const std::vector<HostPort>& listening() const { return listening_; }
-  Gateway& gateway() { return *gateway_; }
+  Services& services() { return *services_; }
   // The first worker's loop: for what runs once a process (the admin listener, signals).
   boost::asio::io_context& context() { return workers_.front()->context(); }
   net::Deadlines& deadlines() { return workers_.front()->deadlines(); }
@@ -41,13 +41,13 @@ class Server {
   void drain();
   // Handles new requests under `wanted`, and new connections with the certificates of `trust`, but
   // for what needs a restart, which it logs. To be called on context().
-  boost::asio::awaitable<void> reload(Config wanted, Trust trust);
+  boost::asio::awaitable<void> reload(Config wanted, KeyMaterial key_material);
   // As of the last reload. To be called on context().
   const Config& config() const { return settings_->config; }
-  const Settings& settings() const { return *settings_; }
+  const ActiveConfig& settings() const { return *settings_; }
 
  private:
-  explicit Server(Config config, Trust trust, std::unique_ptr<Metrics> metrics,
+  explicit Server(Config config, KeyMaterial key_material, std::unique_ptr<Metrics> metrics,
                   std::unique_ptr<Store> store);
   std::expected<void, std::string> bind();
   boost::asio::awaitable<void> wait_until_idle();
@@ -61,8 +61,8 @@ class Server {
   SystemTokens tokens_;
   std::unique_ptr<Store> store_;
   std::unique_ptr<BlockingPool> files_;
-  SettingsPtr settings_;
-  std::unique_ptr<Gateway> gateway_;
+  ActiveConfigPtr settings_;
+  std::unique_ptr<Services> services_;
   std::unique_ptr<Background> background_;
   std::unique_ptr<Prober> prober_;
   std::vector<std::unique_ptr<Worker>> workers_;

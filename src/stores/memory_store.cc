@@ -23,7 +23,7 @@ asio::awaitable<SwapResult> MemoryStore::swap(RecordId id, Version expected,
     entry.encoding = encode(*next);
     if (entry.encoding.size() > kRecordBytesMax) co_return swap::TooLarge{kRecordBytesMax};
     entry.due = due_at(*next);
-    if (next->state == State::unknown) entry.unknown_since = next->updated_at;
+    if (next->state == RecordState::unknown) entry.unknown_since = next->updated_at;
   }
 
   const std::lock_guard lock(mutex_);

@@ -61,7 +61,7 @@ void pays_once(PGconn* connection) {
 
 int payments = 0;
 
-std::string pay(const std::string& key, const State&) {
+std::string pay(const std::string& key, const PhaseState&) {
   ++payments;
   return "ch_" + key;
 }

@@ -15,25 +15,25 @@ class PhasesTest : public DatabaseTest {
   void SetUp() override {
     operation = Operation("orders")
                     .phase("reserve",
-                           [this](Transaction& t, State& state) {
+                           [this](Transaction& t, PhaseState& state) {
                              have_effect(t.connection(), key, "reserve");
                              state["order"] = "o1";
                              at("reserve");
                            })
                     .call("charge",
-                          [this](Call& call, State& state) {
+                          [this](Call& call, PhaseState& state) {
                             at("before charge");
                             charges[call.key()] += 1;
                             state["charged"] = true;
                             at("charge");
                           })
                     .phase("book",
-                           [this](Transaction& t, State& state) {
+                           [this](Transaction& t, PhaseState& state) {
                              have_effect(t.connection(), key,
                                          state.contains("charged") ? "book" : "book unpaid");
                              at("book");
                            })
-                    .finish([this](Transaction& t, State& state) {
+                    .finish([this](Transaction& t, PhaseState& state) {
                       have_effect(t.connection(), key, "finish");
                       at("finish");
                       return created(std::string(state.at("order").as_string()));
@@ -175,7 +175,7 @@ TEST_F(PhasesTest, SerializationFailuresAreRunAgainAndForgetWhatTheTryWrote) {
                           Operation("orders")
                               .isolation(Isolation::serializable)
                               .phase("count",
-                                     [&](Transaction& t, State& state) {
+                                     [&](Transaction& t, PhaseState& state) {
                                        EXPECT_TRUE(state.empty());
                                        state["tries"] = ++tries;
                                        have_effect(t.connection(), key, "count");
@@ -183,7 +183,7 @@ TEST_F(PhasesTest, SerializationFailuresAreRunAgainAndForgetWhatTheTryWrote) {
                                          t.query("DO $$ BEGIN RAISE serialization_failure; END $$");
                                        }
                                      })
-                              .finish([](Transaction&, State& state) {
+                              .finish([](Transaction&, PhaseState& state) {
                                 return created(std::to_string(state.at("tries").as_int64()));
                               }),
                           claim(), arguments);
@@ -204,7 +204,7 @@ TEST_F(PhasesTest, RealSerializationConflictsEndWithBothDone) {
       Operation("orders")
           .isolation(Isolation::serializable)
           .phase("add",
-                 [&](Transaction& t, State&) {
+                 [&](Transaction& t, PhaseState&) {
                    ++tries;
                    add_seen(t.connection());
                    if (std::exchange(crossed, true)) return;
@@ -212,7 +212,7 @@ TEST_F(PhasesTest, RealSerializationConflictsEndWithBothDone) {
                    add_seen(b.get());
                    query(b.get(), "COMMIT");
                  })
-          .finish([](Transaction&, State&) { return created(); }),
+          .finish([](Transaction&, PhaseState&) { return created(); }),
       claim(), arguments);
   EXPECT_EQ(tries, 2);
   EXPECT_EQ(one("SELECT string_agg(n::text, ',' ORDER BY n) FROM public.balances"), "0,1");
@@ -221,12 +221,12 @@ TEST_F(PhasesTest, RealSerializationConflictsEndWithBothDone) {
 TEST_F(PhasesTest, APhaseThatEndsItsTransactionIsFound) {
   const Operation careless = Operation("orders")
                                  .phase("reserve",
-                                        [&](Transaction& t, State&) {
+                                        [&](Transaction& t, PhaseState&) {
                                           t.query("COMMIT");
                                           t.query("BEGIN");
                                           have_effect(t.connection(), key, "reserve");
                                         })
-                                 .finish([](Transaction&, State&) { return created(); });
+                                 .finish([](Transaction&, PhaseState&) { return created(); });
   EXPECT_THROW(run(a.get(), careless, claim(), arguments), Error);
   EXPECT_EQ(effects(key), 0);
 }
@@ -253,11 +253,11 @@ TEST_F(PhasesTest, TheArgumentsAreThoseOfTheFirstAttempt) {
   std::set<std::string> seen;
   const Operation looking = Operation("orders")
                                 .call("look",
-                                      [&](Call& call, State&) {
+                                      [&](Call& call, PhaseState&) {
                                         seen.insert(std::string(call.arguments()));
                                         at("look");
                                       })
-                                .finish([](Transaction&, State&) { return created(); });
+                                .finish([](Transaction&, PhaseState&) { return created(); });
   arguments = std::string("\0 and \xff", 7);
   fail_at("look");
   EXPECT_THROW(run(a.get(), looking, claim(), arguments), std::runtime_error);
@@ -355,15 +355,15 @@ TEST_F(PhasesTest, ARenamedStepIsAnErrorAndNotAFreshStart) {
   fail_at("charge");
   EXPECT_THROW(run_on(a), std::runtime_error);
   const Operation renamed = Operation("orders")
-                                .phase("hold", [](Transaction&, State&) { FAIL(); })
-                                .finish([](Transaction&, State&) { return created(); });
+                                .phase("hold", [](Transaction&, PhaseState&) { FAIL(); })
+                                .finish([](Transaction&, PhaseState&) { return created(); });
   EXPECT_THROW(run(a.get(), renamed, claim(), arguments), Error);
   run_on(a);
   expect_one_order();
 }
 
 TEST(OperationTest, NamesAreThereAndDiffer) {
-  const auto nothing = [](Transaction&, State&) {};
+  const auto nothing = [](Transaction&, PhaseState&) {};
   EXPECT_THROW(Operation(""), std::invalid_argument);
   EXPECT_THROW(Operation("o").phase("", nothing), std::invalid_argument);
   EXPECT_THROW(Operation("o").phase("a", nothing).phase("a", nothing), std::invalid_argument);

@@ -11,10 +11,10 @@ namespace {
 bool stayed(const Lab& lab, const Answered& given, const Written& source) {
   return std::ranges::all_of(lab.history.of(given.id), [&](const Written& write) {
     if (!write.record || write.life != source.life || write.at < source.at) return true;
-    if (write.record->version < given.version || write.record->state == State::tombstone) {
+    if (write.record->version < given.version || write.record->state == RecordState::tombstone) {
       return true;
     }
-    return write.record->state == State::completed && write.record->answer == given.answer;
+    return write.record->state == RecordState::completed && write.record->answer == given.answer;
   });
 }
 
@@ -23,7 +23,7 @@ bool stayed(const Lab& lab, const Answered& given, const Written& source) {
 void check_durable(const Lab& lab, Violations& violations) {
   for (const Answered& given : lab.answers) {
     const Written* source = lab.history.find(given.id, given.version);
-    if (!source || source->record->state != State::completed ||
+    if (!source || source->record->state != RecordState::completed ||
         source->record->answer != given.answer) {
       violations.push_back(fmt::format("a {} was told \"{}\", which the store never had", given.how,
                                        given.answer.body));

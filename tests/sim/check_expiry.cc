@@ -31,7 +31,7 @@ Time stamped_at(const Lab& lab, const Written& write) {
 bool is_gone(const Record& completed, const std::optional<Record>& next) {
   if (!next) return true;
   if (next->response_version != completed.response_version) return false;
-  return next->state != State::completed;
+  return next->state != RecordState::completed;
 }
 
 void check_life(const Lab& lab, const RecordId& id, Violations& violations) {
@@ -39,7 +39,7 @@ void check_life(const Lab& lab, const RecordId& id, Violations& violations) {
   const Written* first = nullptr;  // that said so
   for (std::size_t i = 0; i + 1 < writes.size(); ++i) {
     const auto& record = writes[i].record;
-    if (!record || record->state != State::completed) {
+    if (!record || record->state != RecordState::completed) {
       first = nullptr;
       continue;
     }

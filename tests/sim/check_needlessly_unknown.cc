@@ -17,7 +17,7 @@ bool nobody_knows(const Lab& lab, const Record& record) {
 
 void check_needlessly_unknown(const Lab& lab, Violations& violations) {
   for (const auto& [id, record] : lab.store.records()) {
-    if (record.state != State::unknown) continue;
+    if (record.state != RecordState::unknown) continue;
     const bool owner_died = lab.died.contains({record.owner.node, record.owner.run});
     if (owner_died || nobody_knows(lab, record) || lab.outlived.contains(record.token)) continue;
     violations.push_back(fmt::format("{}: attempt {} of {}, which lives, is unknown for no reason",

@@ -17,7 +17,7 @@ void check_nothing_stuck(const Lab& lab, Violations& violations) {
   const Time overdue =
       lab.time.now() - lab.scenario.clock_off_max - lab.scenario.skew - kSweepGrace;
   for (const auto& [id, record] : lab.store.records()) {
-    if (record.state == State::in_progress) {
+    if (record.state == RecordState::in_progress) {
       violations.push_back(fmt::format("{} is in progress for ever", record.key));
     }
     if (due_at(record) < overdue) {

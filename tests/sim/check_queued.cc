@@ -9,8 +9,9 @@ namespace {
 
 bool follows(const Record& queued, const std::optional<Record>& next) {
   if (!next) return false;
-  if (next->state == State::queued) return next->token == queued.token && !next->request.empty();
-  if (next->state == State::in_progress) {
+  if (next->state == RecordState::queued)
+    return next->token == queued.token && !next->request.empty();
+  if (next->state == RecordState::in_progress) {
     return next->attempt == queued.attempt + 1 && next->request == queued.request &&
            next->fingerprint == queued.fingerprint;
   }
@@ -21,7 +22,7 @@ void check_key(const Lab& lab, const RecordId& id, Violations& violations) {
   const auto& writes = lab.history.of(id);
   for (std::size_t i = 0; i < writes.size(); ++i) {
     const auto& record = writes[i].record;
-    if (!record || record->state != State::queued) continue;
+    if (!record || record->state != RecordState::queued) continue;
     if (record->request.empty()) {
       violations.push_back(fmt::format("{} was queued without its request", record->key));
     }
@@ -41,12 +42,12 @@ void check_queued(const Lab& lab, Violations& violations) {
     const auto& writes = lab.history.of(accepted.id);
     const bool kept = std::ranges::any_of(writes, [&](const Written& write) {
       return write.record && write.record->token == accepted.token &&
-             write.record->state == State::queued;
+             write.record->state == RecordState::queued;
     });
     if (!kept) violations.push_back("somebody was told of queued work that the store never had");
   }
   for (const auto& [id, record] : lab.store.records()) {
-    if (record.state == State::queued) {
+    if (record.state == RecordState::queued) {
       violations.push_back(fmt::format("{} was accepted and never begun", record.key));
     }
   }

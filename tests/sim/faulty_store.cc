@@ -27,8 +27,9 @@ std::string describe(const SwapResult& result) {
   return "failed";
 }
 
-bool is_acted_upon(State state) {
-  return state == State::completed || state == State::queued || state == State::tombstone;
+bool is_acted_upon(RecordState state) {
+  return state == RecordState::completed || state == RecordState::queued ||
+         state == RecordState::tombstone;
 }
 
 // Somebody is shown the record. `writer`: the token of what he was about to write.

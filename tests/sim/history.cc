@@ -7,20 +7,22 @@ namespace {
 
 // What was never executed has not ended: it is still the same life when it is.
 bool begins_a_life(const Record& before, const Record& next) {
-  const bool waits = before.state == State::queued || before.state == State::released;
+  const bool waits = before.state == RecordState::queued || before.state == RecordState::released;
   if (next.token == before.token || (waits && before.attempt == 0)) return false;
-  return next.attempt == 0 || (next.state == State::in_progress && next.attempt == 1);
+  return next.attempt == 0 || (next.state == RecordState::in_progress && next.attempt == 1);
 }
 
 LifeEnd how_it_ended(const Record& before, const Record* next, Time latest_reading) {
-  const bool can_expire = before.state == State::completed || before.state == State::released ||
-                          before.state == State::tombstone;
+  const bool can_expire = before.state == RecordState::completed ||
+                          before.state == RecordState::released ||
+                          before.state == RecordState::tombstone;
   if (can_expire && before.tombstone_until <= latest_reading) return LifeEnd::expired;
-  if (next && before.state == State::completed &&
+  if (next && before.state == RecordState::completed &&
       next->response_version != before.response_version) {
     return LifeEnd::superseded;
   }
-  const bool claim_held = before.state == State::in_progress || before.state == State::unknown;
+  const bool claim_held =
+      before.state == RecordState::in_progress || before.state == RecordState::unknown;
   return !next && claim_held ? LifeEnd::forgotten : LifeEnd::wrong;
 }
 

@@ -47,7 +47,8 @@ void Leases::check(const Belief& belief) {
 boost::asio::awaitable<SwapResult> WatchedStore::swap(RecordId id, Version expected,
                                                       std::shared_ptr<Record> next) {
   SwapResult result = co_await inner().swap(id, expected, next);
-  if (std::holds_alternative<swap::Applied>(result) && next && next->state == State::in_progress) {
+  if (std::holds_alternative<swap::Applied>(result) && next &&
+      next->state == RecordState::in_progress) {
     leases_.renewed(*next);
   }
   co_return result;

@@ -184,7 +184,7 @@ awaitable<void> Node::handle(Request request) {
       co_return;
     }
     const auto* busy = std::get_if<admission::Busy>(&admission);
-    if (busy && busy->record->state == State::queued) {
+    if (busy && busy->record->state == RecordState::queued) {
       lab_.tally.count("busy with queued work");
       lab_.accepted.push_back({busy->record->id, busy->record->token});
     }
@@ -194,7 +194,7 @@ awaitable<void> Node::handle(Request request) {
     if (!alive_ || std::holds_alternative<waited::TimedOut>(waited)) co_return;
     if (const auto* shared = std::get_if<std::shared_ptr<const Settled>>(&waited)) {
       const Settled& settled = **shared;
-      const bool done = settled.record && settled.record->state == State::completed;
+      const bool done = settled.record && settled.record->state == RecordState::completed;
       if (done || settled.outcome.kind == OutcomeKind::final) {
         answered(request, settled.record.get(), settled.outcome.answer, "waiter");
       }
@@ -267,11 +267,11 @@ void Node::answer_first(const Request& request, const Finished& finished, const 
   if (request.async) return;  // nobody listens
   if (recorded) {
     const Record* record = recorded->record.get();
-    const bool done = record && record->state == State::completed;
+    const bool done = record && record->state == RecordState::completed;
     if (done || outcome.kind == OutcomeKind::final) {
       answered(request, record, outcome.answer, "first answer");
     }
-  } else if (stale && stale->record && stale->record->state == State::completed) {
+  } else if (stale && stale->record && stale->record->state == RecordState::completed) {
     answered(request, stale->record.get(), stale->record->answer, "stale finisher");
   }
 }
@@ -308,9 +308,9 @@ awaitable<void> Node::resolve_key(int key, bool complete) {
 void Node::transitioned(const Record* before, const Record* after, Time) {
   if (!after) {
     lab_.tally.count("removed");
-  } else if (after->state == State::in_progress && before && before->token != after->token &&
+  } else if (after->state == RecordState::in_progress && before && before->token != after->token &&
              after->attempt > 1) {
-    lab_.tally.count(before->state == State::released ? "claimed again" : "taken over");
+    lab_.tally.count(before->state == RecordState::released ? "claimed again" : "taken over");
   } else if (!before || before->state != after->state) {
     lab_.tally.count(fmt::format("became {}", to_string(after->state)));
   }

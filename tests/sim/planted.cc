@@ -15,7 +15,7 @@ class NoFence final : public StoreWrapper {
   using StoreWrapper::StoreWrapper;
 
   awaitable<SwapResult> swap(RecordId id, Version expected, std::shared_ptr<Record> next) override {
-    if (next && next->state == State::in_progress) mine_[id] = next->token;
+    if (next && next->state == RecordState::in_progress) mine_[id] = next->token;
     SwapResult result = co_await inner().swap(id, expected, std::move(next));
     if (auto* conflict = std::get_if<swap::Conflict>(&result)) make_mine(id, conflict->current);
     co_return result;
@@ -49,7 +49,7 @@ class TakeoverWithoutCas final : public StoreWrapper {
   using StoreWrapper::StoreWrapper;
 
   awaitable<SwapResult> swap(RecordId id, Version expected, std::shared_ptr<Record> next) override {
-    const bool takes_over = next && next->state == State::in_progress && next->attempt > 1 &&
+    const bool takes_over = next && next->state == RecordState::in_progress && next->attempt > 1 &&
                             claims_.insert(next->token).second;
     if (takes_over) {
       auto found = co_await inner().read(id);
@@ -67,10 +67,11 @@ class RenewalsLost final : public StoreWrapper {
   using StoreWrapper::StoreWrapper;
 
   awaitable<SwapResult> swap(RecordId id, Version expected, std::shared_ptr<Record> next) override {
-    const bool renews = next && next->state == State::in_progress && held_.contains(next->token);
+    const bool renews =
+        next && next->state == RecordState::in_progress && held_.contains(next->token);
     if (renews) co_return swap::Applied{expected};
     const std::optional<Token> claims =
-        next && next->state == State::in_progress ? std::optional(next->token) : std::nullopt;
+        next && next->state == RecordState::in_progress ? std::optional(next->token) : std::nullopt;
     SwapResult result = co_await inner().swap(id, expected, std::move(next));
     if (claims && std::holds_alternative<swap::Applied>(result)) held_.insert(*claims);
     co_return result;
@@ -94,7 +95,7 @@ class StartWithoutCas final : public StoreWrapper {
   using StoreWrapper::StoreWrapper;
 
   awaitable<SwapResult> swap(RecordId id, Version expected, std::shared_ptr<Record> next) override {
-    const bool starts = next && next->state == State::in_progress && !next->request.empty() &&
+    const bool starts = next && next->state == RecordState::in_progress && !next->request.empty() &&
                         claims_.insert(next->token).second;
     if (starts) {
       auto found = co_await inner().read(id);
@@ -147,7 +148,7 @@ class QueuedForgotten final : public StoreWrapper {
   }
 
  private:
-  static bool is_queued(const Record& record) { return record.state == State::queued; }
+  static bool is_queued(const Record& record) { return record.state == RecordState::queued; }
 };
 
 }  // namespace

@@ -29,8 +29,8 @@ class World {
       : lab_(seed, plant, traced, below) {
     lab_.store.on_write([this](const std::optional<Record>& before, const Record* after) {
       lab_.history.wrote(before, after, lab_.time.now(), lab_.time.now() + clock_ahead_max_);
-      const bool ran = before && before->state == State::in_progress;
-      if (ran && after && (after->state == State::unknown || after->token != before->token)) {
+      const bool ran = before && before->state == RecordState::in_progress;
+      if (ran && after && (after->state == RecordState::unknown || after->token != before->token)) {
         lab_.leases.given_up(*before);
       }
     });

@@ -290,8 +290,9 @@ TEST(CachingStore, OnlyWhatIsCompletedIsKept) {
   Layered layered;
   Record record = claim_of(id_of(1));
   Version version = layered.apply(record.id, 0, record);
-  for (const State state :
-       {State::in_progress, State::queued, State::unknown, State::released, State::tombstone}) {
+  for (const RecordState state :
+       {RecordState::in_progress, RecordState::queued, RecordState::unknown, RecordState::released,
+        RecordState::tombstone}) {
     record.state = state;
     version = layered.apply(record.id, version, record);
     EXPECT_TRUE(std::holds_alternative<swap::Conflict>(layered.swap(record.id, 0, record)));
@@ -364,7 +365,7 @@ TEST(Tiered, WhatADuplicateMetIsSaidToTheNextOneByTheCache) {
     const auto* conflict = std::get_if<swap::Conflict>(&early);
     if (!conflict) continue;
     ASSERT_TRUE(conflict->current);
-    EXPECT_EQ(conflict->current->state, State::in_progress);
+    EXPECT_EQ(conflict->current->state, RecordState::in_progress);
     EXPECT_EQ(conflict->current->token, running.token);
     // Nothing can be written on the strength of it.
     const Version seen = conflict->current->version;
@@ -411,7 +412,7 @@ TEST(Tiered, TheAnswerTakesThePlaceOfTheNote) {
   done.updated_at = running.updated_at;
   run(tiered.store->swap(id_of(1), std::get<swap::Applied>(begun).version, done));
   const SwapResult next = run(tiered.store->swap(id_of(1), 0, tiered.begin(id_of(1), 'b')));
-  EXPECT_EQ(std::get<swap::Conflict>(next).current->state, State::completed);
+  EXPECT_EQ(std::get<swap::Conflict>(next).current->state, RecordState::completed);
 }
 
 }  // namespace

@@ -60,7 +60,7 @@ TEST_F(EmbeddedAnswersTest, WhatReplacesItIsAtHandInItsPlaceOrNothing) {
   EXPECT_EQ(at_hand(id_)->answer.body, "as an operator decided");
 
   Record tombstone = claim_of(id_);
-  tombstone.state = State::tombstone;
+  tombstone.state = RecordState::tombstone;
   const Version expired = apply(id_, again, tombstone);
   EXPECT_EQ(at_hand(id_), std::nullopt);
 

@@ -51,7 +51,8 @@ TEST_F(PostgresStoreTest, CompletingClaimsThatWereMadeTogetherTouchesNoIndex) {
   const auto versions = apply_together(kMany, [](std::uint64_t n) { return claim_of(id_of(n)); });
   const std::int64_t listed =
       number_in_postgres("coalesce(sum(cardinality(ids)), 0) FROM semel.leases");
-  EXPECT_GT(listed, kMany / 2);
+  // How many share a statement depends on how busy the machine is.
+  EXPECT_GT(listed, kMany / 8);
   const std::string early = "count(*) FROM semel.records WHERE due_at <= lease_until";
   EXPECT_EQ(number_in_postgres(early), kMany - listed) << "those that went by themselves";
   const auto hot_updates = [] {

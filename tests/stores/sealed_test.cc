@@ -48,7 +48,7 @@ TEST(SealedStore, KeepsTheAnswerAndTheRequestFromTheStoreBelow) {
   EXPECT_EQ(raw.answer, Answer{});
   EXPECT_EQ(raw.request, "");
   EXPECT_EQ(raw.sealed.key_id, "k1");
-  EXPECT_EQ(raw.state, State::completed);
+  EXPECT_EQ(raw.state, RecordState::completed);
   Record found = **bench.read(record.id);
   found.version = record.version;
   EXPECT_EQ(found, record);
@@ -145,7 +145,7 @@ TEST(SealedStore, WhatExpiresNeedsNoKey) {
 TEST(SealedStore, WhatOpensIsOpenedForTheSweeper) {
   Bench bench(kFirstKey);
   Record queued = claim_of(id_of(1));
-  queued.state = State::queued;
+  queued.state = RecordState::queued;
   queued.request = "do it";
   run(bench.store->swap(queued.id, 0, queued));
   EXPECT_EQ(bench.raw(queued.id).request, "");

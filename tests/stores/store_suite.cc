@@ -23,7 +23,7 @@ RecordId id_of(std::uint64_t number) {
 Record claim_of(const RecordId& id) {
   Record record;
   record.id = id;
-  record.state = State::in_progress;
+  record.state = RecordState::in_progress;
   record.attempt = 3;
   std::iota(record.token.bytes.begin(), record.token.bytes.end(), std::uint8_t{7});
   record.owner = {.node = "node-1", .run = 0xfedcba9876543210};
@@ -49,8 +49,8 @@ Record claim_of(const RecordId& id) {
   record.resource_type = "charge";
   record.resource_id = "ch_1";
   record.trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
-  record.history = {{kThen - 2h, State::in_progress, 1, "claimed"},
-                    {kThen - 1h, State::released, 1, "answered 503"}};
+  record.history = {{kThen - 2h, RecordState::in_progress, 1, "claimed"},
+                    {kThen - 1h, RecordState::released, 1, "answered 503"}};
   record.tenant = "acme";
   record.operation = "charges";
   record.key = "8e03978e-40d5-43dd-bc93-6894a57f9324";
@@ -59,9 +59,9 @@ Record claim_of(const RecordId& id) {
 
 Record completion_of(const RecordId& id, Time expires_at) {
   Record record = claim_of(id);
-  record.state = State::completed;
+  record.state = RecordState::completed;
   record.expires_at = expires_at;
-  record.result = Result::succeeded;
+  record.result = RecordResult::succeeded;
   record.answer = {.status = 201,
                    .headers = {{"content-type", "application/json"}, {"link", ""}, {"link", "</>"}},
                    .body = R"({"id":"ch_1"})",
@@ -71,7 +71,7 @@ Record completion_of(const RecordId& id, Time expires_at) {
 
 Record unknown_of(const RecordId& id, Time since) {
   Record record = claim_of(id);
-  record.state = State::unknown;
+  record.state = RecordState::unknown;
   record.updated_at = since;
   return record;
 }

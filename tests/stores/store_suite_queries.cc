@@ -47,7 +47,7 @@ TEST_P(StoreSuite, SweepLeavesAloneWhatIsNotDue) {
   apply(id_of(1), 0, claim_of(id_of(1)));           // its lease lives
   apply(id_of(2), 0, unknown_of(id_of(2), kThen));  // held for good
   Record buried = completion_of(id_of(3), kThen - 1h);
-  buried.state = State::tombstone;
+  buried.state = RecordState::tombstone;
   buried.tombstone_until = kNever;
   apply(id_of(3), 0, buried);
   Record held = unknown_of(id_of(4), kThen);

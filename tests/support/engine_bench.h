@@ -112,7 +112,7 @@ class EngineBench {
   }
   RecordId id_of(std::string_view key) const { return make_id(scope, key); }
   std::optional<Record> record(std::string_view key) { return store.model().read(id_of(key)); }
-  State state(std::string_view key) { return record(key).value().state; }
+  RecordState state(std::string_view key) { return record(key).value().state; }
 
   template <typename T>
   Later<T> start(boost::asio::awaitable<T> task) {

@@ -47,7 +47,7 @@ class PlainStore final : public Store {
 
   std::shared_ptr<const Record> completed_at_hand(const RecordId& id) override {
     const auto found = model_.read(id);
-    if (!found || found->state != State::completed) return nullptr;
+    if (!found || found->state != RecordState::completed) return nullptr;
     return std::make_shared<const Record>(*found);
   }
 

@@ -18,7 +18,7 @@ Time at(std::int64_t ms) {
 
 Record with_every_field() {
   Record r;
-  r.state = State::completed;
+  r.state = RecordState::completed;
   r.attempt = 300;
   for (std::size_t i = 0; i < r.token.bytes.size(); ++i) {
     r.token.bytes[i] = static_cast<std::uint8_t>(i * 17);
@@ -41,7 +41,7 @@ Record with_every_field() {
   r.tombstone = hours(168);
   r.hold_for = hours(1);
   r.ttl_from_creation = true;
-  r.result = Result::failed;
+  r.result = RecordResult::failed;
   r.reason = "status 402";
   r.only_auth_failures = true;
   r.status_begun = 200;
@@ -53,8 +53,8 @@ Record with_every_field() {
   r.resource_type = "charge";
   r.resource_id = "ch_1";
   r.trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
-  r.history = {{at(1'700'000'000'000), State::in_progress, 300, "claimed"},
-               {at(1'700'000'000'777), State::completed, 300, "status 402"}};
+  r.history = {{at(1'700'000'000'000), RecordState::in_progress, 300, "claimed"},
+               {at(1'700'000'000'777), RecordState::completed, 300, "status 402"}};
   r.tenant = "acme";
   r.operation = "charges";
   r.key = "8e03978e-40d5-43dd-bc93-6894a57f9324";
@@ -93,7 +93,7 @@ class RandomRecord {
 
   Record make() {
     Record r;
-    r.state = static_cast<State>(below(6) + 1);
+    r.state = static_cast<RecordState>(below(6) + 1);
     r.attempt = static_cast<std::uint32_t>(random_());
     for (auto& byte : r.token.bytes) byte = static_cast<std::uint8_t>(random_());
     r.owner = {text(20), random_()};
@@ -109,7 +109,7 @@ class RandomRecord {
     r.ttl = milliseconds(random_() >> 30);
     r.tombstone = milliseconds(random_() >> 30);
     r.ttl_from_creation = below(2) == 1;
-    r.result = static_cast<Result>(below(3));
+    r.result = static_cast<RecordResult>(below(3));
     r.reason = text(60);
     r.only_auth_failures = below(2) == 1;
     r.status_begun = static_cast<int>(below(600));
@@ -122,8 +122,9 @@ class RandomRecord {
     r.trace = text(60);
     r.history.resize(below(kHistoryEntriesMax + 1));
     for (auto& entry : r.history) {
-      entry = {at(static_cast<std::int64_t>(random_() >> 20)), static_cast<State>(below(6) + 1),
-               static_cast<std::uint32_t>(below(1000)), text(80)};
+      entry = {at(static_cast<std::int64_t>(random_() >> 20)),
+               static_cast<RecordState>(below(6) + 1), static_cast<std::uint32_t>(below(1000)),
+               text(80)};
     }
     r.tenant = text(80);
     r.operation = text(40);
@@ -226,7 +227,7 @@ constexpr std::string_view kGolden =
 
 Record golden() {
   Record r;
-  r.state = State::released;
+  r.state = RecordState::released;
   r.attempt = 2;
   r.token.bytes.fill(0x11);
   r.owner = {"n", 3};
@@ -242,7 +243,7 @@ Record golden() {
   r.tombstone = milliseconds(11);
   r.reason = "r";
   r.response_version = "1";
-  r.history = {{at(12), State::released, 2, "h"}};
+  r.history = {{at(12), RecordState::released, 2, "h"}};
   r.tenant = "t";
   r.operation = "o";
   r.key = "k";

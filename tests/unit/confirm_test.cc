@@ -11,7 +11,7 @@ using Mark = Confirm::Mark;
 using Step = Confirm::Step;
 
 std::shared_ptr<Record> record(Version version, std::uint8_t token = 1,
-                               State state = State::in_progress) {
+                               RecordState state = RecordState::in_progress) {
   auto made = std::make_shared<Record>();
   made->version = version;
   made->token.bytes[0] = token;
@@ -76,7 +76,7 @@ TEST(Confirm, AnEqualRecordIsSomebodyElsesIfNoWriteOfOursCanHaveLanded) {
 TEST(Confirm, AnotherRecordIsLostAlsoAfterAnUnknownFate) {
   Confirm confirm(Mark::content, record(0), 0);
   EXPECT_EQ(took(confirm, kUnknown), Step::later);
-  const auto other = record(5, 1, State::completed);
+  const auto other = record(5, 1, RecordState::completed);
   EXPECT_EQ(took(confirm, swap::Conflict{other}), Step::lost);
   EXPECT_EQ(confirm.take_found(), other);
   EXPECT_EQ(other->version, 5U);
@@ -89,7 +89,7 @@ TEST(Confirm, AClaimIsKnownByItsToken) {
   } cases[] = {
       {record(5), Step::again},
       {record(5, 2), Step::lost},
-      {record(5, 1, State::unknown), Step::ended},
+      {record(5, 1, RecordState::unknown), Step::ended},
       {nullptr, Step::lost},
   };
   for (const bool unsure : {false, true}) {
@@ -139,7 +139,7 @@ TEST(Confirm, ARemovalIsProvedByWhatStandsInItsPlace) {
   Confirm confirm(Mark::content, nullptr, 3);
   EXPECT_EQ(took(confirm, kUnknown), Step::later);
   EXPECT_EQ(took(confirm, swap::Conflict{}), Step::gone);
-  const auto in_its_place = record(3, 1, State::released);
+  const auto in_its_place = record(3, 1, RecordState::released);
   confirm.prove_removal_by(in_its_place);
   EXPECT_EQ(confirm.expected(), 0U);
   EXPECT_EQ(confirm.next(), in_its_place);

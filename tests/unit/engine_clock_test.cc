@@ -46,7 +46,7 @@ TEST_F(ClockTest, TheSweeperRemovesNothingEarlyAfterAForwardStep) {
   start(a.sweep_forever());
   clock.set_offset(kFar);
   time.run_for(minutes(5));
-  EXPECT_EQ(state("k"), State::completed);
+  EXPECT_EQ(state("k"), RecordState::completed);
   EXPECT_TRUE(replays("k"));
   time.run_for(minutes(2));
   EXPECT_FALSE(record("k"));
@@ -61,7 +61,7 @@ TEST_F(ClockTest, TheSweeperIsNotHeldUpByWhatIsNotOver) {
   clock.set_offset(kFar);
   start(b.sweep_forever());
   time.run_for(seconds(5));
-  EXPECT_EQ(state("lost"), State::unknown);
+  EXPECT_EQ(state("lost"), RecordState::unknown);
   EXPECT_EQ(store.model().records().size(), 2 * kSweepBatch + 1);
 }
 
@@ -94,7 +94,7 @@ TEST_F(ClockTest, TheSweeperLeavesATombstoneForItsWholeTimeAfterAForwardStep) {
   time.run_for(minutes(7));
   clock.set_offset(kFar);
   run(a.sweep_once());
-  EXPECT_EQ(state("k"), State::tombstone);
+  EXPECT_EQ(state("k"), RecordState::tombstone);
   EXPECT_TRUE(std::holds_alternative<admission::Expired>(run(a.admit(ask("k")))));
   time.run_for(hours(1));
   run(a.sweep_once());
@@ -131,7 +131,7 @@ TEST_F(ClockTest, AHeldOutcomeIsHeldForAsLongAsItWasSaid) {
   clock.set_offset(kFar);
   EXPECT_TRUE(std::holds_alternative<admission::OutcomeUnknown>(run(a.admit(ask("k")))));
   run(a.sweep_once());
-  EXPECT_EQ(state("k"), State::unknown);
+  EXPECT_EQ(state("k"), RecordState::unknown);
   const Resolution release{.answer = {}, .who = "operator", .why = "nothing in the books"};
   EXPECT_TRUE(std::holds_alternative<resolve::Done>(run(a.resolve(id_of("k"), release))));
 }
@@ -141,11 +141,11 @@ TEST_F(ClockTest, ATombstoneStaysForAsLongAsItWasSaid) {
   complete("k");
   time.run_for(hours(2));
   run(a.sweep_once());
-  ASSERT_EQ(state("k"), State::tombstone);
+  ASSERT_EQ(state("k"), RecordState::tombstone);
   clock.set_offset(kFar);
   EXPECT_TRUE(std::holds_alternative<admission::Expired>(run(a.admit(ask("k")))));
   run(a.sweep_once());
-  EXPECT_EQ(state("k"), State::tombstone);
+  EXPECT_EQ(state("k"), RecordState::tombstone);
 }
 
 TEST_F(ClockTest, AStepOfTheStoresOwnClockExpiresNothingEither) {

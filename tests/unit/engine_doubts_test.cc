@@ -37,7 +37,7 @@ TEST_F(DoubtsTest, WhatIsCompletedIsReplayedHoweverLateItSeems) {
   days_pass(kDoubtsClock);
   EXPECT_TRUE(is_told<admission::Replay>(b, "k"));
   EXPECT_EQ(run(b.sweep_once()), 0u);
-  EXPECT_EQ(state("k"), State::completed);
+  EXPECT_EQ(state("k"), RecordState::completed);
   store.set_doubts({});
   EXPECT_FALSE(is_told<admission::Replay>(b, "k"));
 }
@@ -58,19 +58,19 @@ TEST_F(DoubtsTest, NoLeaseIsOver) {
 TEST_F(DoubtsTest, ATombstoneStays) {
   complete(a, "k");
   Record tombstone = *record("k");
-  tombstone.state = State::tombstone;
+  tombstone.state = RecordState::tombstone;
   tombstone.tombstone_until = clock.now() + hours(1);
   store.model().swap(tombstone.id, tombstone.version, tombstone);
   days_pass(kDoubtsClock);
   EXPECT_TRUE(is_told<admission::Expired>(b, "k"));
-  EXPECT_EQ(state("k"), State::tombstone);
+  EXPECT_EQ(state("k"), RecordState::tombstone);
 }
 
 // Whether its key may run again or has expired, only the clock can tell.
 TEST_F(DoubtsTest, WhatOnlyTheClockCanTellIsNotTold) {
   Claim first = claim(a, "k");
   run(a.finish(first, retry_outcome()));
-  EXPECT_EQ(state("k"), State::released);
+  EXPECT_EQ(state("k"), RecordState::released);
   Record released = *record("k");
   released.tombstone_until = clock.now() + hours(24 * 60);
   store.model().swap(released.id, released.version, released);
@@ -108,7 +108,7 @@ TEST_F(DoubtsTest, QueuedWorkWaits) {
   const auto queued = std::get<admission::Queued>(run(a.admit(later))).record;
   store.set_doubts(kDoubtsClaims);
   EXPECT_TRUE(std::holds_alternative<StoreUnavailable>(run(a.start(queued, policy))));
-  EXPECT_EQ(state("k"), State::queued);
+  EXPECT_EQ(state("k"), RecordState::queued);
   store.set_doubts({});
   EXPECT_TRUE(std::holds_alternative<Claim>(run(a.start(queued, policy))));
 }

@@ -40,7 +40,7 @@ TEST_F(DroppedTest, AClaimThatNobodyEndsIsUnknownAtOnce) {
     return start(a.wait(dropped.record->id, dropped.record->token, minutes(1)));
   }();
   time.run_for(milliseconds(10));
-  EXPECT_EQ(state("k"), State::unknown);
+  EXPECT_EQ(state("k"), RecordState::unknown);
   EXPECT_EQ(record("k")->reason, "its claim was dropped");
   EXPECT_EQ(a.running().executions, 0u);
   ASSERT_TRUE(waiter.done());
@@ -54,10 +54,10 @@ TEST_F(DroppedTest, TheLastCopyCounts) {
   Claim other = *copy;
   copy.reset();
   time.run_for(seconds(1));
-  EXPECT_EQ(state("k"), State::in_progress);
+  EXPECT_EQ(state("k"), RecordState::in_progress);
   run(a.finish(std::move(other), final_outcome("paid")));
   time.run_for(seconds(1));
-  EXPECT_EQ(state("k"), State::completed);
+  EXPECT_EQ(state("k"), RecordState::completed);
 }
 
 TEST_F(DroppedTest, AKeyThatFailsWithoutAnAnswerGetsOne) {
@@ -73,7 +73,7 @@ TEST_F(DroppedTest, AnOutcomeThatWasBeingWrittenIsWrittenByTheEngine) {
     co_await engine.finish(std::move(claim), final_outcome("paid"));
   }(a, take("k")));
   destroy_what_waits();
-  EXPECT_EQ(state("k"), State::in_progress);
+  EXPECT_EQ(state("k"), RecordState::in_progress);
   time.run_for(seconds(1));
   EXPECT_EQ(record("k")->answer.body, "paid");
   EXPECT_EQ(a.running().executions, 0u);
@@ -92,7 +92,7 @@ TEST_F(DroppedTest, AClaimWhoseAskerIsGoneBeforeHeHasItIsGivenBack) {
   start(a.admit(ask("k")));
   destroy_what_waits();
   time.run_for(seconds(1));
-  EXPECT_EQ(state("k"), State::released);
+  EXPECT_EQ(state("k"), RecordState::released);
   EXPECT_EQ(take("k").record->attempt, 2u);
 }
 
@@ -100,9 +100,9 @@ TEST_F(DroppedTest, AClaimThatLandsAndThrowsIsGivenBack) {
   store.next_swaps({Fault::thrown});
   start(a.admit(ask("k")), "the store threw");
   time.run_for(milliseconds(1));
-  EXPECT_EQ(state("k"), State::in_progress);
+  EXPECT_EQ(state("k"), RecordState::in_progress);
   time.run_for(seconds(1));
-  EXPECT_EQ(state("k"), State::released);
+  EXPECT_EQ(state("k"), RecordState::released);
 }
 
 TEST_F(DroppedTest, WhatIsThrownWhileAClaimIsGivenBackLeavesNothingBusy) {
@@ -118,7 +118,7 @@ TEST_F(DroppedTest, WhatWasToBeQueuedForNobodyIsWithdrawn) {
   start(a.admit(std::move(request)));
   destroy_what_waits();
   time.run_for(seconds(1));
-  EXPECT_EQ(state("k"), State::released);
+  EXPECT_EQ(state("k"), RecordState::released);
 }
 
 TEST_F(DroppedTest, QueuedWorkWhoseStarterIsGoneIsQueuedAgain) {
@@ -129,7 +129,7 @@ TEST_F(DroppedTest, QueuedWorkWhoseStarterIsGoneIsQueuedAgain) {
   start(a.start(queued, policy));
   destroy_what_waits();
   time.run_for(seconds(1));
-  EXPECT_EQ(state("k"), State::queued);
+  EXPECT_EQ(state("k"), RecordState::queued);
   EXPECT_TRUE(waiter.done());
   EXPECT_EQ(a.running().executions, 0u);
 }
@@ -140,7 +140,7 @@ TEST_F(DroppedTest, WhoeverAbandonedAndIsGoneHasAbandoned) {
   }(a, take("k")));
   destroy_what_waits();
   time.run_for(seconds(1));
-  EXPECT_EQ(state("k"), State::released);
+  EXPECT_EQ(state("k"), RecordState::released);
 }
 
 TEST_F(DroppedTest, NobodyListensOnceTheListenerIsGone) {
@@ -150,7 +150,7 @@ TEST_F(DroppedTest, NobodyListensOnceTheListenerIsGone) {
     EXPECT_EQ(a.running().executions, 1u);
   }
   EXPECT_EQ(a.running().executions, 0u);
-  EXPECT_EQ(state("k"), State::unknown);
+  EXPECT_EQ(state("k"), RecordState::unknown);
 }
 
 TEST_F(DroppedTest, AfterStopNothingIsWritten) {
@@ -158,7 +158,7 @@ TEST_F(DroppedTest, AfterStopNothingIsWritten) {
   a.stop();
   dropped.reset();
   time.run_for(seconds(1));
-  EXPECT_EQ(state("k"), State::in_progress);
+  EXPECT_EQ(state("k"), RecordState::in_progress);
   EXPECT_EQ(a.running().executions, 0u);
 }
 
@@ -169,10 +169,10 @@ TEST_F(DroppedTest, AMessageWhoseHandlerIsDestroyedIsUnknown) {
     co_return final_outcome("done");
   }));
   time.run_for(milliseconds(10));
-  ASSERT_EQ(state("m"), State::in_progress);
+  ASSERT_EQ(state("m"), RecordState::in_progress);
   time.take(1);
   time.run_for(milliseconds(10));
-  EXPECT_EQ(state("m"), State::unknown);
+  EXPECT_EQ(state("m"), RecordState::unknown);
 }
 
 TEST_F(DroppedTest, AMessageWhoseHandlerThrowsAnythingIsUnknown) {
@@ -180,7 +180,7 @@ TEST_F(DroppedTest, AMessageWhoseHandlerThrowsAnythingIsUnknown) {
   const InboxResult result =
       run(inbox.once("m", "body", [](const Claim&) -> awaitable<Outcome> { throw 42; }));
   EXPECT_TRUE(std::holds_alternative<inbox::Unknown>(result));
-  EXPECT_EQ(state("m"), State::unknown);
+  EXPECT_EQ(state("m"), RecordState::unknown);
 }
 
 class QuietObserver final : public Observer {
@@ -216,12 +216,12 @@ TEST(DroppedForReal, WithTheLoopOfItsCallerAClaimBecomesUnknown) {
   }
   // Woken when it is settled, or told that it is so already.
   boost::asio::io_context io{1};
-  std::optional<State> found;
+  std::optional<RecordState> found;
   boost::asio::co_spawn(
       io,
       [&]() -> awaitable<void> {
         const RecordId id = make_id(request.scope, request.key);
-        while (!found || *found == State::in_progress) {
+        while (!found || *found == RecordState::in_progress) {
           const auto read = co_await store.read(id);
           found = read.value()->state;
           co_await clock.sleep(milliseconds(1));
@@ -229,7 +229,7 @@ TEST(DroppedForReal, WithTheLoopOfItsCallerAClaimBecomesUnknown) {
       },
       [](const std::exception_ptr&) {});
   io.run_for(seconds(10));
-  EXPECT_EQ(found, State::unknown);
+  EXPECT_EQ(found, RecordState::unknown);
   EXPECT_EQ(engine.running().executions, 0u);
 }
 

@@ -21,7 +21,7 @@ TEST_F(HeldTest, AKeyThatSomebodyIsAboutToClaimIsInProgress) {
   store.next_swaps({Fault::held});
   Admission admission = run(a.admit(ask("k")));
   const auto& busy = std::get<admission::Busy>(admission);
-  EXPECT_EQ(busy.record->state, State::in_progress);
+  EXPECT_EQ(busy.record->state, RecordState::in_progress);
   EXPECT_EQ(busy.record->id, id_of("k"));
   EXPECT_EQ(busy.record->token, Token{});
   EXPECT_EQ(a.running().executions, 0u);
@@ -33,7 +33,7 @@ TEST_F(HeldTest, AReleasedKeyThatSomebodyIsClaimingIsInProgress) {
   store.next_swaps({Fault::none, Fault::held});  // the first finds it, the second would claim it
   Admission admission = run(a.admit(ask("k")));
   EXPECT_TRUE(std::holds_alternative<admission::Busy>(admission));
-  EXPECT_EQ(state("k"), State::released);
+  EXPECT_EQ(state("k"), RecordState::released);
 }
 
 TEST_F(HeldTest, WhatWasCommittedMeanwhileIsSeen) {
@@ -68,13 +68,13 @@ TEST_F(HeldTest, WhatItsHolderCommitsWinsOverAnUnknownOutcome) {
   store.next_swaps({Fault::held});
   Later<Finished> finished = start(a.finish(first, unknown_outcome()));
   Record committed = *record("k");
-  committed.state = State::completed;
+  committed.state = RecordState::completed;
   committed.answer.status = 201;
   store.model().swap(committed.id, committed.version, committed);
   time.run_for(seconds(1));
   const auto& stale = std::get<finish::Stale>(finished.value());
   ASSERT_TRUE(stale.record);
-  EXPECT_EQ(stale.record->state, State::completed);
+  EXPECT_EQ(stale.record->state, RecordState::completed);
   EXPECT_EQ(stale.record->token, first.record->token);
   EXPECT_EQ(stale.record->answer.status, 201);
 }

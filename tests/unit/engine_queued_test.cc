@@ -49,7 +49,7 @@ TEST_F(QueuedTest, IsDurableBeforeAnybodyIsTold) {
   Process& a = process("a");
   Record queued = queue(a.engine, "k");
   EXPECT_EQ(record("k"), queued);
-  EXPECT_EQ(queued.state, State::queued);
+  EXPECT_EQ(queued.state, RecordState::queued);
   EXPECT_EQ(queued.request, "POST /charges pay 10");
   EXPECT_NE(queued.handle, Token{});
   EXPECT_NE(queued.handle, queued.token);
@@ -65,7 +65,7 @@ TEST_F(QueuedTest, StartsUnderAClaimLikeAnyOther) {
   EXPECT_EQ(claim.record->request, "POST /charges pay 10");
   EXPECT_EQ(a.engine.running().executions, 1);
   run(a.engine.finish(claim, final_outcome("paid")));
-  EXPECT_EQ(state("k"), State::completed);
+  EXPECT_EQ(state("k"), RecordState::completed);
   EXPECT_EQ(record("k")->request, "");
   EXPECT_EQ(a.engine.running().executions, 0);
 }
@@ -88,7 +88,7 @@ TEST_F(QueuedTest, IsNotHandedOutWhereItIsHeld) {
   queue(a.engine, "k");
   time.run_for(minutes(5));
   EXPECT_TRUE(a.handed.empty());
-  EXPECT_EQ(state("k"), State::queued);
+  EXPECT_EQ(state("k"), RecordState::queued);
 }
 
 // DESIGN 6.31: 202 was sent, the process died, and nobody will retry.
@@ -159,7 +159,7 @@ TEST_F(QueuedTest, WhatCouldNotBeQueuedIsNotQueuedLater) {
   EXPECT_TRUE(std::holds_alternative<StoreUnavailable>(admission));
   store.set_down(false);
   time.run_for(seconds(5));
-  EXPECT_EQ(state("k"), State::released);
+  EXPECT_EQ(state("k"), RecordState::released);
   EXPECT_EQ(record("k")->request, "");
   EXPECT_TRUE(a.handed.empty());
 }
@@ -172,7 +172,7 @@ TEST_F(QueuedTest, WhatMayHaveBeenSeenAsQueuedIsDone) {
   EXPECT_TRUE(std::holds_alternative<StoreUnavailable>(admission));
   store.set_down(false);
   time.run_for(seconds(5));
-  EXPECT_EQ(state("k"), State::queued);
+  EXPECT_EQ(state("k"), RecordState::queued);
   EXPECT_EQ(a.handed.size(), 1);
 }
 
@@ -194,10 +194,10 @@ TEST_F(QueuedTest, AStartOfUnknownFateIsQueuedAgain) {
   store.set_down(true);
   Started started = run(a.engine.start(std::make_shared<const Record>(queued), policy));
   EXPECT_TRUE(std::holds_alternative<StoreUnavailable>(started));
-  EXPECT_EQ(state("k"), State::in_progress);  // nobody executes it
+  EXPECT_EQ(state("k"), RecordState::in_progress);  // nobody executes it
   store.set_down(false);
   time.run_for(seconds(5));
-  EXPECT_EQ(state("k"), State::queued);
+  EXPECT_EQ(state("k"), RecordState::queued);
   ASSERT_EQ(a.handed.size(), 1);
   Claim claim = std::get<Claim>(begin(a.engine, "k"));
   EXPECT_EQ(claim.record->attempt, 2);
@@ -212,7 +212,7 @@ TEST_F(QueuedTest, AStartThatOutlastsItsLeaseOnTheWayIsQueuedAgain) {
   EXPECT_TRUE(std::holds_alternative<StoreUnavailable>(started));
   EXPECT_EQ(a.engine.running().executions, 0);
   time.run_for(seconds(1));
-  EXPECT_EQ(state("k"), State::queued);
+  EXPECT_EQ(state("k"), RecordState::queued);
 }
 
 TEST_F(QueuedTest, AStartThatReachesNobodyLeavesItQueued) {
@@ -263,7 +263,7 @@ TEST_F(QueuedTest, TheNextTryIsHandedOutWhenItIsDueAndNotBefore) {
   Outcome failed{OutcomeKind::retry, {}, "status 503"};
   failed.queue_again_after = minutes(10);
   const Finished finished = run(a.engine.finish(claim, failed));
-  EXPECT_EQ(std::get<finish::Recorded>(finished).record->state, State::queued);
+  EXPECT_EQ(std::get<finish::Recorded>(finished).record->state, RecordState::queued);
   EXPECT_EQ(a.engine.running().executions, 0);
   time.run_for(minutes(9));
   EXPECT_TRUE(a.handed.empty());
@@ -305,8 +305,8 @@ TEST_F(QueuedTest, AnExecutionLostWithItsProcessIsTriedAgainWhereThatIsSaid) {
   });
   start(b.engine.recover());
   time.run_for(seconds(1));
-  EXPECT_EQ(state("again"), State::queued);
-  EXPECT_EQ(state("not"), State::unknown);
+  EXPECT_EQ(state("again"), RecordState::queued);
+  EXPECT_EQ(state("not"), RecordState::unknown);
   EXPECT_TRUE(b.handed.empty());
   start(b.engine.sweep_forever());
   time.run_for(minutes(2));
@@ -351,7 +351,7 @@ TEST_F(ForeignWorkTest, WhatNobodyKnowsStaysAsItIsUntilSomebodyDoes) {
   lose("k");
   start(stranger("b").engine.sweep_forever());
   time.run_for(minutes(30));
-  EXPECT_EQ(state("k"), State::in_progress);
+  EXPECT_EQ(state("k"), RecordState::in_progress);
   EXPECT_EQ(record("k")->request, "POST /charges pay 10");
   EXPECT_GE(observer.left_alone, 30);
   Process& c = knower("c");
@@ -382,7 +382,7 @@ TEST_F(ForeignWorkTest, DoesNotKeepTheSweeperFromTheRest) {
   start(b.engine.sweep_forever());
   time.run_for(seconds(2));
   EXPECT_EQ(record("k"), std::nullopt);
-  EXPECT_EQ(state("q0"), State::in_progress);
+  EXPECT_EQ(state("q0"), RecordState::in_progress);
 }
 
 TEST_F(ForeignWorkTest, IsUnknownWhereNoOtherProcessCanBe) {
@@ -391,7 +391,7 @@ TEST_F(ForeignWorkTest, IsUnknownWhereNoOtherProcessCanBe) {
   Process& b = stranger("b");
   start(b.engine.recover());
   time.run_for(seconds(1));
-  EXPECT_EQ(state("k"), State::unknown);
+  EXPECT_EQ(state("k"), RecordState::unknown);
 }
 
 TEST_F(QueuedTest, WhatAnOperatorReleasedIsNotStarted) {

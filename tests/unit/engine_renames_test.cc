@@ -77,7 +77,7 @@ TEST_F(EngineRenamesTest, WhatWasReleasedIsTheNextAttemptOfTheSameRecord) {
   EXPECT_EQ(second.record->id, id_of("k"));
   admitted<admission::Busy>(renamed("k"));
   run(a.finish(second, final_outcome("paid")));
-  EXPECT_EQ(state("k"), State::completed);
+  EXPECT_EQ(state("k"), RecordState::completed);
 }
 
 TEST_F(EngineRenamesTest, WhatHasExpiredUnderTheOldNameIsNewUnderTheNewOne) {

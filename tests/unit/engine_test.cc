@@ -27,7 +27,7 @@ class EngineTest : public ::testing::Test, public EngineBench {
 TEST_F(EngineTest, ExecutesOnceAndReplaysForEver) {
   Claim first = claim(a, "k");
   EXPECT_EQ(first.record->attempt, 1u);
-  EXPECT_EQ(state("k"), State::in_progress);  // durable before it is executed
+  EXPECT_EQ(state("k"), RecordState::in_progress);  // durable before it is executed
   EXPECT_EQ(a.running().executions, 1u);
 
   Finished finished = run(a.finish(first, final_outcome("paid")));
@@ -157,7 +157,7 @@ TEST_F(EngineTest, AClaimIsGivenBack) {
   Claim first = claim(a, "k");
   start(a.abandon(first));
   time.run_for(seconds(1));
-  EXPECT_EQ(state("k"), State::released);
+  EXPECT_EQ(state("k"), RecordState::released);
   EXPECT_EQ(a.running().executions, 0u);
 }
 
@@ -175,7 +175,7 @@ TEST_F(EngineTest, AnUnknownOutcomeIsHeldUntilAnOperatorDecides) {
 TEST_F(EngineTest, ALateAnswerIsRecordedWhileItIsListenedFor) {
   Claim first = claim(a, "k");
   run(a.finish(first, unknown_outcome(), Engine::Listening::yes));
-  EXPECT_EQ(state("k"), State::unknown);
+  EXPECT_EQ(state("k"), RecordState::unknown);
   EXPECT_EQ(a.running().executions, 1u);
   Resolution release{.answer = {}, .who = "operator", .why = "impatient"};
   EXPECT_TRUE(std::holds_alternative<resolve::Refused>(run(a.resolve(id_of("k"), release))));
@@ -273,7 +273,7 @@ TEST_F(EngineTest, ATakeoverCrossedByACompletionReplaysIt) {
   time.run_for(milliseconds(1));
   store.before_next_swap([&] {
     Record done = orphan;
-    done.state = State::completed;
+    done.state = RecordState::completed;
     done.answer.body = "in the nick of time";
     done.expires_at = kNever;
     store.model().swap(orphan.id, orphan.version, done);

@@ -55,13 +55,13 @@ TEST_F(TroubleTest, AClaimWhoseFateStaysUnknownIsGivenBack) {
   store.before_next_swap([&] { store.set_down(true); });
   Admission admission = run(a.admit(ask("k")));
   EXPECT_TRUE(std::holds_alternative<StoreUnavailable>(admission));
-  EXPECT_EQ(state("k"), State::in_progress);  // it had landed, and nobody will execute it
+  EXPECT_EQ(state("k"), RecordState::in_progress);  // it had landed, and nobody will execute it
   Later<Admission> meanwhile = start(a.admit(ask("k")));
   store.set_down(false);
   time.run_for(seconds(5));
   EXPECT_TRUE(std::holds_alternative<StoreUnavailable>(meanwhile.value()) ||
               std::holds_alternative<admission::Busy>(meanwhile.value()));
-  EXPECT_EQ(state("k"), State::released);
+  EXPECT_EQ(state("k"), RecordState::released);
   EXPECT_EQ(claim(a, "k").record->attempt, 2u);
 }
 
@@ -70,11 +70,11 @@ TEST_F(TroubleTest, AClaimThatWasSweptUpBeforeItWasConfirmedIsGivenBack) {
   Later<Admission> admission = start(a.admit(ask("k")));
   time.run_for(milliseconds(2));
   Record swept = *record("k");
-  swept.state = State::unknown;  // by a node whose clock is ahead
+  swept.state = RecordState::unknown;  // by a node whose clock is ahead
   store.model().swap(swept.id, swept.version, swept);
   time.run_for(seconds(5));
   EXPECT_TRUE(std::holds_alternative<StoreUnavailable>(admission.value()));
-  EXPECT_EQ(state("k"), State::released);
+  EXPECT_EQ(state("k"), RecordState::released);
 }
 
 TEST_F(TroubleTest, AClaimThatOutlastsItsLeaseOnTheWayIsNotExecuted) {
@@ -83,7 +83,7 @@ TEST_F(TroubleTest, AClaimThatOutlastsItsLeaseOnTheWayIsNotExecuted) {
   Admission admission = run(a.admit(ask("k")));
   EXPECT_TRUE(std::holds_alternative<StoreUnavailable>(admission));
   time.run_for(seconds(1));
-  EXPECT_EQ(state("k"), State::released);
+  EXPECT_EQ(state("k"), RecordState::released);
   EXPECT_EQ(a.running().executions, 0u);
 }
 
@@ -138,7 +138,7 @@ TEST_F(TroubleTest, AnOutcomeThatTurnsOutStaleInTheBackgroundIsNobodysAnswer) {
   time.run_for(seconds(5));
   ASSERT_TRUE(std::holds_alternative<admission::Execute>(winner.value()));
   EXPECT_TRUE(std::holds_alternative<waited::LookAgain>(waiter.value()));
-  EXPECT_EQ(state("k"), State::in_progress);
+  EXPECT_EQ(state("k"), RecordState::in_progress);
 }
 
 TEST_F(TroubleTest, AnAnswerThatIsTooLargeIsRecordedWithoutItsBody) {
@@ -159,7 +159,7 @@ TEST_F(TroubleTest, AResolutionWhoseReplyWasLostIsDone) {
   store.next_swaps({Fault::lost_reply});
   Resolution release{.answer = {}, .who = "operator", .why = "nothing in the books"};
   EXPECT_TRUE(std::holds_alternative<resolve::Done>(run(a.resolve(id_of("k"), release))));
-  EXPECT_EQ(state("k"), State::released);
+  EXPECT_EQ(state("k"), RecordState::released);
 }
 
 // Two operators release at once; between their writes a client claims the key. The second release
@@ -174,7 +174,7 @@ TEST_F(TroubleTest, AResolutionDoesNotTouchTheClaimThatCrossedIt) {
   time.run_for(milliseconds(1));  // it has read the record
   store.before_next_swap([&] {
     Record live = *record("k");
-    live.state = State::in_progress;
+    live.state = RecordState::in_progress;
     live.attempt = 2;
     live.token = tokens.next();
     live.lease_until = clock.now() + seconds(30);
@@ -182,7 +182,7 @@ TEST_F(TroubleTest, AResolutionDoesNotTouchTheClaimThatCrossedIt) {
   });
   time.run_for(seconds(1));
   EXPECT_TRUE(std::holds_alternative<resolve::Refused>(second.value()));
-  EXPECT_EQ(state("k"), State::in_progress);
+  EXPECT_EQ(state("k"), RecordState::in_progress);
 }
 
 TEST_F(TroubleTest, AbandoningDoesNotWaitForAStoreThatIsDown) {
@@ -192,7 +192,7 @@ TEST_F(TroubleTest, AbandoningDoesNotWaitForAStoreThatIsDown) {
   time.run_for(seconds(10));
   store.set_down(false);
   time.run_for(seconds(5));
-  EXPECT_EQ(state("k"), State::released);
+  EXPECT_EQ(state("k"), RecordState::released);
   EXPECT_EQ(a.running().executions, 0u);
 }
 

@@ -31,7 +31,7 @@ TEST_F(UnsureTest, AClaimThatWasSeenAndThenLostIsNotExecutedBeforeItIsWrittenAga
   store.next_swaps({Fault::lost_reply});
   Later<Admission> admission = start(a.admit(ask("k")));
   time.run_for(milliseconds(2));
-  ASSERT_EQ(state("k"), State::in_progress);
+  ASSERT_EQ(state("k"), RecordState::in_progress);
   lose_what_was_seen("k", std::nullopt);
   EXPECT_FALSE(admission.done());
   time.run_for(seconds(1));
@@ -43,7 +43,7 @@ TEST_F(UnsureTest, AnOutcomeThatWasSeenAndThenLostIsWrittenAgain) {
   store.next_swaps({Fault::lost_reply});
   Later<Finished> finished = start(a.finish(first, final_outcome("paid")));
   time.run_for(milliseconds(2));
-  ASSERT_EQ(state("k"), State::completed);
+  ASSERT_EQ(state("k"), RecordState::completed);
   lose_what_was_seen("k", *first.record);
   EXPECT_FALSE(finished.done());
   time.run_for(seconds(1));
@@ -60,7 +60,7 @@ TEST_F(UnsureTest, AnOutcomeThatALaterTryFindsRecordedIsWrittenAgain) {
   lose_what_was_seen("k", *first.record);
   EXPECT_EQ(a.running().executions, 1u);  // nobody was told that it has ended
   time.run_for(seconds(5));
-  EXPECT_EQ(state("k"), State::completed);
+  EXPECT_EQ(state("k"), RecordState::completed);
   EXPECT_EQ(a.running().executions, 0u);
 }
 
@@ -97,7 +97,7 @@ TEST_F(UnsureTest, AnAnswerMadeOfAnUnknownOutcomeIsNotGivenBeforeItIsDurable) {
   store.next_swaps({Fault::none, Fault::lost_reply});
   Later<Admission> admission = start(a.admit(ask("k")));
   time.run_for(milliseconds(3));
-  ASSERT_EQ(state("k"), State::completed);
+  ASSERT_EQ(state("k"), RecordState::completed);
   lose_what_was_seen("k", unknown);
   EXPECT_FALSE(admission.done());
   time.run_for(seconds(1));
@@ -112,9 +112,9 @@ TEST_F(UnsureTest, AClaimThatWasGivenUpCannotLandAnyMore) {
   store.set_down(false);
   time.run_for(seconds(5));
   ASSERT_TRUE(record("k"));
-  EXPECT_EQ(state("k"), State::released);
+  EXPECT_EQ(state("k"), RecordState::released);
   Record late = *record("k");
-  late.state = State::in_progress;
+  late.state = RecordState::in_progress;
   EXPECT_TRUE(std::holds_alternative<swap::Conflict>(store.model().swap(late.id, 0, late)));
 }
 
@@ -148,7 +148,7 @@ TEST_F(UnsureTest, RoomIsAskedForOncePerRequest) {
   store.before_next_swap([&] {
     Record released;
     released.id = id_of("k");
-    released.state = State::released;
+    released.state = RecordState::released;
     released.attempt = 1;
     released.token = tokens.next();
     released.fingerprint = fingerprint_of("pay 10");

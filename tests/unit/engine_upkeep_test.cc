@@ -130,7 +130,7 @@ TEST_F(UpkeepTest, TheSweeperFindsWhatOtherNodesLeftBehind) {
   EXPECT_EQ(run(b.sweep_once()), 0u);  // by the other's clock it may be alive
   time.run_for(milliseconds(20));
   EXPECT_EQ(run(b.sweep_once()), 1u);
-  EXPECT_EQ(state("k"), State::unknown);
+  EXPECT_EQ(state("k"), RecordState::unknown);
 }
 
 // What the sweeper has read may be claimed before it writes, by an execution that runs right here.
@@ -146,7 +146,7 @@ TEST_F(UpkeepTest, TheSweeperDoesNotTouchTheClaimThatCrossedIt) {
   time.run_for(seconds(1));
   EXPECT_TRUE(std::holds_alternative<admission::Execute>(taking.value()));
   EXPECT_EQ(sweeping.value(), 0u);
-  EXPECT_EQ(state("k"), State::in_progress);
+  EXPECT_EQ(state("k"), RecordState::in_progress);
 }
 
 TEST_F(UpkeepTest, WhatAnEarlierRunLeftInProgressIsUnknownAtOnce) {
@@ -161,9 +161,9 @@ TEST_F(UpkeepTest, WhatAnEarlierRunLeftInProgressIsUnknownAtOnce) {
   claim(restarted, "new");
   start(restarted.recover());
   time.run_for(seconds(1));
-  for (int i = 0; i < 25; ++i) EXPECT_EQ(state("k" + std::to_string(i)), State::unknown) << i;
-  EXPECT_EQ(state("done"), State::completed);
-  EXPECT_EQ(state("new"), State::in_progress);  // it runs here
+  for (int i = 0; i < 25; ++i) EXPECT_EQ(state("k" + std::to_string(i)), RecordState::unknown) << i;
+  EXPECT_EQ(state("done"), RecordState::completed);
+  EXPECT_EQ(state("new"), RecordState::in_progress);  // it runs here
 }
 
 TEST_F(UpkeepTest, OnASharedStoreARestartProvesNothing) {
@@ -171,7 +171,7 @@ TEST_F(UpkeepTest, OnASharedStoreARestartProvesNothing) {
   Engine& restarted = add_engine("a");
   start(restarted.recover());
   time.run_for(seconds(1));
-  EXPECT_EQ(state("k"), State::in_progress);
+  EXPECT_EQ(state("k"), RecordState::in_progress);
 }
 
 TEST_F(UpkeepTest, RunningTellsTheOldest) {

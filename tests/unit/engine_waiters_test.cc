@@ -118,7 +118,7 @@ TEST_F(WaitersTest, AreAnsweredOnceTheOutcomeIsDurableAndNotBefore) {
   store.set_down(false);
   time.run_for(seconds(5));
   EXPECT_EQ(std::get<SettledPtr>(waiter.value())->outcome.answer.body, "paid");
-  EXPECT_EQ(state("k"), State::completed);
+  EXPECT_EQ(state("k"), RecordState::completed);
 }
 
 // Trap 34.
@@ -135,7 +135,7 @@ TEST_F(WaitersTest, AThousandOnAFailedExecutionGetItsAnswerAndNoneExecutes) {
     EXPECT_EQ(std::get<SettledPtr>(waiter.value())->outcome.answer.status, 503);
   }
   EXPECT_EQ(record("k")->attempt, 1u);
-  EXPECT_EQ(state("k"), State::released);
+  EXPECT_EQ(state("k"), RecordState::released);
 }
 
 TEST_F(WaitersTest, AreGoneWithTheEngine) {

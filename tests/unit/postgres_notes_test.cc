@@ -15,7 +15,7 @@ Record in_progress() {
   record.updated_at = at(5);
   record.request = "POST";
   record.status_begun = 200;
-  record.history = {{at(1), State::in_progress, 1, "claimed"}};
+  record.history = {{at(1), RecordState::in_progress, 1, "claimed"}};
   return record;
 }
 
@@ -26,8 +26,9 @@ TEST(PostgresNotes, EveryLineIsALineOfTheHistoryAndTheLastOneTheReason) {
       "1700000000000 4 1 no luck today\n1700000000001 2 2 claimed again\n1700000000002 3 2 done");
   ASSERT_EQ(record.history.size(), 4u);
   EXPECT_EQ(record.history[1],
-            (HistoryEntry{at(1700000000000), State::released, 1, "no luck today"}));
-  EXPECT_EQ(record.history[3], (HistoryEntry{at(1700000000002), State::completed, 2, "done"}));
+            (HistoryEntry{at(1700000000000), RecordState::released, 1, "no luck today"}));
+  EXPECT_EQ(record.history[3],
+            (HistoryEntry{at(1700000000002), RecordState::completed, 2, "done"}));
   EXPECT_EQ(record.reason, "done");
   EXPECT_EQ(record.request, "");
   EXPECT_EQ(record.status_begun, 0);
@@ -64,7 +65,7 @@ TEST(PostgresNotes, WhatCannotBeReadIsKeptAsItIs) {
     Record record = in_progress();
     take_notes(record, line);
     ASSERT_EQ(record.history.size(), 2u);
-    EXPECT_EQ(record.history.back(), (HistoryEntry{at(5), State::in_progress, 1, line}));
+    EXPECT_EQ(record.history.back(), (HistoryEntry{at(5), RecordState::in_progress, 1, line}));
   }
 }
 

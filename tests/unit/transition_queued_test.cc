@@ -80,7 +80,7 @@ TEST(TransitionQueued, DropsTheRequestWhenItIsDone) {
 // A completed record may be kept in memory for long: not with the room its request took.
 TEST(TransitionQueued, DropsTheRequestsMemoryAsWell) {
   Record begun;
-  begun.state = State::in_progress;
+  begun.state = RecordState::in_progress;
   begun.request = std::string(1 << 20, 'x');
   for (const OutcomeKind kind : {OutcomeKind::final, OutcomeKind::retry}) {
     const Event finish = event::Finish{begun.token, {kind, {201, {}, "done", {}}, "status"}};

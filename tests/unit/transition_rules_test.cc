@@ -30,7 +30,7 @@ TEST(Transition, AnAnswerIsKeptForItsTtlFromCompletion) {
   k.claim('a');
   k.passes(seconds(20));
   k.answers('a', 201, "created");
-  EXPECT_EQ(k.record->result, Result::succeeded);
+  EXPECT_EQ(k.record->result, RecordResult::succeeded);
   EXPECT_EQ(k.record->answer.body, "created");
   EXPECT_EQ(k.record->expires_at, k.now + hours(24));
   k.passes(hours(24) - milliseconds(1));
@@ -57,7 +57,7 @@ TEST(Transition, AFailureIsReplayedLikeASuccess) {
   KeyStory k;
   k.claim('a');
   k.answers('a', 402, "card declined");
-  EXPECT_EQ(k.record->result, Result::failed);
+  EXPECT_EQ(k.record->result, RecordResult::failed);
   EXPECT_EQ(k.claim('b'), "replay");
 }
 
@@ -162,7 +162,7 @@ TEST(Transition, TheHistoryIsShort) {
     k.fails('a');
   }
   EXPECT_EQ(k.record->history.size(), kHistoryEntriesMax);
-  EXPECT_EQ(k.record->history.back().to, State::released);
+  EXPECT_EQ(k.record->history.back().to, RecordState::released);
   EXPECT_EQ(k.record->history.back().attempt, 40u);
 }
 

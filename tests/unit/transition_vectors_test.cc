@@ -87,12 +87,13 @@ std::string text_of(const Answer& answer) {
   return fmt::format("{}|{}|{}", answer.status, headers, answer.body);
 }
 
-const std::map<std::string, State> kStates = {
-    {"queued", State::queued},       {"in_progress", State::in_progress},
-    {"completed", State::completed}, {"released", State::released},
-    {"unknown", State::unknown},     {"tombstone", State::tombstone}};
-const std::map<std::string, Result> kResults = {
-    {"none", Result::none}, {"succeeded", Result::succeeded}, {"failed", Result::failed}};
+const std::map<std::string, RecordState> kStates = {
+    {"queued", RecordState::queued},       {"in_progress", RecordState::in_progress},
+    {"completed", RecordState::completed}, {"released", RecordState::released},
+    {"unknown", RecordState::unknown},     {"tombstone", RecordState::tombstone}};
+const std::map<std::string, RecordResult> kResults = {{"none", RecordResult::none},
+                                                      {"succeeded", RecordResult::succeeded},
+                                                      {"failed", RecordResult::failed}};
 const std::map<std::string, UnknownPolicy> kPolicies = {
     {"hold", UnknownPolicy::hold}, {"retry", UnknownPolicy::retry}, {"fail", UnknownPolicy::fail}};
 

@@ -13,7 +13,7 @@
 
 #include "brokers/commands.h"
 #include "brokers/nats_link.h"
-#include "brokers/reconnect_pause.h"
+#include "brokers/reconnect.h"
 #include "config/consume.h"
 #include "consume/sources/source.h"
 
@@ -105,7 +105,7 @@ class NatsSource final : public Source {
   std::atomic<bool> stopping_ = false;
 
   // Of the fetching thread.
-  ReconnectPause wait_;
+  Backoff wait_ = reconnect_pauses();
   std::chrono::steady_clock::time_point look_after_consumer_at_{};
   std::optional<Progress> progress_;
 

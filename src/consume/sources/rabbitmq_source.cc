@@ -8,7 +8,7 @@
 #include <cstring>
 
 #include "brokers/amqp_text.h"
-#include "brokers/reconnect_pause.h"
+#include "brokers/reconnect.h"
 #include "consume/sources/amqp_message.h"
 #include "telemetry/log.h"
 
@@ -107,7 +107,7 @@ void RabbitmqSource::stop() {
 }
 
 void RabbitmqSource::run() {
-  ReconnectPause pause;
+  Backoff pause = reconnect_pauses();
   while (!stopping_) {
     Worked worked;
     auto connection = connect(broker_);

@@ -1,11 +1,10 @@
 #include "core/fingerprint/keyed_hash.h"
 
-#include <openssl/hmac.h>
-
 #include <algorithm>
 #include <stdexcept>
 
 #include "base/hex.h"
+#include "base/hmac.h"
 #include "base/text.h"
 #include "semel/record.h"
 
@@ -16,15 +15,7 @@ constexpr std::size_t kIdLengthMax = 64;
 constexpr std::size_t kSecretBytes = 32;
 
 Sha256Digest hmac(const HashKey& key, std::string_view bytes) {
-  Sha256Digest out;
-  unsigned int size = 0;
-  const auto* data = reinterpret_cast<const unsigned char*>(bytes.data());
-  if (!HMAC(EVP_sha256(), key.secret.data(), static_cast<int>(key.secret.size()), data,
-            bytes.size(), out.data(), &size) ||
-      size != out.size()) {
-    throw std::runtime_error("HMAC-SHA-256 failed");
-  }
-  return out;
+  return hmac_sha256(key.secret, bytes);
 }
 
 bool is_id(std::string_view text) {

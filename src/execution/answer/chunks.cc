@@ -92,7 +92,7 @@ awaitable<void> AnswerKeeper::give_up() {
 
 awaitable<StoreResult<void>> send_spilled(ClientRequest& request, const Record& record,
                                           const std::vector<Header>& extra) {
-  Store& store = request.gateway().store;
+  Store& store = request.services().store;
   auto chunk = co_await store.get_chunk(record.id, record.token, 0);
   if (!chunk) co_return std::unexpected(std::move(chunk.error()));
   if (!*chunk) co_return std::unexpected(StoreUnavailable{"the chunks of an answer are gone"});

@@ -26,7 +26,7 @@ namespace {
 enum class Told { first, replayed };
 
 std::int64_t age_seconds(const ClientRequest& request, const Record& record) {
-  const auto age = std::chrono::duration_cast<std::chrono::seconds>(request.gateway().clock.now() -
+  const auto age = std::chrono::duration_cast<std::chrono::seconds>(request.services().clock.now() -
                                                                     record.updated_at);
   return std::max<std::int64_t>(0, age.count());
 }
@@ -108,7 +108,7 @@ awaitable<void> send_committed(ClientRequest& request, const RouteConfig& route,
 
 awaitable<void> send_settled(ClientRequest& request, const RouteConfig& route, std::string_view key,
                              const Settled& settled) {
-  if (settled.record && settled.record->state == State::completed) {
+  if (settled.record && settled.record->state == RecordState::completed) {
     co_await send_replay(request, route, key, *settled.record);
   } else {
     co_await send_answer(request, settled.outcome.answer, echo(key));
@@ -117,9 +117,9 @@ awaitable<void> send_settled(ClientRequest& request, const RouteConfig& route, s
 
 awaitable<void> send_record(ClientRequest& request, const RouteConfig& route, std::string_view key,
                             const RecordPtr& record) {
-  if (record && record->state == State::completed) {
+  if (record && record->state == RecordState::completed) {
     co_await send_replay(request, route, key, *record);
-  } else if (record && record->state == State::in_progress) {
+  } else if (record && record->state == RecordState::in_progress) {
     co_await send_problem(request, in_progress_problem(route), &route, echo(key));
   } else {
     co_await send_problem(request, outcome_unknown(), &route, echo(key));

@@ -75,7 +75,7 @@ void end_head(ClientRequest& request, std::string& head, bool is_dated, int stat
     }
     if (end == BodyEnd::close) request.keep_alive = false;
   }
-  if (request.gateway().draining) request.keep_alive = false;
+  if (request.services().draining) request.keep_alive = false;
   if (!request.keep_alive) {
     append_header(head, "Connection", "close");
   } else if (request.message.http_version() < 11) {
@@ -95,7 +95,7 @@ awaitable<void> send_answer(ClientRequest& request, const Answer& answer,
 awaitable<void> send_whole(ClientRequest& request, std::string head, const Answer& answer) {
   const bool head_only = request.message.method() == "HEAD" || !has_body(answer.status);
   const std::string_view body = head_only ? std::string_view{} : std::string_view(answer.body);
-  request.give_up_place();
+  request.give_up_slot();
   ClientPace pace(request.limits().body_timeout);
   std::string_view left = body.substr(std::min(kPieceBytes, body.size()));
   auto written = co_await write_at_pace(request, pace, head, body.substr(0, kPieceBytes));
@@ -143,21 +143,21 @@ awaitable<void> send_problem(ClientRequest& request, const Problem& problem,
   co_await send_answer(request, answer, {});
 }
 
-bool has_place(ClientRequest& request) {
-  request.in_flight.emplace(request.gateway().in_flight, request.peer);
+bool take_slot(ClientRequest& request) {
+  request.in_flight.emplace(request.services().in_flight, request.peer);
   return request.in_flight->has_share_of(request.limits().in_flight);
 }
 
-awaitable<void> refuse_place(ClientRequest& request, std::size_t route) {
+awaitable<void> refuse_slot(ClientRequest& request, std::size_t route) {
   request.metrics(route).count(RequestResult::refused);
   Problem problem{.code = Code::overloaded,
                   .detail = "Too many requests are in flight. Retry with the same key."};
   co_await send_problem(request, problem, &request.route(route));
 }
 
-awaitable<bool> take_place(ClientRequest& request, std::size_t route) {
-  if (has_place(request)) co_return true;
-  co_await refuse_place(request, route);
+awaitable<bool> take_slot_or_refuse(ClientRequest& request, std::size_t route) {
+  if (take_slot(request)) co_return true;
+  co_await refuse_slot(request, route);
   co_return false;
 }
 

@@ -18,7 +18,7 @@ namespace semel {
 // One request of a client while it is being handled. Lives in the session's frame.
 struct ClientRequest {
   Worker& worker;
-  const SettingsPtr settings;  // as they were when it came; they hold until it is done
+  const ActiveConfigPtr settings;  // as they were when it came; they hold until it is done
   net::Connection& client;
   net::Request& message;
   Target target;
@@ -28,14 +28,14 @@ struct ClientRequest {
   // that has its answer may send the next request at once.
   std::optional<InFlight> in_flight = {};
   // The same among its tenant's of this route, where there is such a limit.
-  std::optional<TenantLimits::Place> tenant_place = {};
+  std::optional<TenantLimits::Slot> tenant_slot = {};
   ShareHolder* peer = nullptr;  // who has the connection; null: a trusted proxy, which has no share
-  void give_up_place() {
+  void give_up_slot() {
     in_flight.reset();
-    tenant_place.reset();
+    tenant_slot.reset();
   }
 
-  Gateway& gateway() const { return worker.gateway(); }
+  Services& services() const { return worker.services(); }
   const LimitsConfig& limits() const { return settings->config.limits; }
   const RouteConfig& route(std::size_t index) const { return settings->config.routes[index]; }
   RouteMetrics& metrics(std::size_t route) const { return *settings->metrics[route]; }
@@ -78,9 +78,9 @@ boost::asio::awaitable<void> send_problem(ClientRequest& request, const Problem&
                                           const std::vector<Header>& extra = {});
 
 // Takes a place among limits.in_flight. False: there is none, or none for this peer.
-bool has_place(ClientRequest& request);
+bool take_slot(ClientRequest& request);
 // The same. False: the request has been answered.
-boost::asio::awaitable<bool> take_place(ClientRequest& request, std::size_t route);
+boost::asio::awaitable<bool> take_slot_or_refuse(ClientRequest& request, std::size_t route);
 
 // Whether what is left of a body that nobody wants is read, so that the connection can be used
 // again.
@@ -90,7 +90,7 @@ bool reads_rest(const ClientRequest& request);
 void cut_off(ClientRequest& request);
 
 // Answers a request for which there is none.
-boost::asio::awaitable<void> refuse_place(ClientRequest& request, std::size_t route);
+boost::asio::awaitable<void> refuse_slot(ClientRequest& request, std::size_t route);
 
 // The interim answer a client may be waiting for before it sends its body.
 bool expects_continue(const ClientRequest& request);

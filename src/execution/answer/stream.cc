@@ -6,9 +6,9 @@ namespace semel {
 namespace asio = boost::asio;
 using asio::awaitable;
 
-AnswerStream::AnswerStream(Gateway& gateway, const RouteConfig& route, UpstreamCall& call,
+AnswerStream::AnswerStream(Services& services, const RouteConfig& route, UpstreamCall& call,
                            ClientRequest* client, AnswerKeeper* keeper)
-    : gateway_(gateway),
+    : services_(services),
       route_(route),
       call_(call),
       client_(client),
@@ -35,9 +35,9 @@ awaitable<AnswerStream::End> AnswerStream::run(const std::vector<Header>& header
   Duration waited{0};  // for the executor; a client that reads slowly is not its fault
   for (;;) {
     call_.set_deadline(route_.upstream_timeout);
-    const SteadyTime asked = gateway_.clock.steady();
+    const SteadyTime asked = services_.clock.steady();
     const auto piece = co_await call_.next_piece();
-    waited += gateway_.clock.steady() - asked;
+    waited += services_.clock.steady() - asked;
     if (!piece || waited > route_.policy.max_execution) co_return End::cut;
     if (piece->empty()) co_return End::whole;
     co_await pass_on(*piece);
@@ -64,7 +64,7 @@ awaitable<void> AnswerStream::pass_on(std::string_view piece) {
 
 awaitable<void> AnswerStream::finish() {
   if (!client_) co_return;
-  client_->give_up_place();
+  client_->give_up_slot();
   if (end_ == BodyEnd::chunks) {
     co_await write("0\r\n\r\n");
   } else {

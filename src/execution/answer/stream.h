@@ -16,7 +16,7 @@ namespace semel {
 class AnswerStream {
  public:
   // Without a client the answer is only read and kept, without a keeper only passed on.
-  AnswerStream(Gateway& gateway, const RouteConfig& route, UpstreamCall& call,
+  AnswerStream(Services& services, const RouteConfig& route, UpstreamCall& call,
                ClientRequest* client, AnswerKeeper* keeper);
 
   enum class End { whole, cut };
@@ -30,7 +30,7 @@ class AnswerStream {
   boost::asio::awaitable<void> write(std::string_view first, std::string_view second = {},
                                      std::string_view third = {});
 
-  Gateway& gateway_;
+  Services& services_;
   const RouteConfig& route_;
   UpstreamCall& call_;
   ClientRequest* client_;  // null as soon as nobody listens

@@ -54,8 +54,8 @@ awaitable<void> Exchange::run() {
     co_return;
   }
   // Only now: a body that trickles in does not keep others out.
-  if (!has_place(request_)) {
-    co_await refuse_place(request_, route_index_);
+  if (!take_slot(request_)) {
+    co_await refuse_slot(request_, route_index_);
     co_return;
   }
   if (route_.webhook && !co_await verify_event()) co_return;
@@ -68,7 +68,7 @@ awaitable<void> Exchange::run() {
   // The commonest of all: a retry of what is done.
   if (!route_.webhook) {
     const auto recorded =
-        gateway_.engine.recorded(make_id(scope(), *key_), recipe_, fingerprint_, route_.policy);
+        services_.engine.recorded(make_id(scope(), *key_), recipe_, fingerprint_, route_.policy);
     if (recorded) {
       co_await replay(*recorded);
       co_return;
@@ -89,9 +89,9 @@ awaitable<bool> Exchange::find_preference() {
     preferences_ = read_preferences(request_.message.fields());
     if (!preferences_.respond_async || body_->size() > kQueuedBodyBytesMax) co_return true;
   }
-  auto place = gateway_.background->reserve(
+  auto slot = services_.background->reserve(
       tenant_, scope().operation, request_.peer ? request_.peer->shared_from_this() : nullptr);
-  if (!place) {
+  if (!slot) {
     co_await refuse({.code = Code::overloaded,
                      .detail =
                          "Too much work is waiting to be done. Nothing was queued. Retry with "
@@ -112,7 +112,7 @@ awaitable<bool> Exchange::find_preference() {
   const PassedOn passed_on(head.fields, request_.settings->config.tenant, route_);
   to_be_queued_ = encode(to_queue(head, passed_on, route_.name, preferences_.others, key_in_header_,
                                   *key_, std::move(*body)));
-  place_.emplace(std::move(*place));
+  slot_.emplace(std::move(*slot));
   co_return true;
 }
 
@@ -165,9 +165,9 @@ std::optional<Problem> Exchange::prepare_body() {
     return Problem{.detail = "Send one Content-Type header, not several.", .new_key_safe = true};
   }
   std::string content_type(request_.message.field("Content-Type").value_or(""));
-  recipe_ = recipe_of(route_.fingerprint, request_.settings->trust.hash_keys, content_type,
+  recipe_ = recipe_of(route_.fingerprint, request_.settings->key_material.hash_keys, content_type,
                       promised.has_value());
-  body_.emplace(gateway_.spool, recipe_, std::move(content_type), std::move(promised));
+  body_.emplace(services_.spool, recipe_, std::move(content_type), std::move(promised));
   return std::nullopt;
 }
 
@@ -192,7 +192,7 @@ awaitable<bool> Exchange::read_body() {
   const auto length = request_.message.body_length();
   if (length && *length > route_.max_request_body) co_return co_await refuse_size();
   if (length && *length > kSpooledAboveBytes) {
-    if (const auto room = gateway_.spool.has_room_for(*length); !room) {
+    if (const auto room = services_.spool.has_room_for(*length); !room) {
       co_await cannot_keep(room.error());
       co_return false;
     }
@@ -226,7 +226,7 @@ awaitable<bool> Exchange::read_body() {
       }
     }
     if (!hold(body_->memory_bytes())) {
-      if (body_->is_spooled()) gateway_.spool.count_refused();
+      if (body_->is_spooled()) services_.spool.count_refused();
       request_.keep_alive = false;
       co_await refuse(
           {.code = Code::overloaded,
@@ -248,7 +248,7 @@ awaitable<bool> Exchange::read_body() {
 bool Exchange::hold(std::size_t memory_bytes) {
   const bool has_tenant = !tenant_.empty() && !route_.webhook;
   if (has_tenant && memory_bytes > kOwnedAboveBytes && !held_bytes_.has_tenant()) {
-    ShareHolderPtr tenant = gateway_.holders.of_tenant(tenant_);
+    ShareHolderPtr tenant = services_.holders.of_tenant(tenant_);
     held_bytes_.belong_to(tenant);
     spooled_bytes_.belong_to(std::move(tenant));
   }
@@ -297,11 +297,12 @@ awaitable<Fingerprint> Exchange::fingerprint_under(Recipe recipe) const {
   Fingerprint plain;
   if (body_->is_spooled()) {
     auto make = [this, &recipe] { return make_fingerprint(recipe, view()); };
-    plain = co_await gateway_.spool.pool().run(make);
+    plain = co_await services_.spool.pool().run(make);
   } else {
     plain = make_fingerprint(recipe, view());
   }
-  co_return fingerprint_under_key(std::move(plain), recipe, request_.settings->trust.hash_keys);
+  co_return fingerprint_under_key(std::move(plain), recipe,
+                                  request_.settings->key_material.hash_keys);
 }
 
 awaitable<FoundKey> Exchange::find_key_in_body() const {
@@ -320,7 +321,7 @@ awaitable<FoundKey> Exchange::find_key_in_body() const {
       return std::unexpected(error.what());
     }
   };
-  auto found = co_await gateway_.spool.pool().run(find);
+  auto found = co_await services_.spool.pool().run(find);
   if (!found) {
     log_event(LogLevel::error, "request body lost", {{"why", found.error()}});
     co_return found_key::Bad{"The body could not be read for its key."};
@@ -391,7 +392,7 @@ Ask Exchange::ask() {
   ask.fingerprint = fingerprint_;
   ask.fingerprint_under = [this](Recipe recipe) { return fingerprint_under(std::move(recipe)); };
   ask.wants_handle = route_.in_progress == InProgress::accept;
-  if (place_) ask.request = to_be_queued_;
+  if (slot_) ask.request = to_be_queued_;
   ask.trace = traceparent_of(request_.message.fields());
   if (only_waits_) {
     ask.may_execute = [](bool) { return false; };
@@ -403,13 +404,13 @@ Ask Exchange::ask() {
 
 awaitable<Admission> Exchange::admit() {
   Admission admission = co_await admit_once();
-  if (!std::holds_alternative<admission::Execute>(admission)) request_.tenant_place.reset();
+  if (!std::holds_alternative<admission::Execute>(admission)) request_.tenant_slot.reset();
   co_return admission;
 }
 
 awaitable<Admission> Exchange::admit_once() {
   try {
-    co_return co_await gateway_.engine.admit(ask());
+    co_return co_await services_.engine.admit(ask());
   } catch (const std::runtime_error& error) {
     // Nothing can be told about a record made under another recipe. Nothing was claimed.
     co_return StoreUnavailable{.why = error.what(), .unreadable = true};
@@ -419,10 +420,10 @@ awaitable<Admission> Exchange::admit_once() {
 bool Exchange::has_room(bool is_new) {
   std::string who = TenantLimits::who(tenant_, scope().operation);
   limited_ =
-      gateway_.limits.begin(who, route_.limits, request_.limits(), is_new, gateway_.clock.now());
+      services_.limits.begin(who, route_.limits, request_.limits(), is_new, services_.clock.now());
   if (limited_.exceeded != TenantLimits::Limit::none) return false;
   if (route_.limits.in_flight > 0) {
-    request_.tenant_place.emplace(gateway_.limits, std::move(who));
+    request_.tenant_slot.emplace(services_.limits, std::move(who));
   }
   return true;
 }

@@ -134,8 +134,8 @@ awaitable<void> Exchange::run_claim(Claim claim) {
 awaitable<void> Exchange::queued(admission::Queued queued) {
   count(RequestResult::accepted);
   const Record& record = *queued.record;
-  gateway_.background->add({record.id, record.token, record.tenant, record.operation},
-                           std::move(*place_));
+  services_.background->add({record.id, record.token, record.tenant, record.operation},
+                            std::move(*slot_));
   if (route_.webhook) {
     co_await acknowledge(request_, route_, *key_, false);
     co_return;
@@ -146,8 +146,8 @@ awaitable<void> Exchange::queued(admission::Queued queued) {
 awaitable<void> Exchange::outcome_unknown_of(RecordPtr record) {
   if (route_.policy.unknown == UnknownPolicy::probe && !probed_) {
     probed_ = true;  // once a request: its answer may be about an attempt of our own
-    if (co_await gateway_.prober->ask(request_.worker, request_.settings, route_index_, *record,
-                                      *key_)) {
+    if (co_await services_.prober->ask(request_.worker, request_.settings, route_index_, *record,
+                                       *key_)) {
       Admission again = co_await admit();
       co_await answer(std::move(again));
       co_return;
@@ -162,9 +162,9 @@ awaitable<void> Exchange::busy(admission::Busy found) {
   const auto now = request_.worker.deadlines().now();
   if (!wait_until_) wait_until_ = now + route_.wait_timeout;
   if (route_.in_progress == InProgress::wait && now < *wait_until_) {
-    request_.give_up_place();  // it only waits
+    request_.give_up_slot();  // it only waits
     const auto left = std::chrono::duration_cast<Duration>(*wait_until_ - now);
-    Waited waited = co_await gateway_.engine.wait(found.record->id, found.record->token, left);
+    Waited waited = co_await services_.engine.wait(found.record->id, found.record->token, left);
     if (auto* settled = std::get_if<std::shared_ptr<const Settled>>(&waited)) {
       Viewing viewing{found.record->id, tenant_};
       if (!co_await may_see(request_, route_index_, std::move(viewing))) co_return;
@@ -177,7 +177,7 @@ awaitable<void> Exchange::busy(admission::Busy found) {
       if (auto* elsewhere = std::get_if<admission::Busy>(&again)) {
         const auto still_left =
             std::chrono::duration_cast<Duration>(*wait_until_ - request_.worker.deadlines().now());
-        co_await wait_elsewhere(gateway_, elsewhere->record->id, elsewhere->record->token,
+        co_await wait_elsewhere(services_, elsewhere->record->id, elsewhere->record->token,
                                 std::max(still_left, Duration{0}));
         only_waits_ = true;
         again = co_await admit();
@@ -199,7 +199,7 @@ awaitable<void> Exchange::busy(admission::Busy found) {
 awaitable<void> Exchange::store_down(StoreUnavailable unavailable) {
   log_repeating(LogLevel::warn, "store unavailable", route_.name,
                 {{"route", route_.name}, {"why", unavailable.why}});
-  if (place_) {
+  if (slot_) {
     // The write may land yet; executing it now, without a record, could be the second time.
     co_await refuse({.code = Code::store_unavailable,
                      .detail = "It is not known whether the request was taken on. Retry with the "

@@ -18,11 +18,11 @@ class Exchange {
  public:
   Exchange(ClientRequest& request, std::size_t route)
       : request_(request),
-        gateway_(request.gateway()),
+        services_(request.services()),
         route_index_(route),
         route_(request.route(route)),
-        held_bytes_(gateway_.buffered_bytes, request.peer),
-        spooled_bytes_(gateway_.spooled_bytes, request.peer, &ShareHolder::spooled_bytes) {}
+        held_bytes_(services_.buffered_bytes, request.peer),
+        spooled_bytes_(services_.spooled_bytes, request.peer, &ShareHolder::spooled_bytes) {}
 
   boost::asio::awaitable<void> run();
 
@@ -72,7 +72,7 @@ class Exchange {
   void count(RequestResult result) { request_.metrics(route_index_).count(result); }
 
   ClientRequest& request_;
-  Gateway& gateway_;
+  Services& services_;
   const std::size_t route_index_;
   const RouteConfig& route_;
   HeldBytes held_bytes_;
@@ -85,8 +85,8 @@ class Exchange {
   Fingerprint fingerprint_;
   TenantLimits::Verdict limited_;
   Preferences preferences_;
-  std::optional<Background::Place> place_;  // there, if the request is to be queued
-  std::string to_be_queued_;                // the request, if so
+  std::optional<Background::Slot> slot_;  // there, if the request is to be queued
+  std::string to_be_queued_;              // the request, if so
   bool probed_ = false;
   // It has waited for an execution in another process. Whatever became of that, it does not execute
   // now: thousands may have waited with it.

@@ -30,7 +30,7 @@ constexpr Duration kWaitSlice = std::chrono::seconds(1);
 constexpr std::string_view kRetryAfterSeconds = "1";
 
 bool is_pending(const Record& record) {
-  return record.state == State::queued || record.state == State::in_progress;
+  return record.state == RecordState::queued || record.state == RecordState::in_progress;
 }
 
 // 2026-11-15T12:00:00.123Z
@@ -43,20 +43,20 @@ std::string timestamp(Time at) {
                      time.minutes().count(), time.seconds().count(), time.subseconds().count());
 }
 
-std::string_view explain(State state) {
+std::string_view explain(RecordState state) {
   switch (state) {
-    case State::queued:
+    case RecordState::queued:
       return "The request is kept and will be executed.";
-    case State::in_progress:
+    case RecordState::in_progress:
       return "The request is being executed.";
-    case State::completed:
+    case RecordState::completed:
       return "The request was executed; this is its answer.";
-    case State::released:
+    case RecordState::released:
       return "The last attempt ended without effect. Send the request again with the same key.";
-    case State::unknown:
+    case RecordState::unknown:
       return "The request was sent on and no answer came back, so it may have taken effect. Do not "
              "send it under a new key.";
-    case State::tombstone:
+    case RecordState::tombstone:
       return "The operation was done too long ago for its answer to be given again.";
   }
   return "";
@@ -93,11 +93,11 @@ std::string status_json(const Record& record, Time now) {
   out["detail"] = explain(record.state);
   if (record.reason.starts_with("status ")) out["reason"] = printable_utf8(record.reason);
   if (record.expires_at != kNever) out["expires_at"] = timestamp(record.expires_at);
-  if (record.state == State::completed) {
-    out["result"] = record.result == Result::succeeded ? "succeeded" : "failed";
+  if (record.state == RecordState::completed) {
+    out["result"] = record.result == RecordResult::succeeded ? "succeeded" : "failed";
     out["response"] = answer_json(record.answer);
   }
-  if (record.state == State::unknown) out["new_key_safe"] = false;
+  if (record.state == RecordState::unknown) out["new_key_safe"] = false;
   return json::serialize(out);
 }
 
@@ -143,7 +143,7 @@ class StatusLook {
  public:
   StatusLook(ClientRequest& request, Handle handle, std::string tenant, Duration wait)
       : request_(request),
-        gateway_(request.gateway()),
+        services_(request.services()),
         handle_(std::move(handle)),
         tenant_(std::move(tenant)),
         id_(make_id({request.settings->config.name_space, tenant_, handle_.operation},
@@ -152,7 +152,7 @@ class StatusLook {
 
   awaitable<void> run() {
     for (;;) {
-      auto found = co_await gateway_.store.read(id_);
+      auto found = co_await services_.store.read(id_);
       if (!found) {
         Problem problem{.code = Code::store_unavailable, .detail = "The status cannot be read."};
         co_await send_problem(request_, problem, nullptr);
@@ -176,7 +176,7 @@ class StatusLook {
 
  private:
   Duration time_left() const {
-    if (gateway_.draining) return Duration{0};
+    if (services_.draining) return Duration{0};
     return std::chrono::duration_cast<Duration>(wait_until_ - request_.worker.deadlines().now());
   }
 
@@ -185,24 +185,24 @@ class StatusLook {
   awaitable<void> wait_for_news(const Record& record) {
     while (time_left() > Duration{0}) {
       const Duration slice = std::min(time_left(), kWaitSlice);
-      Waited waited = co_await gateway_.engine.wait(record.id, record.token, slice);
+      Waited waited = co_await services_.engine.wait(record.id, record.token, slice);
       if (std::holds_alternative<waited::TimedOut>(waited)) continue;
       if (std::holds_alternative<waited::LookAgain>(waited)) {
-        const auto now = co_await gateway_.store.read(record.id);
+        const auto now = co_await services_.store.read(record.id);
         const bool still = now && *now && (*now)->version == record.version;
-        if (still) co_await wait_elsewhere(gateway_, record.id, record.token, slice);
+        if (still) co_await wait_elsewhere(services_, record.id, record.token, slice);
       }
       co_return;
     }
   }
 
   awaitable<void> show(Record record) {
-    if (record.state == State::tombstone) {
+    if (record.state == RecordState::tombstone) {
       Problem problem{.code = Code::key_expired, .detail = std::string(explain(record.state))};
       co_await send_problem(request_, problem, nullptr);
       co_return;
     }
-    if (record.state == State::completed) {
+    if (record.state == RecordState::completed) {
       // Of several routes that it may have come by, each has a say.
       const Config& config = request_.settings->config;
       const std::vector<std::size_t> routes = find_routes(config, record);
@@ -216,12 +216,12 @@ class StatusLook {
         record.answer.headers = kept_headers(record.answer.headers, config.routes[route]);
       }
     }
-    const Answer answer = status_answer(200, record, gateway_.clock.now());
+    const Answer answer = status_answer(200, record, services_.clock.now());
     co_await send_answer(request_, answer, {});
   }
 
   ClientRequest& request_;
-  Gateway& gateway_;
+  Services& services_;
   const Handle handle_;
   const std::string tenant_;
   const RecordId id_;  // of the tenant who asks, whatever the handle says
@@ -232,7 +232,7 @@ class StatusLook {
 
 awaitable<void> send_accepted(ClientRequest& request, std::string_view key, std::string_view tenant,
                               const Record& record, bool applied) {
-  const Answer answer = status_answer(202, record, request.gateway().clock.now());
+  const Answer answer = status_answer(202, record, request.services().clock.now());
   std::vector<Header> extra = echo(key);
   extra.push_back({"Location", status_path(record, tenant, key)});
   if (applied) extra.push_back({"Preference-Applied", "respond-async"});

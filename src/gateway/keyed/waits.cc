@@ -9,12 +9,12 @@ constexpr Duration kLookAgainAfter = std::chrono::milliseconds(100);
 
 }  // namespace
 
-boost::asio::awaitable<void> wait_elsewhere(Gateway& gateway, RecordId id, Token token,
+boost::asio::awaitable<void> wait_elsewhere(Services& services, RecordId id, Token token,
                                             Duration timeout) {
-  const Counted waiting(gateway.wait_elsewhere);
+  const Counted waiting(services.wait_elsewhere);
   // A claim that is not committed yet has no token to wait for.
-  if (token != Token{} && co_await gateway.store.ended(id, token, timeout)) co_return;
-  co_await gateway.clock.sleep(std::min(timeout, kLookAgainAfter));
+  if (token != Token{} && co_await services.store.ended(id, token, timeout)) co_return;
+  co_await services.clock.sleep(std::min(timeout, kLookAgainAfter));
 }
 
 }  // namespace semel

@@ -9,7 +9,7 @@ namespace semel {
 // Holds the caller until the claim on the record, which another process holds, may have ended, or
 // until `timeout` has passed: by push, where the store can, else for a moment. Look at the record
 // again.
-boost::asio::awaitable<void> wait_elsewhere(Gateway& gateway, RecordId id, Token token,
+boost::asio::awaitable<void> wait_elsewhere(Services& services, RecordId id, Token token,
                                             Duration timeout);
 
 }  // namespace semel

@@ -129,7 +129,7 @@ Verified verify(const Delivery& delivery, Time now) {
 awaitable<Verified> verify_delivery(const ClientRequest& request, const RouteConfig& route,
                                     const RequestBody& body) {
   const Delivery delivery{route, request.message, body};
-  const Time now = request.gateway().clock.now();
+  const Time now = request.services().clock.now();
   auto work = [&delivery, now]() -> Verified {
     try {
       return verify(delivery, now);
@@ -142,7 +142,7 @@ awaitable<Verified> verify_delivery(const ClientRequest& request, const RouteCon
   };
   Verified verified = std::string();
   if (body.is_spooled()) {
-    verified = co_await request.gateway().spool.pool().run(work);
+    verified = co_await request.services().spool.pool().run(work);
   } else {
     verified = work();
   }
@@ -153,7 +153,7 @@ awaitable<Verified> verify_delivery(const ClientRequest& request, const RouteCon
 std::optional<Problem> check_delivery_head(const ClientRequest& request, const RouteConfig& route) {
   const WebhookConfig& webhook = *route.webhook;
   const auto headers = [&](std::string_view name) { return header_values(request.message, name); };
-  const Time now = request.gateway().clock.now();
+  const Time now = request.services().clock.now();
   auto claim = read_webhook_claim(webhook.scheme, headers, webhook.tolerance, now);
   if (claim) return std::nullopt;
   Problem problem = refused(Code::signature_invalid, std::move(claim.error())).error();

@@ -29,8 +29,8 @@ Caller from_jwt(const ClientRequest& request) {
   const std::string_view token = bearer_token(request.message);
   if (token.empty()) return unknown("Send one token, as Authorization: Bearer.");
   const JwtConfig& config = request.settings->config.tenant.jwt;
-  const auto keys = request.settings->trust.tokens->current();
-  auto tenant = verify_jwt(*keys, config, token, request.gateway().clock.now());
+  const auto keys = request.settings->key_material.tokens->current();
+  auto tenant = verify_jwt(*keys, config, token, request.services().clock.now());
   if (!tenant) return unknown(std::move(tenant.error()));
   return *std::move(tenant);
 }

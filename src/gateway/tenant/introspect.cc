@@ -63,10 +63,11 @@ std::optional<Credential> credential_of(const net::Request& message) {
   return credential;
 }
 
-awaitable<Introspected> introspect(Worker& worker, SettingsPtr settings, Credential credential) {
+awaitable<Introspected> introspect(Worker& worker, ActiveConfigPtr settings,
+                                   Credential credential) {
   const IntrospectConfig& config = settings->config.tenant.introspect;
   const Sha256Digest digest = digest_of(config, credential);
-  const SteadyTime asked_at = worker.gateway().clock.steady();
+  const SteadyTime asked_at = worker.services().clock.steady();
   if (auto known = worker.introspections().find(digest, asked_at)) {
     co_return introspected::Tenant{*std::move(known)};
   }
@@ -87,7 +88,7 @@ awaitable<Introspected> introspect(Worker& worker, SettingsPtr settings, Credent
   if (tenant && config.cache_for > Duration{0}) {
     // From when it was asked: what the service knew then is not older than cache_for.
     worker.introspections().put(digest, tenant->name, after(asked_at, config.cache_for),
-                                worker.gateway().clock.steady());
+                                worker.services().clock.steady());
   }
   co_return found;
 }

@@ -32,7 +32,7 @@ struct Unavailable {};  // it says nothing that can be used; logged
 using Introspected =
     std::variant<introspected::Tenant, introspected::Refused, introspected::Unavailable>;
 
-boost::asio::awaitable<Introspected> introspect(Worker& worker, SettingsPtr settings,
+boost::asio::awaitable<Introspected> introspect(Worker& worker, ActiveConfigPtr settings,
                                                 Credential credential);
 
 }  // namespace semel

@@ -8,7 +8,7 @@
 #include <boost/json.hpp>
 #include <chrono>
 
-#include "brokers/reconnect_pause.h"
+#include "brokers/reconnect.h"
 #include "telemetry/log.h"
 
 namespace semel::relay {
@@ -87,7 +87,7 @@ void NatsPublisher::publish(std::shared_ptr<Publication> publication) {
 // --- the thread that sends -------------------------------------------------------------------
 
 void NatsPublisher::run() {
-  ReconnectPause pause;
+  Backoff pause = reconnect_pauses();
   while (!stopping_) {
     if (const Worked opened = open(); !opened) {
       log_event(LogLevel::warn, "broker lost", {{"destination", name_}, {"why", opened.error()}});

@@ -9,7 +9,7 @@
 #include <chrono>
 
 #include "brokers/amqp_text.h"
-#include "brokers/reconnect_pause.h"
+#include "brokers/reconnect.h"
 #include "telemetry/log.h"
 
 namespace semel::relay {
@@ -48,7 +48,7 @@ void RabbitmqPublisher::publish(std::shared_ptr<Publication> publication) {
 }
 
 void RabbitmqPublisher::run() {
-  ReconnectPause pause;
+  Backoff pause = reconnect_pauses();
   while (!stopping_) {
     Worked worked = open();
     if (worked) {

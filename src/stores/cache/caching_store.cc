@@ -18,12 +18,12 @@ constexpr Duration kEndsSoon = std::chrono::seconds(2);
 constexpr std::size_t kEndedMax = 4096;
 
 bool is_completed(const Record& record) {
-  return record.state == State::completed;
+  return record.state == RecordState::completed;
 }
 
 // A lease that has run out is the store's to judge.
 bool is_running(const Record& record, Time now) {
-  return record.state == State::in_progress && record.lease_until > now;
+  return record.state == RecordState::in_progress && record.lease_until > now;
 }
 
 }  // namespace
@@ -89,8 +89,9 @@ asio::awaitable<void> CachingStore::learn(const Record& seen, AnswerCache::Asked
     co_await cache_->keep(seen, asked);
   } else if (expected != 0) {
     // Whoever claims an absent record has looked here already.
-    co_await cache_->drop(
-        {.id = seen.id, .at = seen.updated_at, .is_running = seen.state == State::in_progress});
+    co_await cache_->drop({.id = seen.id,
+                           .at = seen.updated_at,
+                           .is_running = seen.state == RecordState::in_progress});
   }
 }
 

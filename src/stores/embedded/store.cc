@@ -112,7 +112,7 @@ asio::awaitable<SwapResult> EmbeddedStore::swap(RecordId id, Version expected,
   if (head.version != expected) {
     SwapResult result = conflict(id, *seen);
     const auto* found = std::get_if<swap::Conflict>(&result);
-    const bool replays = expected == 0 && found && found->current->state == State::completed;
+    const bool replays = expected == 0 && found && found->current->state == RecordState::completed;
     // A copy: what is at hand, others read.
     if (replays) answers_->read_since(changes, std::make_shared<const Record>(*found->current));
     co_return result;
@@ -132,10 +132,11 @@ asio::awaitable<SwapResult> EmbeddedStore::swap(RecordId id, Version expected,
   if (next) {
     Stored stored{.head = {.version = 0, .due = due_at(*next)}, .encoding = encode(*next)};
     if (stored.encoding.size() > kRecordBytesMax) co_return swap::TooLarge{kRecordBytesMax};
-    if (next->state == State::unknown) stored.head.unknown_since = next->updated_at;
+    if (next->state == RecordState::unknown) stored.head.unknown_since = next->updated_at;
     request.next = std::move(stored);
-    request.held = next->state == State::in_progress && next->answer.body_note != BodyNote::spilled;
-    if (next->state == State::completed) request.completed = std::move(next);
+    request.held =
+        next->state == RecordState::in_progress && next->answer.body_note != BodyNote::spilled;
+    if (next->state == RecordState::completed) request.completed = std::move(next);
   }
   SwapReply reply = co_await commits_->write(std::move(request));
   co_return std::visit(ToResult{id}, std::move(reply));

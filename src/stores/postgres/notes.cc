@@ -26,8 +26,8 @@ HistoryEntry read_line(const Record& record, std::string_view line) {
   if (!attempt || *state < 1 || *state > 6) {
     return {record.updated_at, record.state, record.attempt, std::string(line)};
   }
-  return {Time(Duration(*at)), static_cast<State>(*state), static_cast<std::uint32_t>(*attempt),
-          std::string(left)};
+  return {Time(Duration(*at)), static_cast<RecordState>(*state),
+          static_cast<std::uint32_t>(*attempt), std::string(left)};
 }
 
 }  // namespace
@@ -38,8 +38,8 @@ void take_notes(Record& record, std::string_view noted) {
     const std::size_t end = std::min(noted.find('\n'), noted.size());
     HistoryEntry entry = read_line(record, noted.substr(0, end));
     noted.remove_prefix(std::min(end + 1, noted.size()));
-    record.reason = entry.to == State::in_progress ? "" : entry.note;
-    claimed_or_ended = claimed_or_ended || entry.to != State::unknown;
+    record.reason = entry.to == RecordState::in_progress ? "" : entry.note;
+    claimed_or_ended = claimed_or_ended || entry.to != RecordState::unknown;
     if (record.history.size() == kHistoryEntriesMax) record.history.erase(record.history.begin());
     record.history.push_back(std::move(entry));
   }

@@ -6,6 +6,7 @@
 #include <boost/asio/use_awaitable.hpp>
 #include <utility>
 
+#include "base/backoff.h"
 #include "engine/spawn.h"
 #include "engine/system.h"
 
@@ -23,11 +24,6 @@ constexpr std::size_t kConnectingThreads = 2;
 constexpr std::size_t kCallsInFlightMax = 2;
 
 // Between a half and the whole, so that the nodes of a cluster do not come back in step.
-std::chrono::milliseconds jittered(std::chrono::milliseconds pause) {
-  const auto half = static_cast<std::uint64_t>(pause.count()) / 2;
-  return std::chrono::milliseconds(half + random_number() % (half + 1));
-}
-
 awaitable<void> wait(asio::steady_timer& timer) {
   boost::system::error_code ignored;
   co_await timer.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
@@ -75,7 +71,7 @@ void PostgresPool::close() {
 }
 
 awaitable<void> PostgresPool::keep(Slot& slot) {
-  auto backoff = kBackoffMin;
+  Backoff backoff(kBackoffMin, kBackoffMax);
   while (!closing_) {
     auto open = [url = options_.url, schema = options_.schema, purpose = slot.purpose] {
       return open_pg_session(url, schema, purpose);
@@ -88,7 +84,7 @@ awaitable<void> PostgresPool::keep(Slot& slot) {
     } else {
       error = std::move(session.error());
     }
-    if (slot.ready) backoff = kBackoffMin;
+    if (slot.ready) backoff.reset();
     slot.ready = false;
     slot.connection.reset();
     if (!has_any()) {
@@ -98,9 +94,8 @@ awaitable<void> PostgresPool::keep(Slot& slot) {
     tell(std::move(error));
     events_.changed();
     if (closing_) break;
-    slot.pause.expires_after(jittered(backoff));
+    slot.pause.expires_after(jittered(backoff.next(), random_number()));
     co_await wait(slot.pause);
-    backoff = std::min<std::chrono::milliseconds>(2 * backoff, kBackoffMax);
   }
   tell(PgSessionError{.why = "the store is being closed"});
 }

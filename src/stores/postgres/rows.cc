@@ -162,13 +162,13 @@ std::vector<Header> split(std::string_view text) {
 }
 
 void empty_columns(Record& r) {
-  r.state = State::in_progress;
+  r.state = RecordState::in_progress;
   r.attempt = 0;
   r.token = {};
   r.lease_until = r.created_at = r.updated_at = {};
   r.expires_at = r.tombstone_until = r.hold_until = kNever;
   r.ttl = r.tombstone = r.hold_for = {};
-  r.result = Result::none;
+  r.result = RecordResult::none;
   r.only_auth_failures = r.ttl_from_creation = false;
   r.fingerprint.digest = {};
 }
@@ -176,7 +176,7 @@ void empty_columns(Record& r) {
 // The answer of a completed record has a table of its own. Whatever else a record holds of one, or
 // holds sealed, is in `rest`.
 bool has_answer_row(const Record& r) {
-  return r.state == State::completed && is_text(r.sealed.key_id);
+  return r.state == RecordState::completed && is_text(r.sealed.key_id);
 }
 
 void add_people(Record& r, PgComposite& item) {
@@ -370,7 +370,7 @@ StoreResult<Record> to_record(const PgRows& rows, int row, int column, Time now)
   }
   r.id = id;
   r.version = static_cast<Version>(number(kVersion));
-  r.state = static_cast<State>(number(kState));
+  r.state = static_cast<RecordState>(number(kState));
   r.attempt = static_cast<std::uint32_t>(number(kAttempt));
   r.token = to_token(bytes(kToken));
   r.fingerprint.digest = to_array<32>(bytes(kFingerprint));
@@ -387,7 +387,7 @@ StoreResult<Record> to_record(const PgRows& rows, int row, int column, Time now)
   r.only_auth_failures = flags & kOnlyAuthFailures;
   r.ttl_from_creation = flags & kTtlFromCreation;
   r.answer.body_note = body_note_of(flags);
-  r.result = static_cast<Result>(number(kResult));
+  r.result = static_cast<RecordResult>(number(kResult));
   if (!bytes(kResponseVersion).empty()) r.response_version = text(kResponseVersion);
   if (has(kTenant)) r.tenant = text(kTenant);
   if (has(kOperation)) r.operation = text(kOperation);
@@ -396,7 +396,8 @@ StoreResult<Record> to_record(const PgRows& rows, int row, int column, Time now)
   if (has(kNoted)) {
     // What the answer was belongs to an attempt before.
     take_notes(r, bytes(kNoted));
-    if (r.state == State::in_progress || r.state == State::released || has(kAnswerDay)) {
+    if (r.state == RecordState::in_progress || r.state == RecordState::released ||
+        has(kAnswerDay)) {
       const BodyNote note = r.answer.body_note;
       r.answer = {};
       r.answer.body_note = note;

@@ -74,7 +74,7 @@ class RedisCache::Impl {
   asio::io_context& io() { return io_; }
 
   // How much longer the record may be given; not positive: no longer.
-  Duration left_for(State state, Duration age) const { return length_for(state) - age; }
+  Duration left_for(RecordState state, Duration age) const { return length_for(state) - age; }
 
   // Any thread. Where too much waits already, nothing is begun.
   void put(RecordId id, std::string value, Duration length) {
@@ -122,8 +122,8 @@ class RedisCache::Impl {
   }
 
  private:
-  Duration length_for(State state) const {
-    return state == State::in_progress ? std::min(kept_for_, kRunningKeptFor) : kept_for_;
+  Duration length_for(RecordState state) const {
+    return state == RecordState::in_progress ? std::min(kept_for_, kRunningKeptFor) : kept_for_;
   }
 
   awaitable<void> send(RecordId id, std::string value, Duration length) {

@@ -3,7 +3,7 @@
 #include <charconv>
 #include <optional>
 
-#include "base/hex.h"
+#include "base/percent.h"
 
 namespace semel {
 namespace {
@@ -18,23 +18,6 @@ std::optional<Number> number(std::string_view digits) {
     return std::nullopt;
   }
   return value;
-}
-
-std::optional<std::string> percent_decoded(std::string_view text) {
-  std::string out;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] != '%') {
-      out.push_back(text[i]);
-      continue;
-    }
-    if (i + 2 >= text.size()) return std::nullopt;
-    const int high = hex_value(text[i + 1]);
-    const int low = hex_value(text[i + 2]);
-    if (high < 0 || low < 0) return std::nullopt;
-    out.push_back(static_cast<char>(high << 4 | low));
-    i += 2;
-  }
-  return out;
 }
 
 bool is_host(std::string_view host) {

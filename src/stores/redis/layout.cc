@@ -166,7 +166,7 @@ StoreResult<Record> from_value(const RecordId& id, std::string_view value) {
 // Format; when it was written, and how final it is, by which what is later wins; when it was asked
 // for; version; the record.
 std::string to_cached(const Record& record, Time asked_at) {
-  const bool is_running = record.state == State::in_progress;
+  const bool is_running = record.state == RecordState::in_progress;
   std::string out = cached_order(record.updated_at, is_running ? kRunning : kEnded);
   out += bytes_of(milliseconds_of(asked_at));
   out += bytes_of(record.version);

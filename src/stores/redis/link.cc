@@ -8,6 +8,7 @@
 #include <iterator>
 #include <utility>
 
+#include "base/backoff.h"
 #include "engine/system.h"
 #include "http/pool.h"
 #include "stores/redis/scripts.h"
@@ -291,10 +292,10 @@ awaitable<void> Link::watch() {
 
 awaitable<void> Link::keep() {
   auto self = shared_from_this();
-  Duration pause = kPauseMin;
+  Backoff pauses(kPauseMin, kPauseMax);
   while (!closed_) {
     if (is_up()) {
-      pause = kPauseMin;
+      pauses.reset();
       co_await connection_->ended();
       why_down_ = "Redis at " + address_.text() + ": the connection ended: " + connection_->why();
       if (changed_) changed_();
@@ -302,10 +303,7 @@ awaitable<void> Link::keep() {
     }
     if (co_await connect()) continue;
     // Not all nodes of a fleet at the same moment.
-    const auto jitter = Duration(
-        static_cast<Duration::rep>(random_number() % static_cast<std::uint64_t>(pause.count())));
-    pause_.expires_after(pause / 2 + jitter);
-    pause = std::min(pause * 2, kPauseMax);
+    pause_.expires_after(jittered(pauses.next(), random_number()));
     error_code ignored;
     co_await pause_.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
   }

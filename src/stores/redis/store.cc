@@ -58,7 +58,7 @@ awaitable<SwapResult> RedisStore::swap(RecordId id, Version expected,
     value = redis::to_value(*next, version);
     if (value.size() > kRecordBytesMax) co_return swap::TooLarge{kRecordBytesMax};
     due = milliseconds(due_at(*next));
-    if (next->state == State::unknown) unknown_since = milliseconds(next->updated_at);
+    if (next->state == RecordState::unknown) unknown_since = milliseconds(next->updated_at);
   }
   const auto asked = std::chrono::steady_clock::now();
   auto work = asio::co_spawn(

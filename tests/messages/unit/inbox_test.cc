@@ -43,12 +43,12 @@ TEST_F(InboxTest, AMessageThatComesAgainIsDoneWithoutACall) {
   EXPECT_TRUE(second.before);
   EXPECT_EQ(second.answer.body, "paid");
   EXPECT_EQ(calls, 1);
-  EXPECT_EQ(bench.state("m"), State::completed);
+  EXPECT_EQ(bench.state("m"), RecordState::completed);
 }
 
 TEST_F(InboxTest, ARetryOutcomeIsToComeAgainAsTheNextAttempt) {
   EXPECT_EQ(std::get<inbox::Again>(once("m", "pay", ends_in(retry_outcome()))).attempt, 1u);
-  EXPECT_EQ(bench.state("m"), State::released);
+  EXPECT_EQ(bench.state("m"), RecordState::released);
   EXPECT_EQ(std::get<inbox::Again>(once("m", "pay", ends_in(retry_outcome()))).attempt, 2u);
   EXPECT_FALSE(std::get<inbox::Done>(once("m", "pay", ends_in(final_outcome("paid")))).before);
   EXPECT_EQ(calls, 3);
@@ -62,7 +62,7 @@ TEST_F(InboxTest, AHandlerThatThrowsMayHaveActedAndIsNotCalledAgain) {
   };
   const auto unknown = std::get<inbox::Unknown>(once("m", "pay", throws));
   EXPECT_NE(unknown.record.reason.find("out of luck"), std::string::npos);
-  EXPECT_EQ(bench.state("m"), State::unknown);
+  EXPECT_EQ(bench.state("m"), RecordState::unknown);
   EXPECT_TRUE(
       std::holds_alternative<inbox::Unknown>(once("m", "pay", ends_in(final_outcome("paid")))));
   EXPECT_EQ(calls, 1);
@@ -74,7 +74,7 @@ TEST_F(InboxTest, WhateverAHandlerThrowsIsUnknown) {
     co_return Outcome{};
   };
   EXPECT_TRUE(std::holds_alternative<inbox::Unknown>(once("m", "pay", throws)));
-  EXPECT_EQ(bench.state("m"), State::unknown);
+  EXPECT_EQ(bench.state("m"), RecordState::unknown);
 }
 
 TEST_F(InboxTest, AHandlerThatWasCancelledMayHaveActed) {
@@ -98,7 +98,7 @@ TEST_F(InboxTest, AHandlerThatWasCancelledMayHaveActed) {
   bench.time.run_for(std::chrono::seconds(1));
   ASSERT_TRUE(result);
   EXPECT_TRUE(std::holds_alternative<inbox::Unknown>(*result));
-  EXPECT_EQ(bench.state("m"), State::unknown);
+  EXPECT_EQ(bench.state("m"), RecordState::unknown);
 }
 
 TEST_F(InboxTest, AnotherBodyUnderTheIdIsRefused) {

@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "consume/backoff.h"
+#include "base/backoff.h"
 #include "consume/message_key.h"
 
 namespace semel {
@@ -10,20 +10,20 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 TEST(Backoff, DoublesUpToTheMostAndNeverWrapsRound) {
-  EXPECT_EQ(backoff(seconds(1), seconds(300), 1, 0), seconds(1));
-  EXPECT_EQ(backoff(seconds(1), seconds(300), 2, 0), seconds(2));
-  EXPECT_EQ(backoff(seconds(1), seconds(300), 5, 0), seconds(16));
-  EXPECT_EQ(backoff(seconds(1), seconds(300), 10, 0), seconds(300));
-  EXPECT_EQ(backoff(seconds(1), seconds(300), UINT32_MAX, 0), seconds(300));
+  EXPECT_EQ(jittered(backoff_after(1, seconds(1), seconds(300)), 0), seconds(1));
+  EXPECT_EQ(jittered(backoff_after(2, seconds(1), seconds(300)), 0), seconds(2));
+  EXPECT_EQ(jittered(backoff_after(5, seconds(1), seconds(300)), 0), seconds(16));
+  EXPECT_EQ(jittered(backoff_after(10, seconds(1), seconds(300)), 0), seconds(300));
+  EXPECT_EQ(jittered(backoff_after(UINT32_MAX, seconds(1), seconds(300)), 0), seconds(300));
 }
 
 TEST(Backoff, ChanceTakesAwayAtMostHalf) {
   for (std::uint64_t random = 0; random < 5000; random += 7) {
-    const Duration pause = backoff(seconds(1), seconds(300), 2, random);
+    const Duration pause = jittered(backoff_after(2, seconds(1), seconds(300)), random);
     EXPECT_GE(pause, seconds(1));
     EXPECT_LE(pause, seconds(2));
   }
-  EXPECT_EQ(backoff(milliseconds(1), milliseconds(1), 1, 12345), milliseconds(1));
+  EXPECT_EQ(jittered(backoff_after(1, milliseconds(1), milliseconds(1)), 12345), milliseconds(1));
 }
 
 Message with_headers(std::vector<Header> headers) {

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <openssl/evp.h>
+
+#include <memory>
+#include <string_view>
+
+#include "base/sha256.h"
+
+namespace semel {
+
+// One HMAC-SHA-256, fed piece by piece. Throws std::runtime_error only if OpenSSL has none, or no
+// memory.
+class HmacSha256 {
+ public:
+  explicit HmacSha256(std::string_view secret);
+  HmacSha256& update(std::string_view bytes);
+  // Ends it; the object is of no further use.
+  Sha256Digest finish();
+
+ private:
+  struct Free {
+    void operator()(EVP_MD_CTX* context) const { EVP_MD_CTX_free(context); }
+  };
+  std::unique_ptr<EVP_MD_CTX, Free> context_;
+};
+
+Sha256Digest hmac_sha256(std::string_view secret, std::string_view bytes);
+
+}  // namespace semel

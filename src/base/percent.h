@@ -1,0 +1,14 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace semel {
+
+// Encodes everything but letters, digits, "-", ".", "_" and "~" (RFC 3986, 2.3).
+std::string percent_encoded(std::string_view text);
+// nullopt: a "%" without two hexadecimal digits after it.
+std::optional<std::string> percent_decoded(std::string_view text);
+
+}  // namespace semel
