@@ -80,13 +80,14 @@ struct Load {
     Record record = claim_of(key, ++next);
     const RecordId id = record.id;
     const auto begun = Steady::now();
-    const auto claimed = co_await store.swap(id, 0, record);
+    const auto claimed = co_await store.swap(id, 0, std::make_shared<Record>(record));
     const auto* applied = std::get_if<swap::Applied>(&claimed);
     if (!applied) co_return false;
     claims.add(begun);
     complete(record);
     const auto ending = Steady::now();
-    const auto completed = co_await store.swap(id, applied->version, std::move(record));
+    const auto completed =
+        co_await store.swap(id, applied->version, std::make_shared<Record>(std::move(record)));
     if (!std::holds_alternative<swap::Applied>(completed)) co_return false;
     completions.add(ending);
     co_return true;
@@ -115,7 +116,7 @@ struct Load {
     Record record = claim_of(key, ++next);
     const RecordId id = record.id;
     const auto begun = Steady::now();
-    const auto result = co_await store.swap(id, 0, std::move(record));
+    const auto result = co_await store.swap(id, 0, std::make_shared<Record>(std::move(record)));
     claims.add(begun);
     const auto* conflict = std::get_if<swap::Conflict>(&result);
     co_return conflict && conflict->current && conflict->current->answer.body.size() == kBodyBytes;

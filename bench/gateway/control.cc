@@ -11,40 +11,26 @@
 #include "config/parse.h"
 #include "core/codec.h"
 #include "server/server.h"
+#include "stores/forwarding_store.h"
 #include "stores/memory_store.h"
 #include "synced_log.h"
 
 namespace {
 
-class LoggedMemoryStore final : public semel::Store {
+class LoggedMemoryStore final : public semel::ForwardingStore {
  public:
-  explicit LoggedMemoryStore(const std::string& file) : log_(file) {}
+  explicit LoggedMemoryStore(const std::string& file)
+      : ForwardingStore(std::make_unique<semel::MemoryStore>()), log_(file) {}
 
-  boost::asio::awaitable<semel::StoreResult<std::optional<semel::Record>>> read(
-      semel::RecordId id) override {
-    return memory_.read(id);
-  }
   boost::asio::awaitable<semel::SwapResult> swap(semel::RecordId id, semel::Version expected,
                                                  std::shared_ptr<semel::Record> next) override {
     std::string bytes = next ? semel::encode(*next) : std::string();
-    semel::SwapResult result = co_await memory_.swap(id, expected, std::move(next));
+    semel::SwapResult result = co_await inner().swap(id, expected, std::move(next));
     if (std::holds_alternative<semel::swap::Applied>(result)) co_await log_.append(bytes);
     co_return result;
   }
-  boost::asio::awaitable<semel::StoreResult<std::vector<semel::Record>>> sweep(
-      semel::Time now, std::size_t limit) override {
-    return memory_.sweep(now, limit);
-  }
-  boost::asio::awaitable<semel::StoreResult<semel::ScanPage>> scan(
-      std::optional<semel::RecordId> after, std::size_t limit) override {
-    return memory_.scan(after, limit);
-  }
-  semel::StoreFeatures features() const override { return memory_.features(); }
-  semel::StoreStats stats() const override { return memory_.stats(); }
-  std::optional<std::string> trouble() const override { return std::nullopt; }
 
  private:
-  semel::MemoryStore memory_;
   semel::bench::SyncedLog log_;
 };
 

@@ -48,7 +48,7 @@ struct Bench : Load {
       const semel::RecordId id = record.id;
       const auto read = co_await store.read(id);
       const semel::Version at = read && *read ? (*read)->version : 0;
-      const auto result = co_await store.swap(id, at, std::move(record));
+      const auto result = co_await store.swap(id, at, std::make_shared<Record>(std::move(record)));
       if (std::holds_alternative<semel::swap::Busy>(result)) ++busy;
     }
   }

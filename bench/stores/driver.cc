@@ -59,7 +59,7 @@ struct Bench : Load {
       Record record = claim_of(prefix + std::to_string(next), next);
       const semel::RecordId id = record.id;
       const auto begun = Steady::now();
-      const auto claimed = co_await store.swap(id, 0, std::move(record));
+      const auto claimed = co_await store.swap(id, 0, std::make_shared<Record>(std::move(record)));
       const bool applied = std::holds_alternative<semel::swap::Applied>(claimed);
       ++(applied ? cycles : failed);
       claims.add(begun);

@@ -65,8 +65,8 @@ inline constexpr std::size_t kChunkBytes = 256 * 1024;
 
 // A page of records in id order.
 struct ScanPage {
-  std::vector<Record> records;
-  std::optional<RecordId> next;  // pass it as `after` to go on; nullopt: that was the last page
+  std::vector<RecordPtr> records;  // none is null
+  std::optional<RecordId> next;    // pass it as `after` to go on; nullopt: that was the last page
 };
 
 struct StoreStats {
@@ -92,12 +92,13 @@ class Store {
  public:
   virtual ~Store() = default;
 
-  // The record, or nullopt if absent. What is returned is as durable as the store makes anything.
-  virtual boost::asio::awaitable<StoreResult<std::optional<Record>>> read(RecordId id) = 0;
+  // The record; null: absent. The record that is returned is as durable as the store makes
+  // anything.
+  virtual boost::asio::awaitable<StoreResult<RecordPtr>> read(RecordId id) = 0;
 
-  // The record, if the store has it in memory and it is completed: at once, without waiting for
-  // anything. It is what a swap that finds it there would bring back, no older. Null says nothing.
-  virtual RecordPtr completed_at_hand(const RecordId&) { return nullptr; }
+  // The completed record, if the store has it in memory; returns at once. Never older than what
+  // swap() would return. Null means "unknown", not "absent".
+  virtual RecordPtr cached_completed(const RecordId&) { return nullptr; }
 
   // Replaces the record if it is at `expected` (0: absent); null removes it. `next->version` is
   // ignored. After `Applied` the write is durable. The caller does not change `next` meanwhile; a
@@ -105,14 +106,10 @@ class Store {
   // more. After anything else the store does not look at it again.
   virtual boost::asio::awaitable<SwapResult> swap(RecordId id, Version expected,
                                                   std::shared_ptr<Record> next) = 0;
-  boost::asio::awaitable<SwapResult> swap(RecordId id, Version expected,
-                                          std::optional<Record> next) {
-    return swap(id, expected, next ? std::make_shared<Record>(*std::move(next)) : nullptr);
-  }
 
-  // Up to `limit` records with due_at() <= now, the earliest first. Changes nothing.
-  virtual boost::asio::awaitable<StoreResult<std::vector<Record>>> sweep(Time now,
-                                                                         std::size_t limit) = 0;
+  // Up to `limit` records with due_at() <= now, the earliest first; none is null. Changes nothing.
+  virtual boost::asio::awaitable<StoreResult<std::vector<RecordPtr>>> sweep(Time now,
+                                                                            std::size_t limit) = 0;
 
   virtual boost::asio::awaitable<StoreResult<ScanPage>> scan(std::optional<RecordId> after,
                                                              std::size_t limit) = 0;
@@ -156,6 +153,10 @@ class Store {
   virtual StoreDoubts doubts() const { return {}; }
   // Why the store takes no writes at the moment, or what it doubts; nullopt: it is healthy.
   virtual std::optional<std::string> trouble() const = 0;
+
+  // Reads again the files that the store was opened with, for example its keys. May block. The
+  // error is a sentence for the operator; nothing has changed then.
+  virtual std::expected<void, std::string> reload() { return {}; }
 };
 
 }  // namespace semel

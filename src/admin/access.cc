@@ -80,7 +80,7 @@ std::expected<std::string, Answer> AdminAccess::operator_of(const net::Request& 
   if (tokens_.empty()) {
     return std::unexpected(problem_answer(
         403, "no-tokens",
-        "Nothing can be changed here: with the memory store no token is generated. Configure "
+        "Nothing can be changed here: a token is generated only with the embedded store. Configure "
         "admin.tokens_file."));
   }
   const auto value = request.field("Authorization");

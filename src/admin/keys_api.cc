@@ -73,7 +73,7 @@ awaitable<Answer> KeysApi::list(std::string query) {
   if (!found) co_return store_unavailable(found.error());
   const Time now = services_.clock.now();
   json::array keys;
-  for (const Record& record : found->records) keys.push_back(record_summary(record, now));
+  for (const RecordPtr& record : found->records) keys.push_back(record_summary(*record, now));
   co_return json_answer(
       200,
       {{"keys", std::move(keys)}, {"examined", found->examined}, {"next", cursor_of(found->next)}});
@@ -82,7 +82,7 @@ awaitable<Answer> KeysApi::list(std::string query) {
 awaitable<Answer> KeysApi::show(std::string id) {
   auto record = co_await find(std::move(id));
   if (!record) co_return std::move(record.error());
-  co_return json_answer(200, record_details(*record, services_.clock.now()));
+  co_return json_answer(200, record_details(**record, services_.clock.now()));
 }
 
 awaitable<Answer> KeysApi::decide(Decided decided, std::string id, std::string who,
@@ -92,7 +92,7 @@ awaitable<Answer> KeysApi::decide(Decided decided, std::string id, std::string w
   auto record = co_await find(std::move(id));
   if (!record) co_return std::move(record.error());
   decision->resolution.who = std::move(who);
-  Resolved resolved = co_await resolve(decided, record->id, std::move(decision->resolution));
+  Resolved resolved = co_await resolve(decided, (*record)->id, std::move(decision->resolution));
   if (const auto* done = std::get_if<resolve::Done>(&resolved)) {
     co_return json_answer(200, record_details(*done->record, services_.clock.now()));
   }
@@ -113,13 +113,13 @@ awaitable<Answer> KeysApi::decide_many(Decided decided, std::string who, std::st
   if (!found) co_return store_unavailable(found.error());
   json::array changed;
   json::array refused;
-  for (const Record& record : found->records) {
-    const std::string id = record.id.hex();
+  for (const RecordPtr& record : found->records) {
+    const std::string id = record->id.hex();
     if (decision->dry_run) {
       changed.push_back(json::value(id));
       continue;
     }
-    Resolved resolved = co_await resolve(decided, record.id, decision->resolution);
+    Resolved resolved = co_await resolve(decided, record->id, decision->resolution);
     if (std::holds_alternative<resolve::Done>(resolved)) {
       changed.push_back(json::value(id));
     } else if (const auto* why = std::get_if<resolve::Refused>(&resolved)) {
@@ -145,7 +145,7 @@ awaitable<StoreResult<KeysApi::Found>> KeysApi::search(Search search) {
     if (!record) co_return std::unexpected(record.error());
     if (*record) {
       found.examined = 1;
-      found.records.push_back(std::move(**record));
+      found.records.push_back(*std::move(record));
       co_return found;
     }
   }
@@ -155,13 +155,14 @@ awaitable<StoreResult<KeysApi::Found>> KeysApi::search(Search search) {
     auto page = co_await services_.store.scan(after, kPageRecords);
     if (!page) co_return std::unexpected(page.error());
     const Time now = services_.clock.now();
-    for (Record& record : page->records) {
+    for (const RecordPtr& record : page->records) {
       ++found.examined;
-      after = record.id;
-      if (!filter.matches(record, now)) continue;
-      record.answer.body.clear();
-      record.request.clear();
-      found.records.push_back(std::move(record));
+      after = record->id;
+      if (!filter.matches(*record, now)) continue;
+      auto shown = std::make_shared<Record>(*record);
+      shown->answer.body.clear();
+      shown->request.clear();
+      found.records.push_back(std::move(shown));
       if (found.records.size() < search.limit) continue;
       found.next = after;
       co_return found;
@@ -174,16 +175,16 @@ awaitable<StoreResult<KeysApi::Found>> KeysApi::search(Search search) {
   co_return found;
 }
 
-// The record's id is made of these, so there is nothing to search. nullopt: it is not there under
+// The record's id is made of these, so there is nothing to search. Null: it is not there under
 // exactly this operation, which with the path as scope has the path in it.
-awaitable<StoreResult<std::optional<Record>>> KeysApi::by_key(KeyFilter filter) {
+awaitable<StoreResult<RecordPtr>> KeysApi::by_key(KeyFilter filter) {
   const Scope scope{server_.config().name_space, *filter.tenant, *filter.operation};
   auto record = co_await services_.store.read(make_id(scope, *filter.key));
   if (record && *record && !filter.matches(**record, services_.clock.now())) record->reset();
   co_return record;
 }
 
-awaitable<std::expected<Record, Answer>> KeysApi::find(std::string id) {
+awaitable<std::expected<RecordPtr, Answer>> KeysApi::find(std::string id) {
   if (id.size() < kIdDigitsMin || id.size() > kIdDigits || !is_hex(id)) {
     co_return std::unexpected(problem_answer(
         400, "bad-id",
@@ -191,7 +192,8 @@ awaitable<std::expected<Record, Answer>> KeysApi::find(std::string id) {
   }
   auto page = co_await services_.store.scan(just_before(id), 2);
   if (!page) co_return std::unexpected(store_unavailable(page.error()));
-  std::erase_if(page->records, [&](const Record& r) { return !r.id.hex().starts_with(id); });
+  std::erase_if(page->records,
+                [&](const RecordPtr& record) { return !record->id.hex().starts_with(id); });
   if (page->records.empty()) {
     co_return std::unexpected(problem_answer(404, "no-such-key", "There is no such record."));
   }

@@ -35,14 +35,14 @@ class KeysApi {
     std::optional<RecordId> after;
   };
   struct Found {
-    std::vector<Record> records;
+    std::vector<RecordPtr> records;
     std::optional<RecordId> next;  // nullopt: there is nothing more
     std::size_t examined = 0;
   };
 
   boost::asio::awaitable<StoreResult<Found>> search(Search search);
-  boost::asio::awaitable<StoreResult<std::optional<Record>>> by_key(KeyFilter filter);
-  boost::asio::awaitable<std::expected<Record, Answer>> find(std::string id);
+  boost::asio::awaitable<StoreResult<RecordPtr>> by_key(KeyFilter filter);
+  boost::asio::awaitable<std::expected<RecordPtr, Answer>> find(std::string id);
   boost::asio::awaitable<Resolved> resolve(Decided decided, RecordId id, Resolution resolution);
 
   Server& server_;

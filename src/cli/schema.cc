@@ -67,7 +67,7 @@ int print(Where where) {
 void add_options(CLI::App& command, Where& where) {
   command
       .add_option("--config", where.config_file,
-                  "A configuration file with store: {kind: postgres}")
+                  "A configuration file with store: {kind: postgres} or {kind: tiered}")
       ->type_name("FILE");
   command.add_option("--schema", where.schema, "The schema's name, without --config")
       ->capture_default_str();

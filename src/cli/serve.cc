@@ -5,6 +5,8 @@
 #include <boost/asio/use_awaitable.hpp>
 #include <csignal>
 #include <cstdio>
+#include <expected>
+#include <string>
 
 #include "admin/admin.h"
 #include "cli/commands.h"
@@ -14,25 +16,18 @@
 #include "config/parse.h"
 #include "engine/spawn.h"
 #include "runtime/descriptors.h"
-#include "stores/sealed_store.h"
 
 namespace semel::cli {
 namespace {
 
-// The keys of records at rest, from the file that was named at the start.
-boost::asio::awaitable<void> reload_keys(Server& server, boost::asio::thread_pool& reader) {
-  auto* sealed = dynamic_cast<SealedStore*>(&server.services().store);
-  if (!sealed) co_return;
-  auto read = [file = server.config().store.keys_file]()
-      -> boost::asio::awaitable<std::expected<SealingKeys, std::string>> {
-    co_return read_sealing_keys(file);
+boost::asio::awaitable<void> reload_store(Store& store, boost::asio::thread_pool& reader) {
+  auto reload = [&store]() -> boost::asio::awaitable<std::expected<void, std::string>> {
+    co_return store.reload();
   };
-  auto keys = co_await boost::asio::co_spawn(reader, read, boost::asio::use_awaitable);
-  if (keys) {
-    sealed->replace_keys(std::move(*keys));
-  } else {
-    log_event(LogLevel::error, "keys refused, the old ones stay", {{"why", keys.error()}});
-  }
+  const auto reloaded = co_await boost::asio::co_spawn(reader, reload, boost::asio::use_awaitable);
+  if (reloaded) co_return;
+  log_event(LogLevel::error, "new keys rejected; keeping the old ones",
+            {{"why", reloaded.error()}});
 }
 
 struct ReadAgain {
@@ -81,7 +76,7 @@ boost::asio::awaitable<void> reload_on(boost::asio::signal_set& hangups, Server&
                 {{"why", to_string(wrong)}});
     }
     if (outcome.config) {
-      co_await reload_keys(server, reader);
+      co_await reload_store(server.services().store, reader);
       co_await server.reload(std::move(*outcome.config), std::move(*key_material));
     } else {
       server.services().metrics.reloaded(false);

@@ -84,7 +84,7 @@ class Engine::Impl::Admitting {
   const Recipe& recipe() const { return known_->recipe; }
   void fingerprinted(Fingerprint fingerprint);
   // Need::look: at the record.
-  void looked(StoreResult<std::optional<Record>> found);
+  void looked(StoreResult<RecordPtr> found);
   // Need::swap
   Version expected() const { return confirm_.expected(); }
   const std::shared_ptr<Record>& next() const { return confirm_.next(); }
@@ -223,10 +223,10 @@ void Engine::Impl::Admitting::decide() {
   need_ = Need::look;
 }
 
-void Engine::Impl::Admitting::looked(StoreResult<std::optional<Record>> found) {
+void Engine::Impl::Admitting::looked(StoreResult<RecordPtr> found) {
   need_ = Need::nothing;
   if (!found) return end(std::move(found.error()));
-  if (*found) return compare(std::make_shared<const Record>(**std::move(found)));
+  if (*found) return compare(*std::move(found));
   if (is_doubtful_) return end(engine_.doubtful());
   make_room();
 }
@@ -363,14 +363,14 @@ awaitable<StoreResult<std::optional<Engine::Impl::Former>>> Engine::Impl::find_f
     const auto present = co_await store.read(claim.id);
     if (!present) co_return std::unexpected(present.error());
     if (*present) break;
-    co_return Former{operation, std::make_shared<const Record>(**std::move(found))};
+    co_return Former{operation, *std::move(found)};
   }
   co_return std::nullopt;
 }
 
 // A claim that is being written here, by a request that began under an older configuration, is not
 // in the store yet, and must not be missed.
-awaitable<StoreResult<std::optional<Record>>> Engine::Impl::read_settled(RecordId id) {
+awaitable<StoreResult<RecordPtr>> Engine::Impl::read_settled(RecordId id) {
   Backoff pauses = backoff();
   const SteadyTime give_up = after(clock.steady(), options.patience);
   for (;;) {

@@ -220,7 +220,7 @@ Clock& Engine::clock() {
 
 RecordPtr Engine::recorded(const RecordId& id, const Recipe& recipe, const Fingerprint& fingerprint,
                            const Policy& policy) const {
-  auto record = impl_->store.completed_at_hand(id);
+  auto record = impl_->store.cached_completed(id);
   // Under another recipe the request has to be fingerprinted anew.
   if (!record || record->recipe != recipe) return nullptr;
   const Time now = impl_->clock.now();
@@ -298,8 +298,7 @@ awaitable<Resolved> Engine::resolve(RecordId id, Resolution resolution) {
   decided.skew = impl_->skew();
   decided.force = resolution.force;
   Event event = std::move(decided);
-  auto known = std::make_shared<const Record>(**std::move(found));
-  Impl::Applied applied = co_await impl_->apply(id, std::move(known), event);
+  Impl::Applied applied = co_await impl_->apply(id, *std::move(found), event);
   if (auto* unavailable = std::get_if<Impl::Unavailable>(&applied))
     co_return StoreUnavailable{std::move(unavailable->why)};
   if (std::holds_alternative<swap::TooLarge>(applied)) {

@@ -71,7 +71,7 @@ class Engine::Impl : public std::enable_shared_from_this<Engine::Impl> {
   };
   boost::asio::awaitable<StoreResult<std::optional<Former>>> find_former(const event::Claim& claim,
                                                                          const Ask& ask);
-  boost::asio::awaitable<StoreResult<std::optional<Record>>> read_settled(RecordId id);
+  boost::asio::awaitable<StoreResult<RecordPtr>> read_settled(RecordId id);
   class Admitting;
 
   boost::asio::awaitable<Started> start(RecordPtr queued, Policy policy);
@@ -111,7 +111,7 @@ class Engine::Impl : public std::enable_shared_from_this<Engine::Impl> {
   boost::asio::awaitable<void> renew(Executions::Renewal renewal);
   // Of work whose request is kept.
   KeptWork look_at_kept(const Record& record) const;
-  boost::asio::awaitable<void> sweep_record(Record record, std::size_t& changed_records);
+  boost::asio::awaitable<void> sweep_record(RecordPtr record, std::size_t& changed_records);
 
   // Lives as long as the engine's parts do, whoever is unwound last.
   std::shared_ptr<Executions> shared_running() { return {shared_from_this(), &running}; }

@@ -43,10 +43,8 @@ awaitable<void> Engine::Impl::renew(Executions::Renewal renewal) {
     observer.store_failed("renewal", found.error().why);
     co_return;
   }
-  RecordPtr claim;
-  if (*found) claim = std::make_shared<const Record>(**std::move(found));
   Event event = event::Renew{renewal.token, renewal.lease};
-  Applied applied = co_await apply(renewal.id, std::move(claim), event);
+  Applied applied = co_await apply(renewal.id, *std::move(found), event);
   const auto* changed = std::get_if<Changed>(&applied);
   if (!changed || !std::holds_alternative<verdict::Stale>(changed->verdict)) co_return;
   // Stale because it was finished meanwhile is no loss; stale while it runs here is one.
@@ -74,15 +72,15 @@ KeptWork Engine::Impl::look_at_kept(const Record& record) const {
   return kept;
 }
 
-awaitable<void> Engine::Impl::sweep_record(Record record, std::size_t& changed_records) {
-  const RecordId id = record.id;
+awaitable<void> Engine::Impl::sweep_record(RecordPtr record, std::size_t& changed_records) {
+  const RecordId id = record->id;
   event::Sweep sweep;
   sweep.skew = skew();
   sweep.queued_lease = options.queued_lease;
   const bool is_work =
-      record.state == RecordState::queued || record.state == RecordState::in_progress;
-  if (is_work && !record.request.empty()) {
-    const KeptWork kept = look_at_kept(record);
+      record->state == RecordState::queued || record->state == RecordState::in_progress;
+  if (is_work && !record->request.empty()) {
+    const KeptWork kept = look_at_kept(*record);
     if (const auto* again = std::get_if<kept::TriedAgain>(&kept)) {
       sweep.queue_again_after = again->after;
     }
@@ -91,8 +89,7 @@ awaitable<void> Engine::Impl::sweep_record(Record record, std::size_t& changed_r
     }
   }
   Event event = sweep;
-  auto known = std::make_shared<const Record>(std::move(record));
-  Applied applied = co_await apply(id, std::move(known), event);
+  Applied applied = co_await apply(id, std::move(record), event);
   const auto* changed = std::get_if<Changed>(&applied);
   if (!changed || !std::holds_alternative<verdict::Done>(changed->verdict)) co_return;
   ++changed_records;
@@ -113,7 +110,7 @@ awaitable<std::size_t> Engine::sweep_once() {
   }
   std::size_t changed = 0;
   std::vector<awaitable<void>> tasks;
-  for (Record& record : *due) tasks.push_back(impl_->sweep_record(std::move(record), changed));
+  for (RecordPtr& record : *due) tasks.push_back(impl_->sweep_record(std::move(record), changed));
   co_await run_all(std::move(tasks));
   co_return changed;
 }
@@ -138,12 +135,12 @@ awaitable<void> Engine::recover() {
     }
     std::size_t changed = 0;
     std::vector<awaitable<void>> tasks;
-    for (Record& record : page->records) {
-      if (record.owner != impl_->options.owner) impl_->observer.found(record);
+    for (RecordPtr& record : page->records) {
+      if (record->owner != impl_->options.owner) impl_->observer.found(*record);
       // What waits for its next try is due when it says so.
-      const bool is_due = record.attempt == 0 || due_at(record) <= impl_->clock.now();
-      if (record.state == RecordState::queued && is_due) impl_->hand_out(record);
-      if (record.state != RecordState::in_progress) continue;
+      const bool is_due = record->attempt == 0 || due_at(*record) <= impl_->clock.now();
+      if (record->state == RecordState::queued && is_due) impl_->hand_out(*record);
+      if (record->state != RecordState::in_progress) continue;
       tasks.push_back(impl_->sweep_record(std::move(record), changed));
     }
     co_await run_all(std::move(tasks));

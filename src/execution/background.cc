@@ -159,7 +159,7 @@ awaitable<void> Background::execute(Worker& worker, QueuedWork work) {
     services_.engine.put_off(work);
     co_return;
   }
-  auto kept = std::make_shared<const Record>(**std::move(found));
+  RecordPtr kept = *std::move(found);
   const Record& record = *kept;
   auto request = decode_queued_request(record.request);
   const ActiveConfigPtr settings = worker.settings();

@@ -132,8 +132,8 @@ std::vector<RecordId> Prober::due(Time now) {
 }
 
 awaitable<bool> Prober::ask(Worker& worker, ActiveConfigPtr settings, std::size_t route,
-                            Record record, std::string key) {
-  const RecordId id = record.id;
+                            RecordPtr record, std::string key) {
+  const RecordId id = record->id;
   if (!begin(id, services_.clock.now())) co_return false;
   bool settled = false;
   try {
@@ -147,23 +147,23 @@ awaitable<bool> Prober::ask(Worker& worker, ActiveConfigPtr settings, std::size_
 }
 
 awaitable<bool> Prober::settle(Worker& worker, ActiveConfigPtr settings, std::size_t route_index,
-                               Record record, std::string key) {
+                               RecordPtr record, std::string key) {
   const RouteConfig& route = settings->config.routes[route_index];
-  const std::string attempt = std::to_string(record.attempt);
-  if (route.forward_key == ForwardKey::derived) key = derive(record.id, kForwardLabel);
+  const std::string attempt = std::to_string(record->attempt);
+  if (route.forward_key == ForwardKey::derived) key = derive(record->id, kForwardLabel);
   SubRequest request;
   request.target = fill_probe_target(route.probe.url.target,
-                                     {key, record.id.hex(), attempt, record.token.hex()});
-  request.headers = {{"Semel-Record", record.id.hex()},
+                                     {key, record->id.hex(), attempt, record->token.hex()});
+  request.headers = {{"Semel-Record", record->id.hex()},
                      {"Semel-Attempt", attempt},
-                     {"Semel-Token", record.token.hex()}};
+                     {"Semel-Token", record->token.hex()}};
   // By the name that the executor knows it under, if any.
   if (route.forward_key != ForwardKey::none) {
     request.headers.push_back({"Idempotency-Key", quoted_key(key)});
   }
   request.answer_bytes_max = route.max_stored_body;
   auto said = co_await subrequest(worker, route.probe.url, std::move(request), route.probe.timeout);
-  const std::string short_id = record.id.hex().substr(0, 16);
+  const std::string short_id = record->id.hex().substr(0, 16);
   if (!said) {
     log_event(LogLevel::warn, "probe failed", {{"record", short_id}, {"why", said.error()}});
     co_return false;
@@ -175,8 +175,8 @@ awaitable<bool> Prober::settle(Worker& worker, ActiveConfigPtr settings, std::si
     co_return false;
   }
   // Like an answer that arrives late: recorded only if the record is still this attempt's.
-  plan_redelivery(route, record, *outcome);
-  Claim claim{std::make_shared<const Record>(std::move(record)), route.policy};
+  plan_redelivery(route, *record, *outcome);
+  Claim claim{std::move(record), route.policy};
   const Finished finished = co_await services_.engine.finish(std::move(claim), *std::move(outcome));
   co_return !std::holds_alternative<finish::Pending>(finished);
 }
@@ -196,7 +196,7 @@ awaitable<void> Prober::ask_in_background(Worker& worker, RecordId id) {
     forget(id);  // it keeps a digest: only a request with the key knows what to ask about
     co_return;
   }
-  co_await ask(worker, settings, *route, std::move(**found), std::move(key));
+  co_await ask(worker, settings, *route, *std::move(found), std::move(key));
 }
 
 // What was unknown before this process began.
@@ -205,9 +205,9 @@ awaitable<bool> Prober::note_stored(Worker& worker) {
   do {
     auto page = co_await services_.store.scan(after, kScanPage);
     if (!page) co_return false;
-    for (const Record& record : page->records) {
-      if (record.state == RecordState::unknown && route_of(worker.settings()->config, record)) {
-        note(record.id, services_.clock.now());
+    for (const RecordPtr& record : page->records) {
+      if (record->state == RecordState::unknown && route_of(worker.settings()->config, *record)) {
+        note(record->id, services_.clock.now());
       }
     }
     after = page->next;

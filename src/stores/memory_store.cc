@@ -9,10 +9,10 @@ namespace semel {
 
 namespace asio = boost::asio;
 
-asio::awaitable<StoreResult<std::optional<Record>>> MemoryStore::read(RecordId id) {
+asio::awaitable<StoreResult<RecordPtr>> MemoryStore::read(RecordId id) {
   const std::lock_guard lock(mutex_);
   const auto found = entries_.find(id);
-  if (found == entries_.end()) co_return std::nullopt;
+  if (found == entries_.end()) co_return nullptr;
   co_return decoded(id, found->second);
 }
 
@@ -31,7 +31,7 @@ asio::awaitable<SwapResult> MemoryStore::swap(RecordId id, Version expected,
   const bool present = found != entries_.end();
   if ((present ? found->second.version : 0) != expected) {
     if (!present) co_return swap::Conflict{};
-    co_return swap::Conflict{std::make_shared<Record>(decoded(id, found->second))};
+    co_return swap::Conflict{decoded(id, found->second)};
   }
   if (present) {
     unlist(id, found->second);
@@ -45,9 +45,10 @@ asio::awaitable<SwapResult> MemoryStore::swap(RecordId id, Version expected,
   co_return swap::Applied{version};
 }
 
-asio::awaitable<StoreResult<std::vector<Record>>> MemoryStore::sweep(Time now, std::size_t limit) {
+asio::awaitable<StoreResult<std::vector<RecordPtr>>> MemoryStore::sweep(Time now,
+                                                                        std::size_t limit) {
   const std::lock_guard lock(mutex_);
-  std::vector<Record> records;
+  std::vector<RecordPtr> records;
   for (const auto& [due, id] : due_) {
     if (due > now || records.size() == limit) break;
     records.push_back(decoded(id, entries_.at(id)));
@@ -63,7 +64,7 @@ asio::awaitable<StoreResult<ScanPage>> MemoryStore::scan(std::optional<RecordId>
   for (; at != entries_.end() && page.records.size() < limit; ++at) {
     page.records.push_back(decoded(at->first, at->second));
   }
-  if (at != entries_.end() && !page.records.empty()) page.next = page.records.back().id;
+  if (at != entries_.end() && !page.records.empty()) page.next = page.records.back()->id;
   co_return page;
 }
 
@@ -82,12 +83,12 @@ std::optional<std::string> MemoryStore::trouble() const {
   return std::nullopt;
 }
 
-Record MemoryStore::decoded(const RecordId& id, const Entry& entry) {
+std::shared_ptr<Record> MemoryStore::decoded(const RecordId& id, const Entry& entry) {
   auto record = decode(entry.encoding);
   if (!record) throw std::logic_error("a record does not survive its encoding: " + record.error());
   record->id = id;
   record->version = entry.version;
-  return *std::move(record);
+  return std::make_shared<Record>(*std::move(record));
 }
 
 void MemoryStore::unlist(const RecordId& id, const Entry& entry) {

@@ -18,12 +18,11 @@ class MemoryStore final : public Store {
  public:
   static constexpr std::size_t kRecordBytesMax = 64 << 20;
 
-  boost::asio::awaitable<StoreResult<std::optional<Record>>> read(RecordId id) override;
-  using Store::swap;
+  boost::asio::awaitable<StoreResult<RecordPtr>> read(RecordId id) override;
   boost::asio::awaitable<SwapResult> swap(RecordId id, Version expected,
                                           std::shared_ptr<Record> next) override;
-  boost::asio::awaitable<StoreResult<std::vector<Record>>> sweep(Time now,
-                                                                 std::size_t limit) override;
+  boost::asio::awaitable<StoreResult<std::vector<RecordPtr>>> sweep(Time now,
+                                                                    std::size_t limit) override;
   boost::asio::awaitable<StoreResult<ScanPage>> scan(std::optional<RecordId> after,
                                                      std::size_t limit) override;
   StoreFeatures features() const override;
@@ -39,7 +38,7 @@ class MemoryStore final : public Store {
   };
   using Index = std::set<std::pair<Time, RecordId>>;
 
-  static Record decoded(const RecordId& id, const Entry& entry);
+  static std::shared_ptr<Record> decoded(const RecordId& id, const Entry& entry);
   void unlist(const RecordId& id, const Entry& entry);
   void list(const RecordId& id, const Entry& entry);
 

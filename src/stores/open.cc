@@ -83,11 +83,12 @@ std::expected<std::unique_ptr<Store>, std::string> open_store(
   if (config.keys_file.empty()) {
     return open_plain(config, std::move(committed), std::move(warn), std::move(failed));
   }
-  auto keys = read_sealing_keys(config.keys_file);
+  auto read_keys = [file = config.keys_file] { return read_sealing_keys(file); };
+  auto keys = read_keys();
   if (!keys) return std::unexpected(std::move(keys).error());
   auto plain = open_plain(config, std::move(committed), std::move(warn), std::move(failed));
   if (!plain) return plain;
-  return std::make_unique<SealedStore>(*std::move(plain), *std::move(keys));
+  return std::make_unique<SealedStore>(*std::move(plain), *std::move(keys), std::move(read_keys));
 }
 
 }  // namespace semel

@@ -71,13 +71,19 @@ std::expected<SealingKeys, std::string> read_sealing_keys(const std::filesystem:
   return keys;
 }
 
-SealedStore::SealedStore(std::unique_ptr<Store> inner, SealingKeys keys)
-    : inner_(std::move(inner)), keys_(std::make_shared<const SealingKeys>(std::move(keys))) {}
+SealedStore::SealedStore(std::unique_ptr<Store> inner, SealingKeys keys, ReadKeys read_again)
+    : ForwardingStore(std::move(inner)),
+      read_again_(std::move(read_again)),
+      keys_(std::make_shared<const SealingKeys>(std::move(keys))) {}
 
-void SealedStore::replace_keys(SealingKeys keys) {
-  auto fresh = std::make_shared<const SealingKeys>(std::move(keys));
+std::expected<void, std::string> SealedStore::reload() {
+  auto read = read_again_();
+  if (!read) return std::unexpected(std::move(read.error()));
+  auto fresh = std::make_shared<const SealingKeys>(*std::move(read));
+  if (auto below = ForwardingStore::reload(); !below) return below;
   const std::lock_guard lock(mutex_);
   keys_ = std::move(fresh);
+  return {};
 }
 
 std::shared_ptr<const SealingKeys> SealedStore::keys() const {
@@ -111,17 +117,24 @@ StoreResult<void> SealedStore::open(Record& record) const {
   return {};
 }
 
-void SealedStore::open_what_opens(std::vector<Record>& records) const {
-  // One that does not open stays sealed: whoever needs what is in it reads it, and is told.
-  for (Record& record : records) (void)open(record);
+StoreResult<RecordPtr> SealedStore::opened(RecordPtr record) const {
+  if (record->sealed.key_id.empty()) return record;
+  auto copy = std::make_shared<Record>(*record);
+  if (auto done = open(*copy); !done) return std::unexpected(std::move(done.error()));
+  return copy;
 }
 
-asio::awaitable<StoreResult<std::optional<Record>>> SealedStore::read(RecordId id) {
-  auto found = co_await inner_->read(id);
-  if (found && *found) {
-    if (auto opened = open(**found); !opened) co_return std::unexpected(std::move(opened.error()));
+void SealedStore::open_what_opens(std::vector<RecordPtr>& records) const {
+  for (RecordPtr& record : records) {
+    // One that does not open stays sealed: whoever needs what is in it reads it, and is told.
+    if (auto open_copy = opened(record)) record = *std::move(open_copy);
   }
-  co_return found;
+}
+
+asio::awaitable<StoreResult<RecordPtr>> SealedStore::read(RecordId id) {
+  auto found = co_await inner().read(id);
+  if (!found || !*found) co_return found;
+  co_return opened(*std::move(found));
 }
 
 asio::awaitable<SwapResult> SealedStore::swap(RecordId id, Version expected,
@@ -132,26 +145,26 @@ asio::awaitable<SwapResult> SealedStore::swap(RecordId id, Version expected,
     closed->id = id;
     close(*closed);
   }
-  SwapResult result = co_await inner_->swap(id, expected, std::move(closed));
+  SwapResult result = co_await inner().swap(id, expected, std::move(closed));
   std::shared_ptr<Record> current;
   if (auto* conflict = std::get_if<swap::Conflict>(&result)) current = conflict->current;
   if (auto* busy = std::get_if<swap::Busy>(&result)) current = busy->current;
   if (current) {
-    auto opened = open(*current);
-    if (!opened) co_return std::move(opened.error());
+    if (auto done = open(*current); !done) co_return std::move(done.error());
   }
   co_return result;
 }
 
-asio::awaitable<StoreResult<std::vector<Record>>> SealedStore::sweep(Time now, std::size_t limit) {
-  auto records = co_await inner_->sweep(now, limit);
+asio::awaitable<StoreResult<std::vector<RecordPtr>>> SealedStore::sweep(Time now,
+                                                                        std::size_t limit) {
+  auto records = co_await inner().sweep(now, limit);
   if (records) open_what_opens(*records);
   co_return records;
 }
 
 asio::awaitable<StoreResult<ScanPage>> SealedStore::scan(std::optional<RecordId> after,
                                                          std::size_t limit) {
-  auto page = co_await inner_->scan(after, limit);
+  auto page = co_await inner().scan(after, limit);
   if (page) open_what_opens(page->records);
   co_return page;
 }
@@ -164,12 +177,12 @@ asio::awaitable<StoreResult<void>> SealedStore::put_chunk(RecordId id, Token tok
   std::string out;
   append_sized(key.id, out);
   out += seal(key, new_nonce(), associated_with_chunk(id, token, index), bytes);
-  co_return co_await inner_->put_chunk(id, token, index, std::move(out));
+  co_return co_await inner().put_chunk(id, token, index, std::move(out));
 }
 
 asio::awaitable<StoreResult<std::optional<std::string>>> SealedStore::get_chunk(
     RecordId id, Token token, std::uint32_t index) {
-  auto found = co_await inner_->get_chunk(id, token, index);
+  auto found = co_await inner().get_chunk(id, token, index);
   if (!found || !*found) co_return found;
   std::string_view rest = **found;
   const std::string what = "a chunk of record " + id.hex();
@@ -181,10 +194,6 @@ asio::awaitable<StoreResult<std::optional<std::string>>> SealedStore::get_chunk(
                   rest.substr(1 + id_bytes), what);
   if (!plain) co_return std::unexpected(std::move(plain.error()));
   co_return *std::move(plain);
-}
-
-asio::awaitable<StoreResult<void>> SealedStore::drop_chunks(RecordId id, Token token) {
-  co_return co_await inner_->drop_chunks(id, token);
 }
 
 }  // namespace semel

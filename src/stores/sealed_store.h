@@ -2,12 +2,13 @@
 
 #include <expected>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
 
 #include "auth/seal.h"
-#include "semel/store.h"
+#include "stores/forwarding_store.h"
 
 namespace semel {
 
@@ -24,42 +25,37 @@ std::expected<SealingKeys, std::string> read_sealing_keys(const std::filesystem:
 //
 // sweep() and scan() give such a record sealed: expiry works without the key. A sealed record that
 // is swapped is passed on as it is.
-class SealedStore final : public Store {
+class SealedStore final : public ForwardingStore {
  public:
-  SealedStore(std::unique_ptr<Store> inner, SealingKeys keys);
+  using ReadKeys = std::function<std::expected<SealingKeys, std::string>()>;
+  // `read_again` gives the keys anew, for reload(). Its error is a sentence for the operator.
+  SealedStore(std::unique_ptr<Store> inner, SealingKeys keys, ReadKeys read_again);
 
-  // Any thread may call; what follows is sealed with the first of the new ones.
-  void replace_keys(SealingKeys keys);
-
-  boost::asio::awaitable<StoreResult<std::optional<Record>>> read(RecordId id) override;
-  using Store::swap;
+  boost::asio::awaitable<StoreResult<RecordPtr>> read(RecordId id) override;
+  // The store below has the answer sealed.
+  RecordPtr cached_completed(const RecordId&) override { return nullptr; }
   boost::asio::awaitable<SwapResult> swap(RecordId id, Version expected,
                                           std::shared_ptr<Record> next) override;
-  boost::asio::awaitable<StoreResult<std::vector<Record>>> sweep(Time now,
-                                                                 std::size_t limit) override;
+  boost::asio::awaitable<StoreResult<std::vector<RecordPtr>>> sweep(Time now,
+                                                                    std::size_t limit) override;
   boost::asio::awaitable<StoreResult<ScanPage>> scan(std::optional<RecordId> after,
                                                      std::size_t limit) override;
   boost::asio::awaitable<StoreResult<void>> put_chunk(RecordId id, Token token, std::uint32_t index,
                                                       std::string bytes) override;
   boost::asio::awaitable<StoreResult<std::optional<std::string>>> get_chunk(
       RecordId id, Token token, std::uint32_t index) override;
-  boost::asio::awaitable<StoreResult<void>> drop_chunks(RecordId id, Token token) override;
-  boost::asio::awaitable<bool> ended(RecordId id, Token token, Duration timeout) override {
-    return inner_->ended(id, token, timeout);
-  }
-  std::optional<Time> now() const override { return inner_->now(); }
-  StoreFeatures features() const override { return inner_->features(); }
-  StoreStats stats() const override { return inner_->stats(); }
-  StoreDoubts doubts() const override { return inner_->doubts(); }
-  std::optional<std::string> trouble() const override { return inner_->trouble(); }
+  // Any thread may call; later writes are sealed with the first of the new keys.
+  std::expected<void, std::string> reload() override;
 
  private:
   std::shared_ptr<const SealingKeys> keys() const;
   void close(Record& record) const;
   StoreResult<void> open(Record& record) const;
-  void open_what_opens(std::vector<Record>& records) const;
+  // The same record if it is not sealed, else an open copy.
+  StoreResult<RecordPtr> opened(RecordPtr record) const;
+  void open_what_opens(std::vector<RecordPtr>& records) const;
 
-  std::unique_ptr<Store> inner_;
+  const ReadKeys read_again_;
   mutable std::mutex mutex_;
   std::shared_ptr<const SealingKeys> keys_;
 };

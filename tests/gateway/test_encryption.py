@@ -111,6 +111,7 @@ def test_the_key_file_is_read_again_on_sighup(start_gateway, upstream, key, keys
     keys_file.write_text("nonsense")
     gateway.process.send_signal(signal.SIGHUP)
     eventually(lambda: "keys_file" in gateway.stderr() and "line 1" in gateway.stderr())
+    assert "new keys rejected; keeping the old ones" in gateway.stderr()
     assert gateway.post("/pay", json=BODY, key="new-" + key, test=TEST).status == 201
     write_keys(keys_file, "k2", "k1")
     assert gateway.reload()

@@ -119,7 +119,7 @@ awaitable<SwapResult> FaultyStore::swap(RecordId id, Version expected,
     *reply = StoreUnavailable{"connection refused"};
     lab_.tally.count("swap unavailable");
   } else if (fault == Fault::held) {
-    auto current = testing::shared(lab_.store.read(id));
+    auto current = shared(lab_.store.read(id));
     show(lab_, current.get(), next ? std::optional(next->token) : std::nullopt);
     *reply = swap::Busy{std::move(current)};
     lab_.tally.count("swap of a held record");
@@ -130,7 +130,7 @@ awaitable<SwapResult> FaultyStore::swap(RecordId id, Version expected,
     Sent sent{.from = name_,
               .id = id,
               .expected = expected,
-              .next = next ? std::optional(*next) : std::nullopt,
+              .next = value_of(next),
               .at = lab_.time.now(),
               .server = lab_.fading.server_of(id),
               .fades_after = std::nullopt};
@@ -149,19 +149,19 @@ awaitable<SwapResult> FaultyStore::swap(RecordId id, Version expected,
   co_return std::move(*reply);
 }
 
-awaitable<StoreResult<std::optional<Record>>> FaultyStore::read(RecordId id) {
+awaitable<StoreResult<RecordPtr>> FaultyStore::read(RecordId id) {
   const bool fails = lab_.random.chance(lab_.rates.unavailable);
   co_await lab_.time.pause(node_, draw_delay());
   if (fails) co_return std::unexpected(StoreUnavailable{"connection refused"});
-  std::optional<Record> found = lab_.store.read(id);
-  show(lab_, found ? &*found : nullptr, std::nullopt);
+  RecordPtr found = shared(lab_.store.read(id));
+  show(lab_, found.get(), std::nullopt);
   co_await lab_.time.pause(node_, draw_delay());
   co_return found;
 }
 
-awaitable<StoreResult<std::vector<Record>>> FaultyStore::sweep(Time now, std::size_t limit) {
+awaitable<StoreResult<std::vector<RecordPtr>>> FaultyStore::sweep(Time now, std::size_t limit) {
   const bool fails = lab_.random.chance(lab_.rates.unavailable);
-  std::vector<Record> due = lab_.store.sweep(now, limit);
+  std::vector<RecordPtr> due = lab_.store.sweep(now, limit);
   co_await lab_.time.pause(node_, draw_delay());
   if (fails) co_return std::unexpected(StoreUnavailable{"connection refused"});
   co_return due;

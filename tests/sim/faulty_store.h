@@ -17,11 +17,11 @@ class FaultyStore final : public Store {
               testing::VirtualTime::Lane wire)
       : lab_(lab), name_(std::move(name)), node_(node), wire_(wire) {}
 
-  boost::asio::awaitable<StoreResult<std::optional<Record>>> read(RecordId id) override;
+  boost::asio::awaitable<StoreResult<RecordPtr>> read(RecordId id) override;
   boost::asio::awaitable<SwapResult> swap(RecordId id, Version expected,
                                           std::shared_ptr<Record> next) override;
-  boost::asio::awaitable<StoreResult<std::vector<Record>>> sweep(Time now,
-                                                                 std::size_t limit) override;
+  boost::asio::awaitable<StoreResult<std::vector<RecordPtr>>> sweep(Time now,
+                                                                    std::size_t limit) override;
   boost::asio::awaitable<StoreResult<ScanPage>> scan(std::optional<RecordId> after,
                                                      std::size_t limit) override;
   StoreFeatures features() const override;

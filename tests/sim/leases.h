@@ -1,11 +1,13 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "sim/scenario.h"
-#include "sim/store_wrapper.h"
+#include "stores/forwarding_store.h"
 #include "support/virtual_time.h"
 
 namespace semel::sim {
@@ -49,9 +51,10 @@ class Leases {
 };
 
 // Sees what the engine is told of its renewals.
-class WatchedStore final : public StoreWrapper {
+class WatchedStore final : public ForwardingStore {
  public:
-  WatchedStore(Store& inner, Leases& leases) : StoreWrapper(inner), leases_(leases) {}
+  WatchedStore(std::unique_ptr<Store> inner, Leases& leases)
+      : ForwardingStore(std::move(inner)), leases_(leases) {}
   boost::asio::awaitable<SwapResult> swap(RecordId id, Version expected,
                                           std::shared_ptr<Record> next) override;
 

@@ -86,9 +86,9 @@ Node::Node(Lab& lab, const Place& place)
       place_(place),
       name_(fmt::format("n{}.{}", place.number, place.run)),
       clock_(lab.time, place.lane, place.clock_off),
-      faulty_(lab, name_, place.lane, place.wire),
-      planted_(make_planted(lab.plant, faulty_)),
-      watched_(planted_ ? *planted_ : static_cast<Store&>(faulty_), lab.leases),
+      watched_(make_planted(lab.plant,
+                            std::make_unique<FaultyStore>(lab, name_, place.lane, place.wire)),
+               lab.leases),
       engine_(watched_, clock_, lab.tokens, *this, options_of(lab.scenario, place)) {
   engine_.run_on(lab.io.get_executor());
   engine_.hand_queued_to([this](QueuedWork work) {
@@ -154,8 +154,7 @@ awaitable<void> Node::run_queued(QueuedWork work) {
   }
   const Request request = read_request((*found)->request);
   Ask same = ask(request);
-  Started started = co_await engine_.start(std::make_shared<const Record>(**std::move(found)),
-                                           std::move(same.policy));
+  Started started = co_await engine_.start(*found, std::move(same.policy));
   if (auto* claim = std::get_if<Claim>(&started)) {
     lab_.tally.count("queued work started");
     co_await execute(request, std::move(*claim));

@@ -58,8 +58,6 @@ class Node final : private Observer {
   const std::string name_;
   bool alive_ = true;
   testing::VirtualClock clock_;
-  FaultyStore faulty_;
-  std::unique_ptr<Store> planted_;
   WatchedStore watched_;
   Engine engine_;
 };

@@ -14,7 +14,7 @@ class OnStore final : public testing::ModelStore {
   SwapResult swap(const RecordId& id, Version expected, std::optional<Record> next) override {
     std::optional<Record> before = read(id);
     std::optional<Record> after = next;
-    SwapResult result = run(store_.swap(id, expected, std::move(next)));
+    SwapResult result = run(store_.swap(id, expected, shared(std::move(next))));
     if (const auto* applied = std::get_if<swap::Applied>(&result)) {
       if (after) after->version = applied->version;
       if (told_) told_(before, after ? &*after : nullptr);
@@ -24,9 +24,9 @@ class OnStore final : public testing::ModelStore {
     return result;
   }
   std::optional<Record> read(const RecordId& id) const override {
-    return run(store_.read(id)).value();
+    return value_of(run(store_.read(id)).value());
   }
-  std::vector<Record> sweep(Time now, std::size_t limit) const override {
+  std::vector<RecordPtr> sweep(Time now, std::size_t limit) const override {
     return run(store_.sweep(now, limit)).value();
   }
   ScanPage scan(const std::optional<RecordId>& after, std::size_t limit) const override {
@@ -38,7 +38,7 @@ class OnStore final : public testing::ModelStore {
     std::optional<RecordId> after;
     do {
       ScanPage page = scan(after, 1000);
-      for (Record& record : page.records) all.emplace(record.id, std::move(record));
+      for (const RecordPtr& record : page.records) all.emplace(record->id, *record);
       after = page.next;
     } while (after);
     return all;

@@ -2,17 +2,18 @@
 
 #include <map>
 #include <set>
+#include <utility>
 
-#include "sim/store_wrapper.h"
+#include "stores/forwarding_store.h"
 
 namespace semel::sim {
 namespace {
 
 using boost::asio::awaitable;
 
-class NoFence final : public StoreWrapper {
+class NoFence final : public ForwardingStore {
  public:
-  using StoreWrapper::StoreWrapper;
+  using ForwardingStore::ForwardingStore;
 
   awaitable<SwapResult> swap(RecordId id, Version expected, std::shared_ptr<Record> next) override {
     if (next && next->state == RecordState::in_progress) mine_[id] = next->token;
@@ -30,9 +31,9 @@ class NoFence final : public StoreWrapper {
   std::map<RecordId, Token> mine_;
 };
 
-class UnknownIsSuccess final : public StoreWrapper {
+class UnknownIsSuccess final : public ForwardingStore {
  public:
-  using StoreWrapper::StoreWrapper;
+  using ForwardingStore::ForwardingStore;
 
   awaitable<SwapResult> swap(RecordId id, Version expected, std::shared_ptr<Record> next) override {
     const bool removes = !next;
@@ -44,9 +45,9 @@ class UnknownIsSuccess final : public StoreWrapper {
   }
 };
 
-class TakeoverWithoutCas final : public StoreWrapper {
+class TakeoverWithoutCas final : public ForwardingStore {
  public:
-  using StoreWrapper::StoreWrapper;
+  using ForwardingStore::ForwardingStore;
 
   awaitable<SwapResult> swap(RecordId id, Version expected, std::shared_ptr<Record> next) override {
     const bool takes_over = next && next->state == RecordState::in_progress && next->attempt > 1 &&
@@ -62,9 +63,9 @@ class TakeoverWithoutCas final : public StoreWrapper {
   std::set<Token> claims_;
 };
 
-class RenewalsLost final : public StoreWrapper {
+class RenewalsLost final : public ForwardingStore {
  public:
-  using StoreWrapper::StoreWrapper;
+  using ForwardingStore::ForwardingStore;
 
   awaitable<SwapResult> swap(RecordId id, Version expected, std::shared_ptr<Record> next) override {
     const bool renews =
@@ -81,18 +82,18 @@ class RenewalsLost final : public StoreWrapper {
   std::set<Token> held_;
 };
 
-class NothingDue final : public StoreWrapper {
+class NothingDue final : public ForwardingStore {
  public:
-  using StoreWrapper::StoreWrapper;
+  using ForwardingStore::ForwardingStore;
 
-  awaitable<StoreResult<std::vector<Record>>> sweep(Time, std::size_t) override {
-    co_return std::vector<Record>();
+  awaitable<StoreResult<std::vector<RecordPtr>>> sweep(Time, std::size_t) override {
+    co_return std::vector<RecordPtr>();
   }
 };
 
-class StartWithoutCas final : public StoreWrapper {
+class StartWithoutCas final : public ForwardingStore {
  public:
-  using StoreWrapper::StoreWrapper;
+  using ForwardingStore::ForwardingStore;
 
   awaitable<SwapResult> swap(RecordId id, Version expected, std::shared_ptr<Record> next) override {
     const bool starts = next && next->state == RecordState::in_progress && !next->request.empty() &&
@@ -108,9 +109,9 @@ class StartWithoutCas final : public StoreWrapper {
   std::set<Token> claims_;
 };
 
-class FoundIsDurable final : public StoreWrapper {
+class FoundIsDurable final : public ForwardingStore {
  public:
-  using StoreWrapper::StoreWrapper;
+  using ForwardingStore::ForwardingStore;
 
   awaitable<SwapResult> swap(RecordId id, Version expected, std::shared_ptr<Record> next) override {
     std::optional<Record> sent;
@@ -132,11 +133,11 @@ class FoundIsDurable final : public StoreWrapper {
   std::map<RecordId, std::optional<Record>> unsure_;
 };
 
-class QueuedForgotten final : public StoreWrapper {
+class QueuedForgotten final : public ForwardingStore {
  public:
-  using StoreWrapper::StoreWrapper;
+  using ForwardingStore::ForwardingStore;
 
-  awaitable<StoreResult<std::vector<Record>>> sweep(Time now, std::size_t limit) override {
+  awaitable<StoreResult<std::vector<RecordPtr>>> sweep(Time now, std::size_t limit) override {
     auto due = co_await inner().sweep(now, limit);
     if (due) std::erase_if(*due, is_queued);
     co_return due;
@@ -148,33 +149,33 @@ class QueuedForgotten final : public StoreWrapper {
   }
 
  private:
-  static bool is_queued(const Record& record) { return record.state == RecordState::queued; }
+  static bool is_queued(const RecordPtr& record) { return record->state == RecordState::queued; }
 };
 
 }  // namespace
 
-std::unique_ptr<Store> make_planted(Plant plant, Store& inner) {
+std::unique_ptr<Store> make_planted(Plant plant, std::unique_ptr<Store> inner) {
   switch (plant) {
     case Plant::none:
-      return nullptr;
+      return inner;
     case Plant::no_fence:
-      return std::make_unique<NoFence>(inner);
+      return std::make_unique<NoFence>(std::move(inner));
     case Plant::unknown_is_success:
-      return std::make_unique<UnknownIsSuccess>(inner);
+      return std::make_unique<UnknownIsSuccess>(std::move(inner));
     case Plant::takeover_without_cas:
-      return std::make_unique<TakeoverWithoutCas>(inner);
+      return std::make_unique<TakeoverWithoutCas>(std::move(inner));
     case Plant::renewals_lost:
-      return std::make_unique<RenewalsLost>(inner);
+      return std::make_unique<RenewalsLost>(std::move(inner));
     case Plant::nothing_due:
-      return std::make_unique<NothingDue>(inner);
+      return std::make_unique<NothingDue>(std::move(inner));
     case Plant::start_without_cas:
-      return std::make_unique<StartWithoutCas>(inner);
+      return std::make_unique<StartWithoutCas>(std::move(inner));
     case Plant::found_is_durable:
-      return std::make_unique<FoundIsDurable>(inner);
+      return std::make_unique<FoundIsDurable>(std::move(inner));
     case Plant::queued_forgotten:
-      return std::make_unique<QueuedForgotten>(inner);
+      return std::make_unique<QueuedForgotten>(std::move(inner));
   }
-  return nullptr;
+  return inner;
 }
 
 }  // namespace semel::sim

@@ -37,7 +37,7 @@ inline constexpr std::array kPlants = {
     PlantName{Plant::queued_forgotten, "queued_forgotten"},
 };
 
-// nullptr for Plant::none.
-std::unique_ptr<Store> make_planted(Plant plant, Store& inner);
+// `inner` itself for Plant::none.
+std::unique_ptr<Store> make_planted(Plant plant, std::unique_ptr<Store> inner);
 
 }  // namespace semel::sim

@@ -47,11 +47,11 @@ Record answer_of(std::uint64_t number, std::size_t body_bytes = 10) {
 
 TEST(LocalCache, GivesBackWhatWasKept) {
   LocalCache cache(1 << 20, 1h);
-  EXPECT_EQ(run(cache.find(id_of(1), at())), std::nullopt);
+  EXPECT_EQ(run(cache.find(id_of(1), at())), nullptr);
   finish(cache.keep(answer_of(1), now()));
-  EXPECT_EQ(run(cache.find(id_of(1), at())), answer_of(1));
+  EXPECT_EQ(value_of(run(cache.find(id_of(1), at()))), answer_of(1));
   finish(cache.drop({.id = id_of(1), .at = kThen + 1h}));
-  EXPECT_EQ(run(cache.find(id_of(1), at())), std::nullopt);
+  EXPECT_EQ(run(cache.find(id_of(1), at())), nullptr);
   EXPECT_EQ(cache.bytes(), 0u);
 }
 
@@ -74,13 +74,13 @@ TEST(LocalCache, IsBoundedInBytesAndForgetsWhatWasUsedLeastRecently) {
 TEST(LocalCache, NothingIsGivenForLongerThanItIsKept) {
   LocalCache cache(1 << 20, 0s);
   finish(cache.keep(answer_of(1), now()));
-  EXPECT_EQ(run(cache.find(id_of(1), at())), std::nullopt);
+  EXPECT_EQ(run(cache.find(id_of(1), at())), nullptr);
 }
 
 TEST(LocalCache, ItsTimeCountsFromWhenTheStoreWasAsked) {
   LocalCache cache(1 << 20, 1h);
   finish(cache.keep(answer_of(1), now(61min)));
-  EXPECT_EQ(run(cache.find(id_of(1), at())), std::nullopt);
+  EXPECT_EQ(run(cache.find(id_of(1), at())), nullptr);
 }
 
 TEST(LocalCache, AFillNeverReplacesWhatWasWrittenLater) {
@@ -90,7 +90,7 @@ TEST(LocalCache, AFillNeverReplacesWhatWasWrittenLater) {
   later.answer.body = "later";
   finish(cache.keep(later, now()));
   finish(cache.keep(answer_of(1), now()));
-  EXPECT_EQ(run(cache.find(id_of(1), at())), later);
+  EXPECT_EQ(value_of(run(cache.find(id_of(1), at()))), later);
 }
 
 std::unique_ptr<RedisCache> open_cache(Duration kept_for = 1h) {
@@ -104,7 +104,7 @@ std::optional<Record> find_soon(RedisCache& cache, const RecordId& id,
                                 const std::optional<Record>& wanted) {
   std::optional<Record> found;
   for (int i = 0; i < 500; ++i) {
-    found = run(cache.find(id, at()));
+    found = value_of(run(cache.find(id, at())));
     if (found == wanted) break;
     std::this_thread::sleep_for(10ms);
   }
@@ -114,7 +114,7 @@ std::optional<Record> find_soon(RedisCache& cache, const RecordId& id,
 void keep_until_there(RedisCache& cache, const Record& record) {
   // A cache that is slow for a moment is passed by, so that it counts once it was seen there.
   for (int i = 0; i < 500; ++i) {
-    if (run(cache.find(record.id, at())) == record) return;
+    if (value_of(run(cache.find(record.id, at()))) == record) return;
     finish(cache.keep(record, now()));
     std::this_thread::sleep_for(10ms);
   }
@@ -131,9 +131,9 @@ TEST(RedisCache, AFillNeverReplacesWhatWasWrittenLater) {
   finish(cache->keep(answer_of(1), now()));
   finish(cache->keep(answer_of(2), now()));
   EXPECT_EQ(find_soon(*cache, id_of(2), answer_of(2)), answer_of(2)) << "the fill before is done";
-  EXPECT_EQ(run(cache->find(id_of(1), at())), later);
+  EXPECT_EQ(value_of(run(cache->find(id_of(1), at()))), later);
   finish(cache->drop({.id = id_of(1), .at = kThen + 1h}));
-  EXPECT_EQ(run(cache->find(id_of(1), at())), std::nullopt);
+  EXPECT_EQ(run(cache->find(id_of(1), at())), nullptr);
 }
 
 // A node that read the record before it was changed, and writes its copy after that.
@@ -145,7 +145,7 @@ TEST(RedisCache, AFillNeverBringsBackWhatIsOutdated) {
   finish(cache->keep(forgotten, now()));
   finish(cache->keep(answer_of(2), now()));
   EXPECT_EQ(find_soon(*cache, id_of(2), answer_of(2)), answer_of(2)) << "the fill before is done";
-  EXPECT_EQ(run(cache->find(id_of(1), at())), std::nullopt);
+  EXPECT_EQ(run(cache->find(id_of(1), at())), nullptr);
   Record next = answer_of(1);
   next.updated_at += 1ms;
   keep_until_there(*cache, next);
@@ -162,7 +162,7 @@ TEST(RedisCache, ThatItIsInProgressIsNeverSaidOverItsAnswer) {
   finish(cache->keep(running, now()));
   finish(cache->keep(answer_of(2), now()));
   EXPECT_EQ(find_soon(*cache, id_of(2), answer_of(2)), answer_of(2)) << "the fill before is done";
-  EXPECT_EQ(run(cache->find(id_of(1), at())), answer);
+  EXPECT_EQ(value_of(run(cache->find(id_of(1), at()))), answer);
 }
 
 TEST(RedisCache, ThatItIsInProgressIsSaidForAMomentOnly) {
@@ -185,14 +185,14 @@ TEST(RedisCache, ItsTimeCountsFromWhenTheStoreWasAsked) {
   const RedisAddress server = parse_redis_url(redis_config(RedisSetup::single).url)->address;
   const auto left = in_redis(server, {"PTTL", redis::cached_key(id_of(2))}).number();
   EXPECT_LE(left.value(), 60'000);
-  EXPECT_EQ(run(cache->find(id_of(2), at() + 1min)), std::nullopt);
+  EXPECT_EQ(run(cache->find(id_of(2), at() + 1min)), nullptr);
 
   AnswerCache::Asked held_up{at() - 61min, std::chrono::steady_clock::now()};
   finish(cache->keep(answer_of(3), held_up));
   finish(cache->keep(answer_of(4), now()));
   EXPECT_EQ(find_soon(*cache, id_of(4), answer_of(4)), answer_of(4)) << "the fill before is done";
   EXPECT_EQ(in_redis(server, {"EXISTS", redis::cached_key(id_of(3))}).number(), 1);
-  EXPECT_EQ(run(cache->find(id_of(3), at())), std::nullopt);
+  EXPECT_EQ(run(cache->find(id_of(3), at())), nullptr);
 }
 
 TEST(RedisCache, WhatWaitsForAServerThatHangsIsBounded) {
@@ -228,7 +228,7 @@ TEST(RedisCache, WhatCannotBeReadIsNotThere) {
   for (const char* garbage : {"", "x", "\1aaaaaaaabbbbbbbbgarbage", "\2aaaaaaaa", "\2aaaaaaaa\1b",
                               "\2aaaaaaaa\1bbbbbbbbccccccccgarbage"}) {
     in_redis(server, {"SET", key, garbage});
-    EXPECT_EQ(run(cache->find(id_of(1), at())), std::nullopt);
+    EXPECT_EQ(run(cache->find(id_of(1), at())), nullptr);
   }
 }
 
@@ -238,7 +238,7 @@ TEST(RedisCache, AwayMeansNotThere) {
   const auto cache = RedisCache::open(config, 1h, [](const std::string&) {}).value();
   finish(cache->keep(answer_of(1), now()));
   finish(cache->drop({.id = id_of(1), .at = kThen + 1h}));
-  EXPECT_EQ(run(cache->find(id_of(1), at())), std::nullopt);
+  EXPECT_EQ(run(cache->find(id_of(1), at())), nullptr);
 }
 
 // Counts what comes through, and can be made to hold another truth than its cache.
@@ -255,7 +255,7 @@ struct Layered {
   std::unique_ptr<CachingStore> store;
 
   SwapResult swap(const RecordId& id, Version expected, std::optional<Record> next) {
-    return run(store->swap(id, expected, std::move(next)));
+    return run(store->swap(id, expected, shared(std::move(next))));
   }
   Version apply(const RecordId& id, Version expected, std::optional<Record> next) {
     return std::get<swap::Applied>(swap(id, expected, std::move(next))).version;
@@ -269,18 +269,18 @@ TEST(CachingStore, AClaimOfWhatIsKnownAsCompletedIsAConflictAtOnce) {
       layered.apply(id, layered.apply(id, 0, claim_of(id)), completion_of(id, kThen + 24h));
   // Taken out below: only the cache can know it now.
   ASSERT_TRUE(
-      std::holds_alternative<swap::Applied>(run(layered.below->swap(id, version, std::nullopt))));
+      std::holds_alternative<swap::Applied>(run(layered.below->swap(id, version, nullptr))));
   const SwapResult again = layered.swap(id, 0, claim_of(id));
   const auto& current = std::get<swap::Conflict>(again).current;
   ASSERT_TRUE(current);
   EXPECT_EQ(current->version, version);
-  EXPECT_EQ(run(layered.store->read(id)).value(), std::nullopt) << "reads give the truth";
+  EXPECT_EQ(run(layered.store->read(id)).value(), nullptr) << "reads give the truth";
 }
 
 TEST(CachingStore, AConflictFillsTheCache) {
   Layered layered;
   const RecordId id = id_of(1);
-  run(layered.below->swap(id, 0, completion_of(id, kThen + 24h)));
+  run(layered.below->swap(id, 0, shared(completion_of(id, kThen + 24h))));
   EXPECT_FALSE(run(layered.cache->find(id, at())));
   EXPECT_TRUE(std::holds_alternative<swap::Conflict>(layered.swap(id, 0, claim_of(id))));
   EXPECT_TRUE(run(layered.cache->find(id, at())));
@@ -306,7 +306,7 @@ TEST(CachingStore, WhatIsAboutToExpireIsAskedForBelow) {
   // By the machine's clock: long gone.
   const Version version = layered.apply(id, 0, completion_of(id, Time(1h)));
   EXPECT_TRUE(run(layered.cache->find(id, at())));
-  run(layered.below->swap(id, version, std::nullopt));
+  run(layered.below->swap(id, version, nullptr));
   EXPECT_TRUE(std::holds_alternative<swap::Applied>(layered.swap(id, 0, claim_of(id))));
 }
 
@@ -315,7 +315,7 @@ TEST(CachingStore, AnOutdatedEntryGoesWhenItIsContradicted) {
   Layered layered;
   const RecordId id = id_of(1);
   const Version version = layered.apply(id, 0, completion_of(id, kThen + 24h));
-  run(layered.below->swap(id, version, std::nullopt));
+  run(layered.below->swap(id, version, nullptr));
   const SwapResult stale = layered.swap(id, 0, claim_of(id));
   EXPECT_EQ(std::get<swap::Conflict>(stale).current->version, version);
   const SwapResult truth = layered.swap(id, version, claim_of(id));
@@ -347,11 +347,11 @@ struct Tiered {
   }
   // Begun below, met by a duplicate, and then gone below: only the cache can know it now.
   void note(const Record& running) {
-    const auto begun = run(below->swap(running.id, 0, running));
+    const auto begun = run(below->swap(running.id, 0, shared(running)));
     const Version version = std::get<swap::Applied>(begun).version;
     EXPECT_TRUE(std::holds_alternative<swap::Conflict>(
-        run(store->swap(running.id, 0, begin(running.id, 'd')))));
-    run(below->swap(running.id, version, std::nullopt));
+        run(store->swap(running.id, 0, shared(begin(running.id, 'd'))))));
+    run(below->swap(running.id, version, nullptr));
   }
 };
 
@@ -361,7 +361,7 @@ TEST(Tiered, WhatADuplicateMetIsSaidToTheNextOneByTheCache) {
     const RecordId id = id_of(n);
     const Record running = tiered.begin(id, 'a');
     tiered.note(running);
-    const SwapResult early = run(tiered.store->swap(id, 0, tiered.begin(id, 'b')));
+    const SwapResult early = run(tiered.store->swap(id, 0, shared(tiered.begin(id, 'b'))));
     const auto* conflict = std::get_if<swap::Conflict>(&early);
     if (!conflict) continue;
     ASSERT_TRUE(conflict->current);
@@ -369,9 +369,9 @@ TEST(Tiered, WhatADuplicateMetIsSaidToTheNextOneByTheCache) {
     EXPECT_EQ(conflict->current->token, running.token);
     // Nothing can be written on the strength of it.
     const Version seen = conflict->current->version;
-    const SwapResult taken = run(tiered.store->swap(id, seen, tiered.begin(id, 'b')));
+    const SwapResult taken = run(tiered.store->swap(id, seen, shared(tiered.begin(id, 'b'))));
     EXPECT_EQ(std::get<swap::Conflict>(taken).current, nullptr);
-    EXPECT_EQ(run(tiered.below->read(id)).value(), std::nullopt);
+    EXPECT_EQ(run(tiered.below->read(id)).value(), nullptr);
     return;
   }
   FAIL() << "the cache never said so";
@@ -382,14 +382,16 @@ TEST(Tiered, OnesOwnClaimIsNeverBelievedOnTheCachesWord) {
   Tiered tiered;
   const Record mine = tiered.begin(id_of(1), 'a');
   tiered.note(mine);
-  EXPECT_TRUE(std::holds_alternative<swap::Applied>(run(tiered.store->swap(id_of(1), 0, mine))));
+  EXPECT_TRUE(
+      std::holds_alternative<swap::Applied>(run(tiered.store->swap(id_of(1), 0, shared(mine)))));
 }
 
 TEST(Tiered, ALeaseThatHasRunOutIsTheStoresToJudge) {
   Tiered tiered;
   tiered.note(tiered.begin(id_of(1), 'a', 30ms));
   std::this_thread::sleep_for(31ms);
-  const SwapResult result = run(tiered.store->swap(id_of(1), 0, tiered.begin(id_of(1), 'b')));
+  const SwapResult result =
+      run(tiered.store->swap(id_of(1), 0, shared(tiered.begin(id_of(1), 'b'))));
   EXPECT_TRUE(std::holds_alternative<swap::Applied>(result));
 }
 
@@ -399,19 +401,20 @@ TEST(Tiered, WhoeverWaitedForAClaimAsksTheTruthAfterwards) {
   const Record running = tiered.begin(id_of(1), 'a');
   tiered.note(running);
   run(tiered.store->ended(id_of(1), running.token, 1ms));
-  const SwapResult result = run(tiered.store->swap(id_of(1), 0, tiered.begin(id_of(1), 'b')));
+  const SwapResult result =
+      run(tiered.store->swap(id_of(1), 0, shared(tiered.begin(id_of(1), 'b'))));
   EXPECT_TRUE(std::holds_alternative<swap::Applied>(result));
 }
 
 TEST(Tiered, TheAnswerTakesThePlaceOfTheNote) {
   Tiered tiered;
   const Record running = tiered.begin(id_of(1), 'a');
-  const auto begun = run(tiered.store->swap(id_of(1), 0, running));
-  run(tiered.store->swap(id_of(1), 0, tiered.begin(id_of(1), 'b')));
+  const auto begun = run(tiered.store->swap(id_of(1), 0, shared(running)));
+  run(tiered.store->swap(id_of(1), 0, shared(tiered.begin(id_of(1), 'b'))));
   Record done = completion_of(id_of(1), at() + 1h);
   done.updated_at = running.updated_at;
-  run(tiered.store->swap(id_of(1), std::get<swap::Applied>(begun).version, done));
-  const SwapResult next = run(tiered.store->swap(id_of(1), 0, tiered.begin(id_of(1), 'b')));
+  run(tiered.store->swap(id_of(1), std::get<swap::Applied>(begun).version, shared(done)));
+  const SwapResult next = run(tiered.store->swap(id_of(1), 0, shared(tiered.begin(id_of(1), 'b'))));
   EXPECT_EQ(std::get<swap::Conflict>(next).current->state, RecordState::completed);
 }
 

@@ -22,18 +22,20 @@ class EmbeddedAnswersTest : public ::testing::Test {
     store_ = open_or_throw(options_);
   }
   Version apply(const RecordId& id, Version expected, std::optional<Record> next) {
-    const SwapResult result = run(store_->swap(id, expected, std::move(next)));
+    const SwapResult result = run(store_->swap(id, expected, shared(std::move(next))));
     return std::get<swap::Applied>(result).version;
   }
   // A claim of a key that has a record.
   void claim_in_vain(const RecordId& id) {
-    EXPECT_TRUE(std::holds_alternative<swap::Conflict>(run(store_->swap(id, 0, claim_of(id)))));
+    EXPECT_TRUE(
+        std::holds_alternative<swap::Conflict>(run(store_->swap(id, 0, shared(claim_of(id))))));
   }
   std::optional<Record> at_hand(const RecordId& id) {
-    const auto found = store_->completed_at_hand(id);
-    return found ? std::optional(*found) : std::nullopt;
+    return value_of(store_->cached_completed(id));
   }
-  std::optional<Record> truth(const RecordId& id) { return run(store_->read(id)).value(); }
+  std::optional<Record> truth(const RecordId& id) {
+    return value_of(run(store_->read(id)).value());
+  }
 
   const RecordId id_ = id_of(1);
   ScratchDirectory directory_;
@@ -104,7 +106,7 @@ TEST_F(EmbeddedAnswersTest, NoMoreIsKeptThanThereIsRoomFor) {
 TEST_F(EmbeddedAnswersTest, AStoreThatHasStoppedHasNothingAtHand) {
   apply(id_, 0, completion_of(id_, kThen));
   files_.fail_sync = true;
-  const SwapResult failed = run(store_->swap(id_of(2), 0, claim_of(id_of(2))));
+  const SwapResult failed = run(store_->swap(id_of(2), 0, shared(claim_of(id_of(2)))));
   EXPECT_TRUE(std::holds_alternative<swap::Unknown>(failed));
   EXPECT_EQ(at_hand(id_), std::nullopt);
 }
@@ -123,9 +125,9 @@ TEST_F(EmbeddedAnswersTest, NothingAtHandIsOlderThanWhatWasAcknowledged) {
   for (int reader = 0; reader < 3; ++reader) {
     readers.emplace_back([&] {
       while (!done) {
-        run(store_->swap(id_, 0, claim_of(id_)));
+        run(store_->swap(id_, 0, shared(claim_of(id_))));
         const Version before = acknowledged;
-        const auto record = store_->completed_at_hand(id_);
+        const auto record = store_->cached_completed(id_);
         if (!record) continue;
         ++found;
         out_of_date += record->version < before;

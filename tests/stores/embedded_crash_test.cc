@@ -55,7 +55,8 @@ class PowerCutTest : public testing::Test {
     for (std::uint64_t n = 0; n < kRecords; ++n) {
       Record record = completion_of(id_of(n), kThen);
       record.answer.body.resize(20'000, static_cast<char>('a' + n));
-      EXPECT_TRUE(std::holds_alternative<swap::Applied>(run(store->swap(record.id, 0, record))));
+      EXPECT_TRUE(
+          std::holds_alternative<swap::Applied>(run(store->swap(record.id, 0, shared(record)))));
       log_bytes_.push_back(fs::file_size(log_of(live_)));
     }
     fs::copy(live_, after_, fs::copy_options::recursive);
@@ -188,7 +189,7 @@ class OlderLogTest : public testing::TestWithParam<bool> {
     options_.path = after_;
   }
   void acknowledge(Store& store, std::uint64_t n) {
-    const SwapResult result = run(store.swap(id_of(n), 0, completion_of(id_of(n), kNever)));
+    const SwapResult result = run(store.swap(id_of(n), 0, shared(completion_of(id_of(n), kNever))));
     EXPECT_TRUE(std::holds_alternative<swap::Applied>(result));
   }
 
@@ -251,7 +252,7 @@ asio::awaitable<void> write_for_ever(Store& store, std::uint64_t writer) {
   for (;;) {
     Record next = claim_of(id);
     next.answer.body.resize(writer * 1000, 'x');
-    const SwapResult result = co_await store.swap(id, version, std::move(next));
+    const SwapResult result = co_await store.swap(id, version, shared(std::move(next)));
     version = std::get<swap::Applied>(result).version;
     const Acknowledged line{writer, version};
     if (write(kChildPipe, &line, sizeof line) != sizeof line) std::abort();

@@ -24,7 +24,7 @@ using namespace std::chrono_literals;
 using testing::HasSubstr;
 
 Version apply(Store& store, const RecordId& id, Version expected, std::optional<Record> next) {
-  const SwapResult result = run(store.swap(id, expected, std::move(next)));
+  const SwapResult result = run(store.swap(id, expected, shared(std::move(next))));
   return std::get<swap::Applied>(result).version;
 }
 
@@ -140,14 +140,15 @@ TEST_F(EmbeddedTest, WithLittleFreeSpaceOnlyWhatIsThereGoesOn) {
   }
   options_.free_bytes_min = std::uint64_t{1} << 60;
   const auto store = open_or_throw(options_);
-  const SwapResult fresh = run(store->swap(id_of(3), 0, claim_of(id_of(3))));
+  const SwapResult fresh = run(store->swap(id_of(3), 0, shared(claim_of(id_of(3)))));
   EXPECT_THAT(std::get<StoreUnavailable>(fresh).why, HasSubstr("store.free_bytes_min"));
   EXPECT_FALSE(std::get<StoreUnavailable>(fresh).unreadable);
   EXPECT_FALSE(run(store->read(id_of(3))).value());
   EXPECT_FALSE(run(store->put_chunk(running, Token{}, 0, "x")));
 
   EXPECT_TRUE(run(store->read(done)).value());
-  EXPECT_TRUE(std::holds_alternative<swap::Conflict>(run(store->swap(done, 0, claim_of(done)))));
+  EXPECT_TRUE(
+      std::holds_alternative<swap::Conflict>(run(store->swap(done, 0, shared(claim_of(done))))));
   EXPECT_GT(apply(*store, running, claimed, completion_of(running, kNever)), claimed);
   EXPECT_EQ(store->trouble(), std::nullopt);
 }
@@ -220,10 +221,11 @@ TEST_F(EmbeddedTest, TablesThatAreNotOpenAreNoDamage) {
   for (std::uint64_t n = 0; n < kRecords; ++n) {
     const auto read = run(store->read(id_of(n)));
     found += read && *read;
-    const SwapResult retry = run(store->swap(id_of(n), 0, claim_of(id_of(n))));
+    const SwapResult retry = run(store->swap(id_of(n), 0, shared(claim_of(id_of(n)))));
     replayed += std::holds_alternative<swap::Conflict>(retry);
     const RecordId fresh = id_of(kRecords + n);
-    claimed += std::holds_alternative<swap::Applied>(run(store->swap(fresh, 0, claim_of(fresh))));
+    claimed +=
+        std::holds_alternative<swap::Applied>(run(store->swap(fresh, 0, shared(claim_of(fresh)))));
   }
   EXPECT_EQ(found, kRecords);
   EXPECT_EQ(replayed, kRecords);
@@ -236,7 +238,7 @@ TEST_F(EmbeddedTest, AnEmptyValueIsDamage) {
   RawDatabase(options_.path).empty_value(id);
   const auto store = open_or_throw(options_);
   EXPECT_TRUE(run(store->read(id)).error().unreadable);
-  const SwapResult claimed = run(store->swap(id, 0, claim_of(id)));
+  const SwapResult claimed = run(store->swap(id, 0, shared(claim_of(id))));
   EXPECT_THAT(std::get<StoreUnavailable>(claimed).why, HasSubstr(id.hex()));
 }
 
@@ -268,7 +270,7 @@ TEST_F(EmbeddedTest, ADamagedRecordIsAnErrorThatNamesIt) {
   RawDatabase(options_.path).flip_last_bit(id);
   const auto store = open_or_throw(options_);
   EXPECT_THAT(run(store->read(id)).error().why, HasSubstr(id.hex()));
-  const SwapResult claimed = run(store->swap(id, 0, claim_of(id)));
+  const SwapResult claimed = run(store->swap(id, 0, shared(claim_of(id))));
   EXPECT_THAT(std::get<StoreUnavailable>(claimed).why, HasSubstr(id.hex()));
   EXPECT_THAT(run(store->scan(std::nullopt, 10)).error().why, HasSubstr(id.hex()));
   EXPECT_THAT(run(store->sweep(kNever, 10)).error().why, HasSubstr(id.hex()));
@@ -316,7 +318,7 @@ class EmbeddedFaultTest : public EmbeddedTest {
     std::vector<SwapResult> results;
     asio::io_context io;
     for (std::uint64_t n = 0; n < count; ++n) {
-      asio::co_spawn(io, store.swap(id_of(n), 0, claim_of(id_of(n))),
+      asio::co_spawn(io, store.swap(id_of(n), 0, shared(claim_of(id_of(n)))),
                      [&](std::exception_ptr, SwapResult result) { results.push_back(result); });
     }
     io.run();
@@ -363,9 +365,9 @@ TEST_F(EmbeddedFaultTest, ADuplicateIsAnsweredWithoutWaitingForTheDisk) {
   files_.sync_takes = 50ms;
   asio::io_context io;
   std::vector<std::string> answered;
-  asio::co_spawn(io, store->swap(id_of(2), 0, claim_of(id_of(2))),
+  asio::co_spawn(io, store->swap(id_of(2), 0, shared(claim_of(id_of(2)))),
                  [&](std::exception_ptr, SwapResult) { answered.push_back("new key"); });
-  asio::co_spawn(io, store->swap(id_of(1), 0, claim_of(id_of(1))),
+  asio::co_spawn(io, store->swap(id_of(1), 0, shared(claim_of(id_of(1)))),
                  [&](std::exception_ptr, SwapResult) { answered.push_back("duplicate"); });
   io.run();
   EXPECT_THAT(answered, testing::ElementsAre("duplicate", "new key"));
@@ -388,7 +390,7 @@ TEST_F(EmbeddedFaultTest, AFailedSyncStopsTheStore) {
   ASSERT_TRUE(store->trouble());
   EXPECT_THAT(*store->trouble(), HasSubstr("store stopped"));
   const int syncs = files_.syncs;
-  const SwapResult later = run(store->swap(id_of(2000), 0, claim_of(id_of(2000))));
+  const SwapResult later = run(store->swap(id_of(2000), 0, shared(claim_of(id_of(2000)))));
   EXPECT_TRUE(std::holds_alternative<StoreUnavailable>(later));
   EXPECT_FALSE(run(store->read(kept.id)));
   EXPECT_FALSE(run(store->sweep(kNever, 1)));
@@ -401,7 +403,7 @@ TEST_F(EmbeddedFaultTest, AFailedSyncStopsTheStore) {
   EXPECT_EQ(run(store->read(kept.id)).value()->version, version);
   EXPECT_FALSE(run(store->read(id_of(2000))).value());
   std::size_t landed = 0;
-  for (std::uint64_t n = 0; n < 8; ++n) landed += run(store->read(id_of(n))).value().has_value();
+  for (std::uint64_t n = 0; n < 8; ++n) landed += run(store->read(id_of(n))).value() != nullptr;
   EXPECT_EQ(run(store->sweep(kNever, 100))->size(), landed + 1);
   apply(*store, id_of(2000), 0, claim_of(id_of(2000)));
 }
@@ -410,7 +412,7 @@ TEST_F(EmbeddedFaultTest, AFullDiskStopsTheStore) {
   auto store = open_or_throw(options_);
   apply(*store, id_of(1), 0, claim_of(id_of(1)));
   files_.fail_append = true;
-  const SwapResult result = run(store->swap(id_of(2), 0, claim_of(id_of(2))));
+  const SwapResult result = run(store->swap(id_of(2), 0, shared(claim_of(id_of(2)))));
   EXPECT_TRUE(std::holds_alternative<swap::Unknown>(result));
   EXPECT_TRUE(store->trouble());
   files_.fail_append = false;
@@ -425,7 +427,7 @@ TEST_F(EmbeddedFaultTest, TheDestructorFinishesWhatWasBegun) {
   std::vector<SwapResult> results;
   auto store = open_or_throw(options_);
   for (std::uint64_t n = 0; n < 8; ++n) {
-    asio::co_spawn(io, store->swap(id_of(n), 0, claim_of(id_of(n))),
+    asio::co_spawn(io, store->swap(id_of(n), 0, shared(claim_of(id_of(n)))),
                    [&](std::exception_ptr, SwapResult result) { results.push_back(result); });
   }
   io.poll();

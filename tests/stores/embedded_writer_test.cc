@@ -78,32 +78,32 @@ TEST_F(EmbeddedWriterTest, AnOldSightingIsNotBelieved) {
 // What ends an execution does not read: it is told the head of what is in progress, and only that.
 TEST_F(EmbeddedWriterTest, TheHeadsOfRecordsInProgressAreAtHand) {
   SwapRequest claim = request(1, 0, "claim", look(1));
-  claim.held = true;
+  claim.in_progress = true;
   const Version version = std::get<swap::Applied>(writer_.apply(claim)).version;
-  EXPECT_FALSE(writer_.held(id_of(1))) << "it is not durable yet";
+  EXPECT_FALSE(writer_.in_progress_head(id_of(1))) << "it is not durable yet";
   EXPECT_TRUE(writer_.commit().ok());
-  ASSERT_TRUE(writer_.held(id_of(1)));
-  EXPECT_EQ(writer_.held(id_of(1))->version, version);
+  ASSERT_TRUE(writer_.in_progress_head(id_of(1)));
+  EXPECT_EQ(writer_.in_progress_head(id_of(1))->version, version);
 
   SwapRequest renewal = request(1, version, "renewal", look(1));
-  renewal.held = true;
+  renewal.in_progress = true;
   const Version renewed = std::get<swap::Applied>(writer_.apply(renewal)).version;
   EXPECT_TRUE(writer_.commit().ok());
-  EXPECT_EQ(writer_.held(id_of(1))->version, renewed);
+  EXPECT_EQ(writer_.in_progress_head(id_of(1))->version, renewed);
 
   EXPECT_GT(write(1, "completion"), renewed);
-  EXPECT_FALSE(writer_.held(id_of(1)));
+  EXPECT_FALSE(writer_.in_progress_head(id_of(1)));
 }
 
 TEST_F(EmbeddedWriterTest, WhatBeginsAndEndsInOneGroupIsNotInProgress) {
   SwapRequest claim = request(1, 0, "claim", look(1));
-  claim.held = true;
+  claim.in_progress = true;
   const Version version = std::get<swap::Applied>(writer_.apply(claim)).version;
   SwapRequest removal = request(1, version, "", look(1));
   removal.next.reset();
   EXPECT_EQ(std::get<swap::Applied>(writer_.apply(removal)).version, 0);
   EXPECT_TRUE(writer_.commit().ok());
-  EXPECT_FALSE(writer_.held(id_of(1)));
+  EXPECT_FALSE(writer_.in_progress_head(id_of(1)));
 }
 
 // A head that was at hand counts like one that was read: what came after it is not overlooked.
@@ -111,10 +111,10 @@ TEST_F(EmbeddedWriterTest, AnOldHeadIsNotBelieved) {
   for (int groups_between = 0; groups_between < 20; ++groups_between) {
     const auto n = static_cast<std::uint64_t>(1000 + groups_between);
     SwapRequest claim = request(n, 0, "claim", look(n));
-    claim.held = true;
+    claim.in_progress = true;
     const Version version = std::get<swap::Applied>(writer_.apply(claim)).version;
     EXPECT_TRUE(writer_.commit().ok());
-    const Sighting at_hand{writer_.committed(), writer_.held(id_of(n)).value()};
+    const Sighting at_hand{writer_.committed(), writer_.in_progress_head(id_of(n)).value()};
     write(n, "swept up");
     for (int group = 0; group < groups_between; ++group) write(1, "other");
     const SwapRequest late = request(n, version, "late", at_hand);

@@ -47,12 +47,12 @@ class PostgresStoreTest : public testing::Test {
   Store& store() { return *store_; }
   void close() { store_.reset(); }
   SwapResult swap(const RecordId& id, Version expected, std::optional<Record> next) {
-    return run(store_->swap(id, expected, std::move(next)));
+    return run(store_->swap(id, expected, shared(std::move(next))));
   }
   Version apply(const RecordId& id, Version expected, std::optional<Record> next) {
     return std::get<swap::Applied>(swap(id, expected, std::move(next))).version;
   }
-  std::optional<Record> read(const RecordId& id) { return run(store_->read(id)).value(); }
+  std::optional<Record> read(const RecordId& id) { return value_of(run(store_->read(id)).value()); }
   // What make() makes of 0 … `records` - 1, all asked for at once.
   template <typename Make>
   std::vector<Version> apply_together(std::uint64_t records, Make make,
@@ -60,7 +60,7 @@ class PostgresStoreTest : public testing::Test {
     versions.resize(records);
     boost::asio::io_context io(1);
     auto one = [&](std::uint64_t n) -> boost::asio::awaitable<void> {
-      const SwapResult result = co_await store().swap(id_of(n), versions[n], make(n));
+      const SwapResult result = co_await store().swap(id_of(n), versions[n], shared(make(n)));
       versions[n] = std::get<swap::Applied>(result).version;
     };
     for (std::uint64_t n = 0; n < records; ++n)

@@ -106,8 +106,8 @@ TEST_F(PostgresStoreTest, ALostClaimIsFoundWhenItsLeaseIsOverHoweverItWasMade) {
   application.run("SELECT FROM semel.records WHERE id = " + literal(held) + " FOR UPDATE");
   const auto sweep = [&](Time at) {
     std::set<RecordId> ids;
-    const std::vector<Record> lapsed = run(store().sweep(at, 1000)).value();
-    for (const Record& record : lapsed) ids.insert(record.id);
+    const auto lapsed = run(store().sweep(at, 1000)).value();
+    for (const RecordPtr& record : lapsed) ids.insert(record->id);
     return ids;
   };
   EXPECT_EQ(sweep(kThen + 59min).size(), 0);

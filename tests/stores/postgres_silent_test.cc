@@ -34,7 +34,7 @@ TEST_F(PostgresStoreTest, ASilentConnectionHoldsUpOnlyWhatWasSentOverIt) {
     std::uint64_t ended = 0;
     bool went_through = false;
     auto one = [&](RecordId id) -> boost::asio::awaitable<void> {
-      const SwapResult result = co_await mine->swap(id, 0, claim_of(id));
+      const SwapResult result = co_await mine->swap(id, 0, shared(claim_of(id)));
       EXPECT_TRUE(std::holds_alternative<swap::Applied>(result));
       ++ended;
     };

@@ -75,7 +75,7 @@ TEST_F(PostgresStoreTest, WhatSqlCompletesIsReadAndWhatIsWrittenSqlReads) {
                   R"(, 201, '[["Link", "<a>"], ["Link", "<b>"]]', 'paid'))");
   const auto page = run(store().scan(std::nullopt, 10));
   ASSERT_EQ(page->records.size(), 1);
-  Record record = page->records[0];
+  Record record = *page->records[0];
   EXPECT_EQ(record.state, RecordState::completed);
   EXPECT_EQ(record.answer.status, 201);
   EXPECT_EQ(record.answer.body, "paid");
@@ -102,7 +102,7 @@ TEST_F(PostgresStoreTest, ADuplicateStormCostsAFewRoundTrips) {
   int applied = 0;
   constexpr int kDuplicates = 2000;
   auto claim = [&]() -> asio::awaitable<void> {
-    const SwapResult result = co_await store().swap(id, 0, claim_of(id));
+    const SwapResult result = co_await store().swap(id, 0, shared(claim_of(id)));
     applied += std::holds_alternative<swap::Applied>(result);
     conflicts += std::holds_alternative<swap::Conflict>(result);
   };
@@ -135,7 +135,7 @@ TEST_F(PostgresStoreTest, LargeAnswersThatAreAskedForAtOnceAllArrive) {
   std::uint64_t refused = 0;
   std::uint64_t read = 0;
   auto claim = [&](std::uint64_t n) -> asio::awaitable<void> {
-    const SwapResult result = co_await store().swap(id_of(n), 0, claim_of(id_of(n)));
+    const SwapResult result = co_await store().swap(id_of(n), 0, shared(claim_of(id_of(n))));
     const auto* conflict = std::get_if<swap::Conflict>(&result);
     refused += conflict && conflict->current && conflict->current->answer.body == body_of(n);
   };
@@ -163,7 +163,7 @@ TEST_F(PostgresStoreTest, AReplyThatIsLostIsUnknownAndTheStoreComesBack) {
   Record slow = claim_of(id_of(1));
   slow.operation = "sleepy";
   SwapResult result;
-  std::thread caller([&] { result = run(store().swap(slow.id, 0, slow)); });
+  std::thread caller([&] { result = run(store().swap(slow.id, 0, shared(slow))); });
   const std::string sleeping = "FROM pg_stat_activity WHERE wait_event = 'PgSleep'";
   eventually([&] { return number_in_postgres("count(*) " + sleeping) == 1; });
   in_postgres("SELECT pg_terminate_backend(pid) " + sleeping);
@@ -183,7 +183,7 @@ TEST_F(PostgresStoreTest, ARefusedItemDoesNotTakeItsBatchWithIt) {
   auto claim = [&](std::uint64_t n) -> asio::awaitable<void> {
     Record record = claim_of(id_of(n));
     if (n == 7) record.operation = "refused";
-    const SwapResult result = co_await store().swap(record.id, 0, record);
+    const SwapResult result = co_await store().swap(record.id, 0, shared(record));
     applied += std::holds_alternative<swap::Applied>(result);
     unavailable += std::holds_alternative<StoreUnavailable>(result);
   };
@@ -323,13 +323,14 @@ TEST_F(PostgresStoreTest, NoPlanScansATable) {
     const auto mine = open_postgres_or_throw({.url = postgres_url()});
     for (std::uint64_t n = 0; n < 20; ++n) {
       const RecordId id = id_of(n);
-      const Version claimed = std::get<swap::Applied>(run(mine->swap(id, 0, claim_of(id)))).version;
-      (void)run(mine->swap(id, 0, claim_of(id)));
-      const auto done = run(mine->swap(id, claimed, completion_of(id, kThen)));
+      const Version claimed =
+          std::get<swap::Applied>(run(mine->swap(id, 0, shared(claim_of(id))))).version;
+      (void)run(mine->swap(id, 0, shared(claim_of(id))));
+      const auto done = run(mine->swap(id, claimed, shared(completion_of(id, kThen))));
       EXPECT_TRUE(run(mine->read(id)).value());
       EXPECT_TRUE(run(mine->put_chunk(id, Token{}, 0, "bytes")));
       EXPECT_TRUE(run(mine->get_chunk(id, Token{}, 0)).value());
-      (void)run(mine->swap(id, std::get<swap::Applied>(done).version, std::nullopt));
+      (void)run(mine->swap(id, std::get<swap::Applied>(done).version, nullptr));
     }
     EXPECT_TRUE(run(mine->sweep(kThen, 10)));
     EXPECT_TRUE(run(mine->scan(std::nullopt, 10)));
@@ -420,7 +421,7 @@ TEST_F(PostgresStoreTest, AServerThatIsNotThereIsTroubleAndNothingWaitsForIt) {
   EXPECT_TRUE(away->trouble());
   EXPECT_EQ(away->now(), std::nullopt);
   const auto begun = steady_clock::now();
-  const SwapResult result = run(away->swap(id_of(1), 0, claim_of(id_of(1))));
+  const SwapResult result = run(away->swap(id_of(1), 0, shared(claim_of(id_of(1)))));
   EXPECT_TRUE(std::holds_alternative<StoreUnavailable>(result));
   EXPECT_FALSE(run(away->read(id_of(1))));
   EXPECT_FALSE(run(away->sweep(kThen, 1)));

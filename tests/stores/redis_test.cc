@@ -103,10 +103,10 @@ TEST(RedisStoreErrors, ARefusedWriteIsUnavailableAndChangesNothing) {
   const auto store = open_empty();
   const RecordId id = id_of(1);
   in_redis(server(), {"CONFIG", "SET", "maxmemory", "1"});
-  const SwapResult refused = run(store->swap(id, 0, claim_of(id)));
+  const SwapResult refused = run(store->swap(id, 0, shared(claim_of(id))));
   in_redis(server(), {"CONFIG", "SET", "maxmemory", "0"});
   EXPECT_TRUE(std::holds_alternative<StoreUnavailable>(refused));
-  EXPECT_EQ(run(store->read(id)).value(), std::nullopt);
+  EXPECT_EQ(run(store->read(id)).value(), nullptr);
   EXPECT_TRUE(run(store->scan(std::nullopt, 10))->records.empty());
 }
 
@@ -115,7 +115,7 @@ TEST(RedisStoreErrors, AnErrorOfUnknownMeaningIsOfUnknownFate) {
   const auto store = open_empty();
   const RecordId id = id_of(1);
   in_redis(server(), {"SET", redis::due_key(redis::bucket_of(id)), "no sorted set"});
-  EXPECT_TRUE(std::holds_alternative<swap::Unknown>(run(store->swap(id, 0, claim_of(id)))));
+  EXPECT_TRUE(std::holds_alternative<swap::Unknown>(run(store->swap(id, 0, shared(claim_of(id))))));
   in_redis(server(), {"DEL", redis::due_key(redis::bucket_of(id))});
 }
 
@@ -124,7 +124,7 @@ TEST(RedisStoreErrors, AReplyThatIsLostMakesTheFateUnknown) {
   const RecordId id = id_of(1);
   in_redis(server(), {"CLIENT", "PAUSE", "60000", "WRITE"});
   auto swapped =
-      std::async(std::launch::async, [&] { return run(store->swap(id, 0, claim_of(id))); });
+      std::async(std::launch::async, [&] { return run(store->swap(id, 0, shared(claim_of(id)))); });
   const auto is_postponed = [] {
     const net::RespReply info = in_redis(server(), {"INFO", "clients"});
     return info.text().find("blocked_clients:0") == std::string_view::npos;
@@ -135,10 +135,10 @@ TEST(RedisStoreErrors, AReplyThatIsLostMakesTheFateUnknown) {
   EXPECT_TRUE(std::holds_alternative<swap::Unknown>(swapped.get()));
   in_redis(server(), {"CLIENT", "UNPAUSE"});
   // It connects again by itself, and a second try tells.
-  SwapResult again = run(store->swap(id, 0, claim_of(id)));
+  SwapResult again = run(store->swap(id, 0, shared(claim_of(id))));
   for (int i = 0; i < 500 && std::holds_alternative<StoreUnavailable>(again); ++i) {
     std::this_thread::sleep_for(10ms);
-    again = run(store->swap(id, 0, claim_of(id)));
+    again = run(store->swap(id, 0, shared(claim_of(id))));
   }
   EXPECT_TRUE(std::holds_alternative<swap::Applied>(again));
   EXPECT_EQ(store->trouble(), std::nullopt);

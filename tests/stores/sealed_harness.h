@@ -13,8 +13,15 @@ namespace semel {
 inline constexpr std::string_view kFirstKey = "k1:AQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQE=\n";
 inline constexpr std::string_view kSecondKey = "k2:AgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgI=\n";
 
-inline SealingKeys keys_of(std::string_view text) {
-  return SealingKeys::parse(text).value();
+// A sealed store over `inner`. reload() takes the keys that `text` has by then.
+inline std::unique_ptr<SealedStore> sealed_over(std::unique_ptr<Store> inner,
+                                                std::shared_ptr<const std::string> text) {
+  SealingKeys keys = SealingKeys::parse(*text).value();
+  return std::make_unique<SealedStore>(std::move(inner), std::move(keys),
+                                       [text] { return SealingKeys::parse(*text); });
+}
+inline std::unique_ptr<SealedStore> sealed_over(std::unique_ptr<Store> inner) {
+  return sealed_over(std::move(inner), std::make_shared<const std::string>(kFirstKey));
 }
 
 // A sealed store over another one.
@@ -34,7 +41,7 @@ class SealedHarness final : public StoreHarness {
     if (over_ == Over::embedded) inner = open_or_throw({.path = directory_.path() / "store"});
     if (over_ == Over::postgres) inner = open_postgres_or_throw({.url = postgres_url()});
     if (over_ == Over::redis) inner = open_redis_or_throw(redis_config(RedisSetup::single));
-    store_ = std::make_unique<SealedStore>(std::move(inner), keys_of(kFirstKey));
+    store_ = sealed_over(std::move(inner));
   }
 
  private:

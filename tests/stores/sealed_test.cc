@@ -17,24 +17,29 @@ using testing::HasSubstr;
 
 // A sealed store, and what lies below it.
 struct Bench {
-  explicit Bench(std::string_view keys) {
+  explicit Bench(std::string_view first_keys) : keys(std::make_shared<std::string>(first_keys)) {
     auto memory = std::make_unique<MemoryStore>();
     below = memory.get();
-    store = std::make_unique<SealedStore>(std::move(memory), keys_of(keys));
+    store = sealed_over(std::move(memory), keys);
+  }
+  void replace_keys(std::string_view text) {
+    *keys = text;
+    ASSERT_TRUE(store->reload());
   }
   Record raw(const RecordId& id) { return **run(below->read(id)); }
   void put_raw(Record record) {
     const Version version = record.version;
     const RecordId id = record.id;
-    ASSERT_TRUE(
-        std::holds_alternative<swap::Applied>(run(below->swap(id, version, std::move(record)))));
+    ASSERT_TRUE(std::holds_alternative<swap::Applied>(
+        run(below->swap(id, version, shared(std::move(record))))));
   }
   void complete(const RecordId& id) {
-    ASSERT_TRUE(
-        std::holds_alternative<swap::Applied>(run(store->swap(id, 0, completion_of(id, kThen)))));
+    ASSERT_TRUE(std::holds_alternative<swap::Applied>(
+        run(store->swap(id, 0, shared(completion_of(id, kThen))))));
   }
-  StoreResult<std::optional<Record>> read(const RecordId& id) { return run(store->read(id)); }
+  StoreResult<RecordPtr> read(const RecordId& id) { return run(store->read(id)); }
 
+  std::shared_ptr<std::string> keys;
   MemoryStore* below;
   std::unique_ptr<SealedStore> store;
 };
@@ -43,7 +48,7 @@ TEST(SealedStore, KeepsTheAnswerAndTheRequestFromTheStoreBelow) {
   Bench bench(kFirstKey);
   Record record = completion_of(id_of(1), kThen);
   record.request = "a queued request";
-  run(bench.store->swap(record.id, 0, record));
+  run(bench.store->swap(record.id, 0, shared(record)));
   const Record raw = bench.raw(record.id);
   EXPECT_EQ(raw.answer, Answer{});
   EXPECT_EQ(raw.request, "");
@@ -56,7 +61,7 @@ TEST(SealedStore, KeepsTheAnswerAndTheRequestFromTheStoreBelow) {
 
 TEST(SealedStore, AClaimHasNothingToSeal) {
   Bench bench(kFirstKey);
-  run(bench.store->swap(id_of(1), 0, claim_of(id_of(1))));
+  run(bench.store->swap(id_of(1), 0, shared(claim_of(id_of(1)))));
   EXPECT_EQ(bench.raw(id_of(1)).sealed, Sealed{});
 }
 
@@ -64,7 +69,7 @@ TEST(SealedStore, EverySealIsAnother) {
   Bench bench(kFirstKey);
   bench.complete(id_of(1));
   const Record first = bench.raw(id_of(1));
-  run(bench.store->swap(id_of(1), first.version, completion_of(id_of(1), kThen)));
+  run(bench.store->swap(id_of(1), first.version, shared(completion_of(id_of(1), kThen))));
   EXPECT_NE(bench.raw(id_of(1)).sealed.bytes, first.sealed.bytes);
 }
 
@@ -73,16 +78,16 @@ TEST(SealedStore, NothingReadableIsInTheFolder) {
   const auto path = directory.path() / "store";
   const std::string secret = "4111-1111-1111-1111";
   {
-    SealedStore store(open_or_throw({.path = path}), keys_of(kFirstKey));
+    const auto store = sealed_over(open_or_throw({.path = path}));
     Record record = completion_of(id_of(1), kThen);
     record.answer.headers = {{"x-header", secret}};
     record.answer.body = secret;
     record.request = secret;
-    run(store.swap(record.id, 0, record));
-    EXPECT_TRUE(run(store.put_chunk(id_of(2), Token{}, 0, secret)));
+    run(store->swap(record.id, 0, shared(record)));
+    EXPECT_TRUE(run(store->put_chunk(id_of(2), Token{}, 0, secret)));
     record.id = id_of(3);
     record.tenant = "what-is-not-sealed";
-    run(store.swap(record.id, 0, record));
+    run(store->swap(record.id, 0, shared(record)));
   }
   const auto anywhere = [&](const std::string& text) {
     for (const auto& entry : std::filesystem::recursive_directory_iterator(path)) {
@@ -100,24 +105,48 @@ TEST(SealedStore, NothingReadableIsInTheFolder) {
 TEST(SealedStore, ANewKeyWritesAndTheOldOneStillReads) {
   Bench bench(kFirstKey);
   bench.complete(id_of(1));
-  EXPECT_TRUE(run(bench.store->swap(id_of(9), 0, claim_of(id_of(9)))).index() == 0);
-  bench.store->replace_keys(keys_of(std::string(kSecondKey) + std::string(kFirstKey)));
+  EXPECT_TRUE(run(bench.store->swap(id_of(9), 0, shared(claim_of(id_of(9))))).index() == 0);
+  bench.replace_keys(std::string(kSecondKey) + std::string(kFirstKey));
   EXPECT_EQ((*bench.read(id_of(1)))->answer.status, 201);
   bench.complete(id_of(2));
   EXPECT_EQ(bench.raw(id_of(1)).sealed.key_id, "k1");
   EXPECT_EQ(bench.raw(id_of(2)).sealed.key_id, "k2");
 }
 
+TEST(SealedStore, KeysThatCannotBeReadChangeNothing) {
+  Bench bench(kFirstKey);
+  bench.complete(id_of(1));
+  *bench.keys = "nonsense";
+  const auto reloaded = bench.store->reload();
+  ASSERT_FALSE(reloaded);
+  EXPECT_THAT(reloaded.error(), HasSubstr("line 1"));
+  EXPECT_EQ((*bench.read(id_of(1)))->answer.status, 201);
+  bench.complete(id_of(2));
+  EXPECT_EQ(bench.raw(id_of(2)).sealed.key_id, "k1");
+}
+
+// A store below may have completed records in memory, but only with their answers sealed.
+TEST(SealedStore, HasNoCompletedRecordsInMemory) {
+  const ScratchDirectory directory;
+  auto embedded = open_or_throw({.path = directory.path() / "store"});
+  EmbeddedStore& below = *embedded;
+  const auto store = sealed_over(std::move(embedded));
+  const RecordId id = id_of(1);
+  run(store->swap(id, 0, shared(completion_of(id, kThen))));
+  ASSERT_TRUE(below.cached_completed(id));
+  EXPECT_EQ(store->cached_completed(id), nullptr);
+}
+
 TEST(SealedStore, WithoutItsKeyARecordIsUnreadableAndNeverAbsent) {
   Bench bench(kFirstKey);
   bench.complete(id_of(1));
   const Record before = bench.raw(id_of(1));
-  bench.store->replace_keys(keys_of(kSecondKey));
+  bench.replace_keys(kSecondKey);
   const auto found = bench.read(id_of(1));
   ASSERT_FALSE(found);
   EXPECT_TRUE(found.error().unreadable);
   EXPECT_THAT(found.error().why, HasSubstr("is sealed with key 'k1', which is not in keys_file"));
-  const SwapResult claimed = run(bench.store->swap(id_of(1), 0, claim_of(id_of(1))));
+  const SwapResult claimed = run(bench.store->swap(id_of(1), 0, shared(claim_of(id_of(1)))));
   ASSERT_TRUE(std::holds_alternative<StoreUnavailable>(claimed));
   EXPECT_TRUE(std::get<StoreUnavailable>(claimed).unreadable);
   EXPECT_EQ(bench.raw(id_of(1)), before);
@@ -126,19 +155,19 @@ TEST(SealedStore, WithoutItsKeyARecordIsUnreadableAndNeverAbsent) {
 TEST(SealedStore, WhatExpiresNeedsNoKey) {
   Bench bench(kFirstKey);
   bench.complete(id_of(1));
-  bench.store->replace_keys(keys_of(kSecondKey));
+  bench.replace_keys(kSecondKey);
   const auto due = run(bench.store->sweep(kThen + 1h, 10));
   ASSERT_EQ(due->size(), 1u);
-  EXPECT_EQ((*due)[0].sealed, bench.raw(id_of(1)).sealed);
-  EXPECT_EQ(run(bench.store->scan(std::nullopt, 10))->records[0].sealed,
+  EXPECT_EQ((*due)[0]->sealed, bench.raw(id_of(1)).sealed);
+  EXPECT_EQ(run(bench.store->scan(std::nullopt, 10))->records[0]->sealed,
             bench.raw(id_of(1)).sealed);
   // Passed on as it is, by one who has changed something else in it.
-  Record moved = (*due)[0];
+  Record moved = *(*due)[0];
   moved.expires_at = kThen + 2h;
-  const SwapResult swapped = run(bench.store->swap(id_of(1), moved.version, moved));
+  const SwapResult swapped = run(bench.store->swap(id_of(1), moved.version, shared(moved)));
   ASSERT_TRUE(std::holds_alternative<swap::Applied>(swapped));
   EXPECT_EQ(bench.raw(id_of(1)).sealed, moved.sealed);
-  bench.store->replace_keys(keys_of(kFirstKey));
+  bench.replace_keys(kFirstKey);
   EXPECT_EQ((*bench.read(id_of(1)))->answer.body, completion_of(id_of(1), kThen).answer.body);
 }
 
@@ -147,10 +176,10 @@ TEST(SealedStore, WhatOpensIsOpenedForTheSweeper) {
   Record queued = claim_of(id_of(1));
   queued.state = RecordState::queued;
   queued.request = "do it";
-  run(bench.store->swap(queued.id, 0, queued));
+  run(bench.store->swap(queued.id, 0, shared(queued)));
   EXPECT_EQ(bench.raw(queued.id).request, "");
-  EXPECT_EQ(run(bench.store->scan(std::nullopt, 10))->records[0].request, "do it");
-  EXPECT_EQ((*run(bench.store->sweep(kThen + 2h, 10)))[0].request, "do it");
+  EXPECT_EQ(run(bench.store->scan(std::nullopt, 10))->records[0]->request, "do it");
+  EXPECT_EQ((*run(bench.store->sweep(kThen + 2h, 10)))[0]->request, "do it");
 }
 
 TEST(SealedStore, AChangedRecordDoesNotOpen) {
@@ -191,21 +220,23 @@ TEST(SealedStore, ChunksOpenAtTheirPlaceOnly) {
   const ScratchDirectory directory;
   auto embedded = open_or_throw({.path = directory.path() / "store"});
   EmbeddedStore& below = *embedded;
-  SealedStore store(std::move(embedded), keys_of(kFirstKey));
+  const auto keys = std::make_shared<std::string>(kFirstKey);
+  const auto store = sealed_over(std::move(embedded), keys);
   const Token token = claim_of(id_of(1)).token;
-  EXPECT_TRUE(run(store.put_chunk(id_of(1), token, 0, "first")));
-  EXPECT_TRUE(run(store.put_chunk(id_of(1), token, 1, "second")));
-  EXPECT_EQ(run(store.get_chunk(id_of(1), token, 1)).value(), "second");
+  EXPECT_TRUE(run(store->put_chunk(id_of(1), token, 0, "first")));
+  EXPECT_TRUE(run(store->put_chunk(id_of(1), token, 1, "second")));
+  EXPECT_EQ(run(store->get_chunk(id_of(1), token, 1)).value(), "second");
   const std::string raw = **run(below.get_chunk(id_of(1), token, 1));
   EXPECT_EQ(raw.find("second"), std::string::npos);
   EXPECT_TRUE(run(below.put_chunk(id_of(1), token, 0, raw)));
   EXPECT_TRUE(run(below.put_chunk(id_of(2), token, 1, raw)));
-  EXPECT_FALSE(run(store.get_chunk(id_of(1), token, 0)));
-  EXPECT_FALSE(run(store.get_chunk(id_of(2), token, 1)));
-  store.replace_keys(keys_of(kSecondKey));
-  EXPECT_THAT(run(store.get_chunk(id_of(1), token, 1)).error().why, HasSubstr("'k1'"));
+  EXPECT_FALSE(run(store->get_chunk(id_of(1), token, 0)));
+  EXPECT_FALSE(run(store->get_chunk(id_of(2), token, 1)));
+  *keys = kSecondKey;
+  ASSERT_TRUE(store->reload());
+  EXPECT_THAT(run(store->get_chunk(id_of(1), token, 1)).error().why, HasSubstr("'k1'"));
   EXPECT_TRUE(run(below.put_chunk(id_of(1), token, 1, "\xff")));
-  EXPECT_FALSE(run(store.get_chunk(id_of(1), token, 1)));
+  EXPECT_FALSE(run(store->get_chunk(id_of(1), token, 1)));
 }
 
 TEST(KeyFile, IsReadableByItsOwnerOnly) {

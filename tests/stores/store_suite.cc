@@ -79,11 +79,11 @@ Record unknown_of(const RecordId& id, Time since) {
 std::optional<Record> StoreSuite::read(const RecordId& id) {
   auto result = run(store().read(id));
   if (!result) throw std::runtime_error("read: " + result.error().why);
-  return *std::move(result);
+  return value_of(*result);
 }
 
 SwapResult StoreSuite::swap(const RecordId& id, Version expected, std::optional<Record> next) {
-  return run(store().swap(id, expected, std::move(next)));
+  return run(store().swap(id, expected, shared(std::move(next))));
 }
 
 Version StoreSuite::apply(const RecordId& id, Version expected, std::optional<Record> next) {
@@ -93,16 +93,15 @@ Version StoreSuite::apply(const RecordId& id, Version expected, std::optional<Re
 
 std::optional<Record> StoreSuite::refused(const RecordId& id, Version expected,
                                           std::optional<Record> next) {
-  SwapResult result = swap(id, expected, std::move(next));
-  const auto current = std::get<swap::Conflict>(std::move(result)).current;
-  return current ? std::optional(*current) : std::nullopt;
+  const SwapResult result = swap(id, expected, std::move(next));
+  return value_of(std::get<swap::Conflict>(result).current);
 }
 
 std::vector<RecordId> StoreSuite::sweep(Time now, std::size_t limit) {
   const auto result = run(store().sweep(now, limit));
   if (!result) throw std::runtime_error("sweep: " + result.error().why);
   std::vector<RecordId> ids;
-  for (const Record& record : *result) ids.push_back(record.id);
+  for (const RecordPtr& record : *result) ids.push_back(record->id);
   return ids;
 }
 
@@ -113,7 +112,7 @@ std::vector<RecordId> StoreSuite::scan(std::size_t page_size) {
     const auto page = run(store().scan(after, page_size));
     if (!page) throw std::runtime_error("scan: " + page.error().why);
     EXPECT_LE(page->records.size(), page_size);
-    for (const Record& record : page->records) ids.push_back(record.id);
+    for (const RecordPtr& record : page->records) ids.push_back(record->id);
     after = page->next;
   } while (after);
   return ids;

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "semel/store.h"
+#include "support/records.h"
 #include "support/run.h"
 
 // What every store must do, whatever it is made of. To try a store of your own, compile the

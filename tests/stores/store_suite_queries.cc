@@ -38,7 +38,7 @@ TEST_P(StoreSuite, SweepGivesWholeRecordsAndChangesNothing) {
     ASSERT_TRUE(due && due->size() == 1);
     Record expected = record;
     expected.version = version;
-    EXPECT_EQ(due->front(), expected);
+    EXPECT_EQ(*due->front(), expected);
   }
 }
 

@@ -48,9 +48,10 @@ struct Tally {
 asio::awaitable<void> claim_once(Store& store, RecordId id, int caller, Tally& tally) {
   Record mine = claim_of(id);
   mine.attempt = static_cast<std::uint32_t>(caller);
-  SwapResult result = co_await store.swap(id, 0, mine);
+  SwapResult result = co_await store.swap(id, 0, shared(mine));
   // Another's transaction held the record for too long: nothing was written.
-  while (std::holds_alternative<swap::Busy>(result)) result = co_await store.swap(id, 0, mine);
+  while (std::holds_alternative<swap::Busy>(result))
+    result = co_await store.swap(id, 0, shared(mine));
   const std::lock_guard lock(tally.mutex);
   if (const auto* applied = std::get_if<swap::Applied>(&result)) {
     tally.winners.emplace_back(caller, applied->version);
@@ -62,15 +63,15 @@ asio::awaitable<void> claim_once(Store& store, RecordId id, int caller, Tally& t
 // Adds one to the record's attempt, as often as it takes.
 asio::awaitable<void> add_one(Store& store, RecordId id) {
   auto found = co_await store.read(id);
-  std::optional<Record> current = found.value();
+  RecordPtr current = found.value();
   for (;;) {
-    Record next = current.value();
+    Record next = *current;
     const Version expected = next.version;
     ++next.attempt;
-    SwapResult result = co_await store.swap(id, expected, std::move(next));
+    SwapResult result = co_await store.swap(id, expected, shared(std::move(next)));
     if (std::holds_alternative<swap::Applied>(result)) co_return;
     if (std::holds_alternative<swap::Busy>(result)) continue;
-    current = *std::get<swap::Conflict>(std::move(result)).current;
+    current = std::get<swap::Conflict>(std::move(result)).current;
   }
 }
 
@@ -119,9 +120,9 @@ TEST_P(StoreSuite, EveryCallResumesOnItsCallersExecutor) {
   auto calls = [&]() -> asio::awaitable<void> {
     const RecordId id = id_of(1);
     const Record claim = claim_of(id);
-    co_await store().swap(id, 0, claim);
+    co_await store().swap(id, 0, shared(claim));
     resumed_here += io.get_executor().running_in_this_thread();
-    co_await store().swap(id, 0, claim);
+    co_await store().swap(id, 0, shared(claim));
     resumed_here += io.get_executor().running_in_this_thread();
     co_await store().read(id);
     resumed_here += io.get_executor().running_in_this_thread();

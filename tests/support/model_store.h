@@ -8,12 +8,9 @@
 #include <vector>
 
 #include "semel/store.h"
+#include "support/records.h"
 
 namespace semel::testing {
-
-inline std::shared_ptr<Record> shared(const std::optional<Record>& record) {
-  return record ? std::make_shared<Record>(*record) : nullptr;
-}
 
 // What a store is, in the fewest words: a compare-and-swap map that is never wrong, never slow and
 // never down. Everything that goes wrong is put around it. Virtual, so that a real store can be
@@ -47,12 +44,12 @@ class ModelStore {
     return found->second;
   }
 
-  virtual std::vector<Record> sweep(Time now, std::size_t limit) const {
-    std::vector<Record> due;
+  virtual std::vector<RecordPtr> sweep(Time now, std::size_t limit) const {
+    std::vector<RecordPtr> due;
     for (const auto& [id, record] : records_) {
-      if (due_at(record) <= now) due.push_back(record);
+      if (due_at(record) <= now) due.push_back(shared(record));
     }
-    std::ranges::sort(due, {}, [](const Record& record) { return due_at(record); });
+    std::ranges::sort(due, {}, [](const RecordPtr& record) { return due_at(*record); });
     if (due.size() > limit) due.resize(limit);
     return due;
   }
@@ -61,9 +58,9 @@ class ModelStore {
     ScanPage page;
     auto at = after ? records_.upper_bound(*after) : records_.begin();
     for (; at != records_.end() && page.records.size() < limit; ++at) {
-      page.records.push_back(at->second);
+      page.records.push_back(shared(at->second));
     }
-    if (at != records_.end()) page.next = page.records.back().id;
+    if (at != records_.end()) page.next = page.records.back()->id;
     return page;
   }
 

@@ -38,20 +38,19 @@ class PlainStore final : public Store {
   int swaps() const { return swaps_; }
   int reads() const { return reads_; }
 
-  boost::asio::awaitable<StoreResult<std::optional<Record>>> read(RecordId id) override {
+  boost::asio::awaitable<StoreResult<RecordPtr>> read(RecordId id) override {
     co_await time_.pause(kLane, kLatency);
     ++reads_;
     if (down_) co_return std::unexpected(StoreUnavailable{"down"});
-    co_return model_.read(id);
+    co_return shared(model_.read(id));
   }
 
-  std::shared_ptr<const Record> completed_at_hand(const RecordId& id) override {
+  RecordPtr cached_completed(const RecordId& id) override {
     const auto found = model_.read(id);
     if (!found || found->state != RecordState::completed) return nullptr;
-    return std::make_shared<const Record>(*found);
+    return shared(found);
   }
 
-  using Store::swap;
   boost::asio::awaitable<SwapResult> swap(RecordId id, Version expected,
                                           std::shared_ptr<Record> next) override {
     co_await time_.pause(kLane, kLatency);
@@ -68,14 +67,14 @@ class PlainStore final : public Store {
     if (next && next->answer.body.size() > body_bytes_max_) {
       co_return swap::TooLarge{body_bytes_max_};
     }
-    SwapResult result = model_.swap(id, expected, next ? std::optional(*next) : std::nullopt);
+    SwapResult result = model_.swap(id, expected, value_of(next));
     if (fault == Fault::lost_reply) co_return swap::Unknown{"no reply"};
     if (fault == Fault::thrown) throw std::runtime_error("the store threw");
     co_return result;
   }
 
-  boost::asio::awaitable<StoreResult<std::vector<Record>>> sweep(Time now,
-                                                                 std::size_t limit) override {
+  boost::asio::awaitable<StoreResult<std::vector<RecordPtr>>> sweep(Time now,
+                                                                    std::size_t limit) override {
     co_await time_.pause(kLane, kLatency);
     if (down_) co_return std::unexpected(StoreUnavailable{"down"});
     co_return model_.sweep(now, limit);

@@ -146,7 +146,7 @@ awaitable<void> Exchange::queued(admission::Queued queued) {
 awaitable<void> Exchange::outcome_unknown_of(RecordPtr record) {
   if (route_.policy.unknown == UnknownPolicy::probe && !probed_) {
     probed_ = true;  // once a request: its answer may be about an attempt of our own
-    if (co_await services_.prober->ask(request_.worker, request_.settings, route_index_, *record,
+    if (co_await services_.prober->ask(request_.worker, request_.settings, route_index_, record,
                                        *key_)) {
       Admission again = co_await admit();
       co_await answer(std::move(again));

@@ -164,17 +164,22 @@ class StatusLook {
       }
       if (is_pending(**found) && time_left() > Duration{0}) {
         // Many may wait for one record; none of them needs to hold its request.
-        (*found)->request = {};
-        (*found)->sealed = {};
-        co_await wait_for_news(**found);
+        const Seen seen{(*found)->token, (*found)->version};
+        found->reset();
+        co_await wait_for_news(seen);
         continue;
       }
-      co_await show(**std::move(found));
+      co_await show(*std::move(found));
       co_return;
     }
   }
 
  private:
+  struct Seen {
+    Token token;
+    Version version = 0;
+  };
+
   Duration time_left() const {
     if (services_.draining) return Duration{0};
     return std::chrono::duration_cast<Duration>(wait_until_ - request_.worker.deadlines().now());
@@ -182,41 +187,43 @@ class StatusLook {
 
   // Returns when the record may have changed, or the time is over. Woken by push where the
   // execution is this process's.
-  awaitable<void> wait_for_news(const Record& record) {
+  awaitable<void> wait_for_news(Seen seen) {
     while (time_left() > Duration{0}) {
       const Duration slice = std::min(time_left(), kWaitSlice);
-      Waited waited = co_await services_.engine.wait(record.id, record.token, slice);
+      Waited waited = co_await services_.engine.wait(id_, seen.token, slice);
       if (std::holds_alternative<waited::TimedOut>(waited)) continue;
       if (std::holds_alternative<waited::LookAgain>(waited)) {
-        const auto now = co_await services_.store.read(record.id);
-        const bool still = now && *now && (*now)->version == record.version;
-        if (still) co_await wait_elsewhere(services_, record.id, record.token, slice);
+        const auto now = co_await services_.store.read(id_);
+        const bool still = now && *now && (*now)->version == seen.version;
+        if (still) co_await wait_elsewhere(services_, id_, seen.token, slice);
       }
       co_return;
     }
   }
 
-  awaitable<void> show(Record record) {
-    if (record.state == RecordState::tombstone) {
-      Problem problem{.code = Code::key_expired, .detail = std::string(explain(record.state))};
+  awaitable<void> show(RecordPtr record) {
+    if (record->state == RecordState::tombstone) {
+      Problem problem{.code = Code::key_expired, .detail = std::string(explain(record->state))};
       co_await send_problem(request_, problem, nullptr);
       co_return;
     }
-    if (record.state == RecordState::completed) {
+    if (record->state == RecordState::completed) {
       // Of several routes that it may have come by, each has a say.
       const Config& config = request_.settings->config;
-      const std::vector<std::size_t> routes = find_routes(config, record);
+      const std::vector<std::size_t> routes = find_routes(config, *record);
       if (routes.empty()) {
         co_await not_found(request_);
         co_return;
       }
+      auto shown = std::make_shared<Record>(*record);
       for (const std::size_t route : routes) {
-        Viewing viewing{record.id, tenant_};
+        Viewing viewing{record->id, tenant_};
         if (!co_await may_see(request_, route, std::move(viewing))) co_return;
-        record.answer.headers = kept_headers(record.answer.headers, config.routes[route]);
+        shown->answer.headers = kept_headers(shown->answer.headers, config.routes[route]);
       }
+      record = std::move(shown);
     }
-    const Answer answer = status_answer(200, record, services_.clock.now());
+    const Answer answer = status_answer(200, *record, services_.clock.now());
     co_await send_answer(request_, answer, {});
   }
 

@@ -28,8 +28,8 @@ class AnswerCache {
 
   virtual ~AnswerCache() = default;
 
-  // nullopt: not there, or in doubt. `now` by the clock of the store that decides.
-  virtual boost::asio::awaitable<std::optional<Record>> find(RecordId id, Time now) = 0;
+  // Null: not there, or in doubt. `now` by the clock of the store that decides.
+  virtual boost::asio::awaitable<RecordPtr> find(RecordId id, Time now) = 0;
   // Never replaces what was written later.
   virtual boost::asio::awaitable<void> keep(Record record, Asked asked) = 0;
   virtual boost::asio::awaitable<void> drop(Outdated outdated) = 0;

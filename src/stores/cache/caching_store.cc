@@ -50,16 +50,16 @@ bool CachingStore::may_answer(const Record& found, const Token& claiming, Time n
 
 asio::awaitable<SwapResult> CachingStore::swap(RecordId id, Version expected,
                                                std::shared_ptr<Record> next) {
-  const AnswerCache::Asked asked{inner_->now().value_or(SystemClock().now()),
+  const AnswerCache::Asked asked{inner().now().value_or(SystemClock().now()),
                                  std::chrono::steady_clock::now()};
   const bool is_claim = expected == 0 && next && !is_completed(*next);
   if (is_claim) {
-    std::optional<Record> found = co_await cache_->find(id, asked.at);
+    const RecordPtr found = co_await cache_->find(id, asked.at);
     if (found && may_answer(*found, next->token, asked.at)) {
-      co_return swap::Conflict{std::make_shared<Record>(*std::move(found))};
+      co_return swap::Conflict{std::make_shared<Record>(*found)};
     }
   }
-  SwapResult result = co_await inner_->swap(id, expected, next);
+  SwapResult result = co_await inner().swap(id, expected, next);
   std::shared_ptr<Record> seen;
   if (const auto* applied = std::get_if<swap::Applied>(&result)) {
     // A new claim is of no interest here.
@@ -96,7 +96,7 @@ asio::awaitable<void> CachingStore::learn(const Record& seen, AnswerCache::Asked
 }
 
 asio::awaitable<bool> CachingStore::ended(RecordId id, Token token, Duration timeout) {
-  const bool told = co_await inner_->ended(id, token, timeout);
+  const bool told = co_await inner().ended(id, token, timeout);
   if (cache_->takes_running()) ended_.add(token);
   co_return told;
 }

@@ -34,10 +34,8 @@ RecordPtr LocalCache::at_hand(const RecordId& id) {
   return found->second->record;
 }
 
-asio::awaitable<std::optional<Record>> LocalCache::find(RecordId id, Time) {
-  const auto found = at_hand(id);
-  if (!found) co_return std::nullopt;
-  co_return *found;
+asio::awaitable<RecordPtr> LocalCache::find(RecordId id, Time) {
+  co_return at_hand(id);
 }
 
 // Looking at a record again does not make it younger: `until` counts from when it was asked for. By

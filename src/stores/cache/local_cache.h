@@ -21,7 +21,7 @@ class LocalCache final : public AnswerCache {
   LocalCache(std::size_t bytes_max, std::optional<Clock::duration> kept_for)
       : bytes_max_(bytes_max), kept_for_(kept_for) {}
 
-  boost::asio::awaitable<std::optional<Record>> find(RecordId id, Time now) override;
+  boost::asio::awaitable<RecordPtr> find(RecordId id, Time now) override;
   boost::asio::awaitable<void> keep(Record record, Asked asked) override;
   boost::asio::awaitable<void> drop(Outdated outdated) override;
   bool takes_running() const override { return false; }

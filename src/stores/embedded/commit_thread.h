@@ -37,7 +37,9 @@ class CommitThread {
   boost::asio::awaitable<SwapReply> write(WriteRequest request);
 
   // See EmbeddedWriter.
-  std::optional<Head> held(const RecordId& id) const { return writer_.held(id); }
+  std::optional<Head> in_progress_head(const RecordId& id) const {
+    return writer_.in_progress_head(id);
+  }
   // See Sighting.
   std::uint64_t committed() const { return writer_.committed(); }
   StoreStats stats() const { return writer_.stats(); }

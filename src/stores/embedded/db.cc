@@ -109,7 +109,7 @@ rocksdb::Status EmbeddedDb::write(rocksdb::WriteBatch& batch) {
   return db_->SyncWAL();
 }
 
-StoreResult<std::vector<Record>> EmbeddedDb::sweep(Time now, std::size_t limit) {
+StoreResult<std::vector<RecordPtr>> EmbeddedDb::sweep(Time now, std::size_t limit) {
   const std::lock_guard turn(sweeping_);
   const Time floor = due_floor_.begin();
   rocksdb::ManagedSnapshot snapshot(db_.get());
@@ -117,7 +117,7 @@ StoreResult<std::vector<Record>> EmbeddedDb::sweep(Time now, std::size_t limit) 
   options.snapshot = snapshot.snapshot();
   const std::unique_ptr<rocksdb::Iterator> entries(db_->NewIterator(options, index()));
 
-  std::vector<Record> records;
+  std::vector<RecordPtr> records;
   // A record that cannot be read must not keep the others from their turn; it is an error only
   // where there is nothing else.
   std::optional<StoreUnavailable> damaged;
@@ -178,7 +178,7 @@ StoreResult<ScanPage> EmbeddedDb::scan(const std::optional<RecordId>& after,
     return std::unexpected(StoreUnavailable{entries->status().ToString()});
   }
   if (damaged && page.records.empty()) return std::unexpected(*std::move(damaged));
-  if (entries->Valid() && !page.records.empty()) page.next = page.records.back().id;
+  if (entries->Valid() && !page.records.empty()) page.next = page.records.back()->id;
   return page;
 }
 
@@ -203,12 +203,12 @@ StoreUnavailable unreadable(const RecordId& id, const std::string& why) {
   return {.why = "record " + id.hex() + " cannot be read: " + why, .unreadable = true};
 }
 
-StoreResult<Record> decode_stored(const RecordId& id, const Stored& stored) {
+StoreResult<std::shared_ptr<Record>> decode_stored(const RecordId& id, const Stored& stored) {
   auto record = decode(stored.encoding);
   if (!record) return std::unexpected(unreadable(id, record.error()));
   record->id = id;
   record->version = stored.head.version;
-  return *std::move(record);
+  return std::make_shared<Record>(*std::move(record));
 }
 
 }  // namespace semel

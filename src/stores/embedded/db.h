@@ -71,7 +71,7 @@ class EmbeddedDb {
   rocksdb::Status write(rocksdb::WriteBatch& batch);
 
   // As Store::sweep() and Store::scan(). They wait for the disk.
-  StoreResult<std::vector<Record>> sweep(Time now, std::size_t limit);
+  StoreResult<std::vector<RecordPtr>> sweep(Time now, std::size_t limit);
   StoreResult<ScanPage> scan(const std::optional<RecordId>& after, std::size_t limit) const;
   DueFloor& due_floor() { return due_floor_; }
 
@@ -102,8 +102,9 @@ class EmbeddedDb {
   DueFloor due_floor_;
 };
 
-// The whole record. The error names it: what does not decode is never taken for absent.
-StoreResult<Record> decode_stored(const RecordId& id, const Stored& stored);
+// The whole record, which is the caller's own. The error names it: what does not decode is never
+// taken for absent.
+StoreResult<std::shared_ptr<Record>> decode_stored(const RecordId& id, const Stored& stored);
 StoreUnavailable unreadable(const RecordId& id, const std::string& why);
 
 }  // namespace semel

@@ -23,7 +23,7 @@ SwapResult conflict(const RecordId& id, const std::optional<Stored>& current) {
   if (!current) return swap::Conflict{};
   auto record = decode_stored(id, *current);
   if (!record) return std::move(record).error();
-  return swap::Conflict{std::make_shared<Record>(*std::move(record))};
+  return swap::Conflict{*std::move(record)};
 }
 
 struct ToResult {
@@ -69,7 +69,7 @@ EmbeddedStore::EmbeddedStore(std::unique_ptr<EmbeddedDb> db, const EmbeddedOptio
 
 EmbeddedStore::~EmbeddedStore() = default;
 
-asio::awaitable<StoreResult<std::optional<Record>>> EmbeddedStore::read(RecordId id) {
+asio::awaitable<StoreResult<RecordPtr>> EmbeddedStore::read(RecordId id) {
   if (const auto why = trouble()) co_return std::unexpected(StoreUnavailable{*why});
   Found found = db_->get(id, EmbeddedDb::Reach::memory);
   if (!found && found.error().IsIncomplete()) {
@@ -77,12 +77,12 @@ asio::awaitable<StoreResult<std::optional<Record>>> EmbeddedStore::read(RecordId
     found = co_await reads_->run(from_disk);
   }
   if (!found) co_return std::unexpected(unreadable(id, found.error().ToString()));
-  if (!*found) co_return std::nullopt;
+  if (!*found) co_return nullptr;
   co_return decode_stored(id, **found);
 }
 
 // This process alone has the store open, so what was committed last is what is true.
-RecordPtr EmbeddedStore::completed_at_hand(const RecordId& id) {
+RecordPtr EmbeddedStore::cached_completed(const RecordId& id) {
   if (commits_->has_stopped()) return nullptr;
   return answers_->at_hand(id);
 }
@@ -95,11 +95,11 @@ asio::awaitable<SwapResult> EmbeddedStore::swap(RecordId id, Version expected,
   // version seen here is the truth, and a duplicate does not queue behind the disk.
   std::uint64_t group = commits_->committed();
   const std::uint64_t changes = answers_->changes();
-  std::optional<Head> held;
-  if (expected != 0) held = commits_->held(id);
+  std::optional<Head> in_progress;
+  if (expected != 0) in_progress = commits_->in_progress_head(id);
   Found seen;
-  if (!held || held->version != expected) {
-    held.reset();
+  if (!in_progress || in_progress->version != expected) {
+    in_progress.reset();
     seen = db_->get(id, EmbeddedDb::Reach::memory);
     if (!seen && seen.error().IsIncomplete()) {
       group = commits_->committed();
@@ -108,7 +108,7 @@ asio::awaitable<SwapResult> EmbeddedStore::swap(RecordId id, Version expected,
     }
   }
   if (!seen) co_return unreadable(id, seen.error().ToString());
-  const Head head = held ? *held : *seen ? (*seen)->head : Head{};
+  const Head head = in_progress ? *in_progress : *seen ? (*seen)->head : Head{};
   if (head.version != expected) {
     SwapResult result = conflict(id, *seen);
     const auto* found = std::get_if<swap::Conflict>(&result);
@@ -134,7 +134,7 @@ asio::awaitable<SwapResult> EmbeddedStore::swap(RecordId id, Version expected,
     if (stored.encoding.size() > kRecordBytesMax) co_return swap::TooLarge{kRecordBytesMax};
     if (next->state == RecordState::unknown) stored.head.unknown_since = next->updated_at;
     request.next = std::move(stored);
-    request.held =
+    request.in_progress =
         next->state == RecordState::in_progress && next->answer.body_note != BodyNote::spilled;
     if (next->state == RecordState::completed) request.completed = std::move(next);
   }
@@ -142,8 +142,8 @@ asio::awaitable<SwapResult> EmbeddedStore::swap(RecordId id, Version expected,
   co_return std::visit(ToResult{id}, std::move(reply));
 }
 
-asio::awaitable<StoreResult<std::vector<Record>>> EmbeddedStore::sweep(Time now,
-                                                                       std::size_t limit) {
+asio::awaitable<StoreResult<std::vector<RecordPtr>>> EmbeddedStore::sweep(Time now,
+                                                                          std::size_t limit) {
   if (const auto why = trouble()) co_return std::unexpected(StoreUnavailable{*why});
   auto from_disk = [db = db_.get(), now, limit] { return db->sweep(now, limit); };
   co_return co_await reads_->run(from_disk);

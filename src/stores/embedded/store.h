@@ -33,14 +33,13 @@ class EmbeddedStore final : public Store {
       const EmbeddedOptions& options);
   ~EmbeddedStore() override;
 
-  boost::asio::awaitable<StoreResult<std::optional<Record>>> read(RecordId id) override;
-  RecordPtr completed_at_hand(const RecordId& id) override;
-  using Store::swap;
+  boost::asio::awaitable<StoreResult<RecordPtr>> read(RecordId id) override;
+  RecordPtr cached_completed(const RecordId& id) override;
   boost::asio::awaitable<SwapResult> swap(RecordId id, Version expected,
                                           std::shared_ptr<Record> next) override;
   // Fewer than `limit` records may come back although more are due, if they are large.
-  boost::asio::awaitable<StoreResult<std::vector<Record>>> sweep(Time now,
-                                                                 std::size_t limit) override;
+  boost::asio::awaitable<StoreResult<std::vector<RecordPtr>>> sweep(Time now,
+                                                                    std::size_t limit) override;
   // A page may be shorter than `limit`, if its records are large.
   boost::asio::awaitable<StoreResult<ScanPage>> scan(std::optional<RecordId> after,
                                                      std::size_t limit) override;

@@ -52,8 +52,10 @@ SwapReply EmbeddedWriter::apply(const SwapRequest& request) {
   batch_.Put(db_.records(), rocksdb::SliceParts(&key, 1), rocksdb::SliceParts(value, 2));
   move_index(Index::due, id, before->due, next.due);
   move_index(Index::unknown, id, before->unknown_since, next.unknown_since);
-  touch(id,
-        {.group = group_, .head = next, .held = request.held, .encoding = &request.next->encoding});
+  touch(id, {.group = group_,
+             .head = next,
+             .in_progress = request.in_progress,
+             .encoding = &request.next->encoding});
   return swap::Applied{next.version};
 }
 
@@ -74,7 +76,7 @@ rocksdb::Status EmbeddedWriter::commit() {
     db_.due_floor().lower_to(earliest_due_);
     if (unknown_touched_) update_stats();
   }
-  publish_held();  // first: whoever sees the group's number sees this, too
+  publish_in_progress();  // first: whoever sees the group's number sees this, too
   committed_.store(group_, std::memory_order_release);
   begin_group();
   return rocksdb::Status::OK();
@@ -97,13 +99,13 @@ void EmbeddedWriter::touch(const RecordId& id, Latest latest) {
   touched_.push_back(id);
 }
 
-void EmbeddedWriter::publish_held() {
+void EmbeddedWriter::publish_in_progress() {
   for (const RecordId& id : touched_) {
     const Latest& made = young_.at(id);
-    if (made.held) {
-      held_.keep(id, made.head);
+    if (made.in_progress) {
+      in_progress_heads_.keep(id, made.head);
     } else {
-      held_.drop(id);
+      in_progress_heads_.drop(id);
     }
   }
 }

@@ -15,7 +15,7 @@
 
 #include "semel/store.h"
 #include "stores/embedded/db.h"
-#include "stores/embedded/held_heads.h"
+#include "stores/embedded/in_progress_heads.h"
 #include "stores/embedded/layout.h"
 
 namespace semel {
@@ -32,7 +32,7 @@ struct SwapRequest {
   Version expected = 0;
   std::optional<Stored> next;  // its version is ignored; nullopt removes the record
   Sighting seen;
-  bool held = false;  // `next` is in progress, and has no chunks
+  bool in_progress = false;  // `next` is in progress and has no chunks
   // The chunks of the record that is replaced go with it.
   std::optional<Token> drop_chunks = {};
   // `next` itself, where it is completed: whoever asks for it then need not decode it.
@@ -58,7 +58,7 @@ struct StoredConflict {
 using SwapReply = std::variant<swap::Applied, StoredConflict, StoreUnavailable, swap::Unknown>;
 
 // Turns a group of swaps into one write: apply() each in order, then commit(). For one thread;
-// committed(), held() and stats() may be called by any.
+// committed(), in_progress_head() and stats() may be called by any.
 class EmbeddedWriter {
  public:
   explicit EmbeddedWriter(EmbeddedDb& db);
@@ -75,7 +75,9 @@ class EmbeddedWriter {
   rocksdb::Status commit();
 
   // The head of a record in progress, no older than committed(); nullopt: read it.
-  std::optional<Head> held(const RecordId& id) const { return held_.find(id); }
+  std::optional<Head> in_progress_head(const RecordId& id) const {
+    return in_progress_heads_.find(id);
+  }
   // The last group whose writes every later read sees.
   std::uint64_t committed() const { return committed_.load(std::memory_order_acquire); }
   StoreStats stats() const;
@@ -84,8 +86,8 @@ class EmbeddedWriter {
   // What a group has made of a record. The encoding is the request's, and gone after the group.
   struct Latest {
     std::uint64_t group = 0;
-    Head head;  // version 0: removed
-    bool held = false;
+    Head head;                 // version 0: removed
+    bool in_progress = false;  // as in SwapRequest
     const std::string* encoding = nullptr;
   };
   using Touched = std::unordered_map<RecordId, Latest>;
@@ -94,7 +96,7 @@ class EmbeddedWriter {
   SwapReply conflict(const RecordId& id) const;
   const Latest* latest(const RecordId& id) const;
   void touch(const RecordId& id, Latest latest);
-  void publish_held();
+  void publish_in_progress();
   Version next_version();
   void move_index(Index index, const RecordId& id, Time from, Time to);
   void update_stats();
@@ -104,7 +106,7 @@ class EmbeddedWriter {
   Version next_version_;
   Version version_limit_;
   std::atomic<std::uint64_t> committed_ = 0;
-  HeldHeads held_;
+  InProgressHeads in_progress_heads_;
 
   // What the groups from `remembered_since_` on have touched: a sighting that is not older, of a
   // record that is not here, still holds. So this thread need not read.

@@ -229,10 +229,10 @@ void PostgresQueue::swapped(Batch batch, PgReply reply) {
       auto record = to_record(rows, *row, kFound, clock_.settled(at));
       if (!record) {
         result = std::move(record.error());
-      } else if (record->version == expected) {
-        result = swap::Busy{std::make_shared<Record>(*std::move(record))};
+      } else if ((*record)->version == expected) {
+        result = swap::Busy{*std::move(record)};
       } else {
-        result = swap::Conflict{std::make_shared<Record>(*std::move(record))};
+        result = swap::Conflict{*std::move(record)};
       }
     } else if (found.is_cut() && !closed_) {
       ready_.push(std::move(one));
@@ -357,17 +357,12 @@ void PostgresQueue::read_done(std::vector<std::pair<RecordId, Read>> reads, PgRe
     clock_.saw(reply->number(0, kAt), reply->asked_at, Steady::now());
   }
   for (auto& [id, read] : reads) {
-    ReadResult result = std::nullopt;
+    ReadResult result = nullptr;
     const auto row = found.row_of(id);
     if (!reply) {
       result = std::unexpected(StoreUnavailable{"PostgreSQL: " + reply.error().why});
     } else if (row) {
-      auto record = to_record(*reply, *row, 1, clock_.settled(server_time(*reply, *row)));
-      if (record) {
-        result = *std::move(record);
-      } else {
-        result = std::unexpected(std::move(record.error()));
-      }
+      result = to_record(*reply, *row, 1, clock_.settled(server_time(*reply, *row)));
     } else if (found.is_cut() && !closed_) {
       read_again(id, std::move(read));
       continue;

@@ -28,7 +28,7 @@ namespace semel {
 class PostgresQueue {
  public:
   using SwapReply = std::move_only_function<void(SwapResult)>;
-  using ReadResult = StoreResult<std::optional<Record>>;
+  using ReadResult = StoreResult<RecordPtr>;
   using ReadReply = std::move_only_function<void(ReadResult)>;
 
   PostgresQueue(boost::asio::io_context& context, PostgresPool& pool, PostgresClock& clock,

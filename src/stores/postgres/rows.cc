@@ -271,25 +271,26 @@ Token to_token(std::string_view bytes) {
   return {to_array<16>(bytes)};
 }
 
-PgSwap to_swap(const RecordId& id, Version expected, std::optional<Record>&& next) {
+PgSwap to_swap(const RecordId& id, Version expected, const Record* next) {
   PgSwap swap{
       .id = id, .expected = expected, .removes = !next, .answer_day = {}, .item = {}, .answer = {}};
-  if (next && has_answer_row(*next)) {
-    swap.answer_day = day_of(next->expires_at);
-    swap.answer = take_answer(*next, id, *swap.answer_day);
+  // A copy: the columns' values are taken out of it.
+  Record rest = next ? *next : Record{};
+  if (next && has_answer_row(rest)) {
+    swap.answer_day = day_of(rest.expires_at);
+    swap.answer = take_answer(rest, id, *swap.answer_day);
   }
   std::size_t bytes = kNumbersBytes + id.bytes.size();
   if (next) {
-    bytes += next->answer.body.size() + next->sealed.bytes.size() + next->request.size() +
-             next->tenant.size() + next->operation.size() + next->key.size() + kRestBytes;
+    bytes += rest.answer.body.size() + rest.sealed.bytes.size() + rest.request.size() +
+             rest.tenant.size() + rest.operation.size() + rest.key.size() + kRestBytes;
   }
   PgComposite item(kItemColumns, bytes);
   item.add_number(PgType::int4, 0);
   item.add(PgType::bytea, bytes_of(id));
   item.add_number(PgType::int8, static_cast<std::int64_t>(expected));
   item.add_number(PgType::int8, lock_of(id));
-  if (!next) next.emplace();
-  add_record(*next, swap, item);
+  add_record(rest, swap, item);
   swap.item = std::move(item).take();
   return swap;
 }
@@ -350,7 +351,7 @@ PgValue ids_parameter(const std::vector<RecordId>& ids) {
   return std::move(array).take();
 }
 
-StoreResult<Record> to_record(const PgRows& rows, int row, int column, Time now) {
+StoreResult<std::shared_ptr<Record>> to_record(const PgRows& rows, int row, int column, Time now) {
   const auto bytes = [&](Column which) { return rows.bytes(row, column + which); };
   const auto text = [&](Column which) { return std::string(bytes(which)); };
   const auto number = [&](Column which) { return rows.number(row, column + which); };
@@ -358,7 +359,8 @@ StoreResult<Record> to_record(const PgRows& rows, int row, int column, Time now)
   const auto has = [&](Column which) { return !rows.is_null(row, column + which); };
 
   const RecordId id = to_id(bytes(kId));
-  Record r;
+  auto made = std::make_shared<Record>();
+  Record& r = *made;
   if (has(kRest)) {
     auto rest = decode(bytes(kRest));
     if (!rest) return std::unexpected(unreadable_record(id, rest.error()));
@@ -415,7 +417,7 @@ StoreResult<Record> to_record(const PgRows& rows, int row, int column, Time now)
       return std::unexpected(unreadable_record(id, "its answer is gone before its time"));
     }
   }
-  return r;
+  return made;
 }
 
 }  // namespace semel

@@ -31,8 +31,8 @@ struct PgSwap {
   std::string answer;                      // as a semel.answer_item, where it has a day
   std::size_t bytes() const { return item.size() + answer.size(); }
 };
-// Of `next` nothing is left.
-PgSwap to_swap(const RecordId& id, Version expected, std::optional<Record>&& next);
+// `next` null: a removal.
+PgSwap to_swap(const RecordId& id, Version expected, const Record* next);
 
 // The parameters of semel.swap_batch(). The items are numbered by their order.
 std::vector<PgValue> swap_parameters(const std::vector<PgSwap*>& swaps, const PgItemTypes& types,
@@ -41,8 +41,9 @@ std::vector<PgValue> swap_parameters(const std::vector<PgSwap*>& swaps, const Pg
 PgValue ids_parameter(const std::vector<RecordId>& ids);
 
 // Reads a semel.whole_record, whose columns begin at `column`. `now` is the server's time: an
-// answer whose day was dropped is only missed by a record that has not expired.
-StoreResult<Record> to_record(const PgRows& rows, int row, int column, Time now);
+// answer whose day was dropped is only missed by a record that has not expired. The record is the
+// caller's own.
+StoreResult<std::shared_ptr<Record>> to_record(const PgRows& rows, int row, int column, Time now);
 
 // What semel.read_page() counts of it.
 std::int64_t content_bytes(const PgRows& rows, int row, int column);

@@ -32,8 +32,8 @@ std::int32_t as_limit(std::size_t limit) {
 
 // A page of records behind the server's time. What cannot be read is passed over: whoever reads it
 // by its id is told.
-std::vector<Record> to_records(const PostgresThread& thread, const PgRows& rows) {
-  std::vector<Record> records;
+std::vector<RecordPtr> to_records(const PostgresThread& thread, const PgRows& rows) {
+  std::vector<RecordPtr> records;
   for (int row = 0; row < rows.size(); ++row) {
     const Time now{Duration(rows.number(row, 0))};
     auto record = to_record(rows, row, 1, thread.clock().settled(now));
@@ -79,8 +79,8 @@ awaitable<StoreResult<void>> list_leases(PostgresThread& thread, Time now) {
   co_return StoreResult<void>{};
 }
 
-awaitable<StoreResult<std::vector<Record>>> sweep_here(PostgresThread& thread, Time now,
-                                                       std::size_t limit) {
+awaitable<StoreResult<std::vector<RecordPtr>>> sweep_here(PostgresThread& thread, Time now,
+                                                          std::size_t limit) {
   if (const auto until = thread.settled_time()) {
     const auto removed = co_await remove_expired(thread, *until);
     if (!removed) co_return std::unexpected(removed.error());
@@ -94,10 +94,10 @@ awaitable<StoreResult<std::vector<Record>>> sweep_here(PostgresThread& thread, T
   const PgReply reply = co_await thread.call(pg_statement::kSweep, std::move(parameters));
   if (!reply) co_return std::unexpected(unavailable(reply.error()));
   thread.take_time(*reply);
-  std::vector<Record> records = to_records(thread, *reply);
+  std::vector<RecordPtr> records = to_records(thread, *reply);
   // A page is read in parts, and a renewed lease is due later than the index says.
   std::ranges::sort(records, {},
-                    [](const Record& record) { return std::pair(due_at(record), record.id); });
+                    [](const RecordPtr& record) { return std::pair(due_at(*record), record->id); });
   co_return records;
 }
 
@@ -111,7 +111,7 @@ awaitable<StoreResult<ScanPage>> scan_here(PostgresThread& thread, std::optional
   if (!reply) co_return std::unexpected(unavailable(reply.error()));
   thread.take_time(*reply);
   ScanPage page{.records = to_records(thread, *reply), .next = std::nullopt};
-  std::ranges::sort(page.records, {}, &Record::id);
+  std::ranges::sort(page.records, {}, [](const RecordPtr& record) { return record->id; });
   std::vector<RecordId> ids;
   std::int64_t bytes = 0;
   for (int row = 0; row < reply->size(); ++row) {
@@ -122,7 +122,7 @@ awaitable<StoreResult<ScanPage>> scan_here(PostgresThread& thread, std::optional
   const bool is_cut = bytes >= kPageBytesMax;
   if (ids.size() > limit) {
     page.next = ids[limit - 1];
-    std::erase_if(page.records, [&](const Record& record) { return record.id > *page.next; });
+    std::erase_if(page.records, [&](const RecordPtr& record) { return record->id > *page.next; });
   } else if (is_cut) {
     page.next = ids.back();
   }
@@ -150,17 +150,16 @@ PostgresStore::PostgresStore(std::unique_ptr<PostgresThread> thread) : thread_(s
 
 PostgresStore::~PostgresStore() = default;
 
-awaitable<StoreResult<std::optional<Record>>> PostgresStore::read(RecordId id) {
+awaitable<StoreResult<RecordPtr>> PostgresStore::read(RecordId id) {
   auto begin = [thread = thread_.get(), id](PostgresQueue::ReadReply reply) {
     thread->queue().read(id, std::move(reply));
   };
-  return thread_->ask<StoreResult<std::optional<Record>>>(std::move(begin));
+  return thread_->ask<StoreResult<RecordPtr>>(std::move(begin));
 }
 
 awaitable<SwapResult> PostgresStore::swap(RecordId id, Version expected,
                                           std::shared_ptr<Record> next) {
-  // A copy: what goes into columns is taken out of it.
-  PgSwap wanted = to_swap(id, expected, next ? std::optional(*next) : std::nullopt);
+  PgSwap wanted = to_swap(id, expected, next.get());
   if (wanted.bytes() > kRecordBytesMax) return too_large();
   auto begin = [thread = thread_.get(),
                 wanted = std::move(wanted)](PostgresQueue::SwapReply reply) mutable {
@@ -169,9 +168,9 @@ awaitable<SwapResult> PostgresStore::swap(RecordId id, Version expected,
   return thread_->ask<SwapResult>(std::move(begin));
 }
 
-awaitable<StoreResult<std::vector<Record>>> PostgresStore::sweep(Time now, std::size_t limit) {
+awaitable<StoreResult<std::vector<RecordPtr>>> PostgresStore::sweep(Time now, std::size_t limit) {
   auto make = [thread = thread_.get(), now, limit] { return sweep_here(*thread, now, limit); };
-  return thread_->run<StoreResult<std::vector<Record>>>(std::move(make));
+  return thread_->run<StoreResult<std::vector<RecordPtr>>>(std::move(make));
 }
 
 awaitable<StoreResult<ScanPage>> PostgresStore::scan(std::optional<RecordId> after,

@@ -32,13 +32,12 @@ class PostgresStore final : public Store {
   static std::expected<std::unique_ptr<PostgresStore>, std::string> open(PostgresOptions options);
   ~PostgresStore() override;
 
-  boost::asio::awaitable<StoreResult<std::optional<Record>>> read(RecordId id) override;
-  using Store::swap;
+  boost::asio::awaitable<StoreResult<RecordPtr>> read(RecordId id) override;
   boost::asio::awaitable<SwapResult> swap(RecordId id, Version expected,
                                           std::shared_ptr<Record> next) override;
   // Fewer than `limit` records may come back although more are due, if they are large.
-  boost::asio::awaitable<StoreResult<std::vector<Record>>> sweep(Time now,
-                                                                 std::size_t limit) override;
+  boost::asio::awaitable<StoreResult<std::vector<RecordPtr>>> sweep(Time now,
+                                                                    std::size_t limit) override;
   // A page may be shorter than `limit`, if its records are large.
   boost::asio::awaitable<StoreResult<ScanPage>> scan(std::optional<RecordId> after,
                                                      std::size_t limit) override;

@@ -91,8 +91,8 @@ class RedisCache::Impl {
   Duration kept_for() const { return kept_for_; }
 
   // On the cache's thread.
-  awaitable<std::optional<Record>> find(RecordId id, Time now) {
-    if (std::chrono::steady_clock::now() < rests_until_) co_return std::nullopt;
+  awaitable<RecordPtr> find(RecordId id, Time now) {
+    if (std::chrono::steady_clock::now() < rests_until_) co_return nullptr;
     // A call cannot be taken back; one that takes too long is left to end by itself.
     struct Asked {
       asio::steady_timer patience;
@@ -110,15 +110,15 @@ class RedisCache::Impl {
     co_await asked->patience.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
     if (!asked->result) {
       rests_until_ = std::chrono::steady_clock::now() + kRestFor;
-      co_return std::nullopt;
+      co_return nullptr;
     }
     const CallResult& result = *asked->result;
-    if (!result || result->reply.is_nil()) co_return std::nullopt;
+    if (!result || result->reply.is_nil()) co_return nullptr;
     auto copy = redis::from_cached(id, result->reply.text());
     // The word of it may have been held up on its way to the server: that makes it no younger.
     if (!copy || !copy->record || left_for(copy->record->state, now - copy->asked_at) <= Duration{})
-      co_return std::nullopt;
-    co_return *std::move(copy->record);
+      co_return nullptr;
+    co_return std::move(copy->record);
   }
 
  private:
@@ -165,7 +165,7 @@ std::expected<std::unique_ptr<RedisCache>, std::string> RedisCache::open(
 RedisCache::RedisCache(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 RedisCache::~RedisCache() = default;
 
-awaitable<std::optional<Record>> RedisCache::find(RecordId id, Time now) {
+awaitable<RecordPtr> RedisCache::find(RecordId id, Time now) {
   auto work = asio::co_spawn(impl_->io(), impl_->find(id, now), asio::use_awaitable);
   co_return co_await std::move(work);
 }

@@ -25,7 +25,7 @@ class RedisCache final : public AnswerCache {
       RedisConfig config, Duration kept_for, std::function<void(const std::string&)> warn);
   ~RedisCache() override;
 
-  boost::asio::awaitable<std::optional<Record>> find(RecordId id, Time now) override;
+  boost::asio::awaitable<RecordPtr> find(RecordId id, Time now) override;
   // These only begin: nobody waits for a cache to be filled. What one thread begins is carried out
   // in order.
   boost::asio::awaitable<void> keep(Record record, Asked asked) override;

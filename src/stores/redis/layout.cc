@@ -153,14 +153,14 @@ std::string to_value(const Record& record, Version version) {
   return out;
 }
 
-StoreResult<Record> from_value(const RecordId& id, std::string_view value) {
+StoreResult<std::shared_ptr<Record>> from_value(const RecordId& id, std::string_view value) {
   if (value.size() < kHeaderBytes) return std::unexpected(unreadable(id, "it is cut off"));
   if (value[0] != kFormat) return std::unexpected(unreadable(id, "its format is not known here"));
   auto record = decode(value.substr(kHeaderBytes));
   if (!record) return std::unexpected(unreadable(id, record.error()));
   record->id = id;
   record->version = number_of(value.substr(1, kVersionBytes));
-  return *std::move(record);
+  return std::make_shared<Record>(*std::move(record));
 }
 
 // Format; when it was written, and how final it is, by which what is later wins; when it was asked
@@ -192,7 +192,7 @@ StoreResult<CachedCopy> from_cached(const RecordId& id, std::string_view value) 
   record->id = id;
   record->version = number_of(value.substr(kVersionBytes, kVersionBytes));
   const auto asked_at = static_cast<Duration::rep>(number_of(value.substr(0, kVersionBytes)));
-  return CachedCopy{*std::move(record), Time(Duration(asked_at))};
+  return CachedCopy{std::make_shared<Record>(*std::move(record)), Time(Duration(asked_at))};
 }
 
 }  // namespace semel::redis

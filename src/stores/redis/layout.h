@@ -50,13 +50,14 @@ std::string raw_version(Version version);
 
 // The value of a record's key.
 std::string to_value(const Record& record, Version version);
-// The error is StoreUnavailable with `unreadable`: the record is there, and cannot be read.
-StoreResult<Record> from_value(const RecordId& id, std::string_view value);
+// The record is the caller's own. The error is StoreUnavailable with `unreadable`: the record is
+// there, and cannot be read.
+StoreResult<std::shared_ptr<Record>> from_value(const RecordId& id, std::string_view value);
 
 // The value of a cached copy: of the record as the store that decides gave it when it was asked at
 // `asked_at`, or only that what was written until a time is outdated.
 struct CachedCopy {
-  std::optional<Record> record;
+  RecordPtr record;
   Time asked_at{};
 };
 std::string to_cached(const Record& record, Time asked_at);

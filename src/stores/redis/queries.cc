@@ -62,13 +62,13 @@ awaitable<std::vector<CallResult>> RedisThread::call_all(std::vector<Command> co
 }
 
 // In the order of `ids`, without those that are gone.
-awaitable<StoreResult<std::vector<Record>>> RedisThread::records_of(std::vector<RecordId> ids) {
+awaitable<StoreResult<std::vector<RecordPtr>>> RedisThread::records_of(std::vector<RecordId> ids) {
   std::vector<Command> gets;
   for (const RecordId& id : ids) {
     gets.push_back({.bucket = redis::bucket_of(id), .arguments = {"GET", redis::record_key(id)}});
   }
   const std::vector<CallResult> found = co_await call_all(std::move(gets));
-  std::vector<Record> records;
+  std::vector<RecordPtr> records;
   std::vector<Command> cleanings;
   for (std::size_t i = 0; i < ids.size(); ++i) {
     if (!found[i]) co_return std::unexpected(unavailable(found[i].error()));
@@ -135,7 +135,7 @@ awaitable<StoreResult<std::vector<RedisThread::Due>>> RedisThread::due_ids(Time 
   co_return all;
 }
 
-awaitable<StoreResult<std::vector<Record>>> RedisThread::sweep(Time now, std::size_t limit) {
+awaitable<StoreResult<std::vector<RecordPtr>>> RedisThread::sweep(Time now, std::size_t limit) {
   auto due = co_await due_ids(now, limit);
   if (!due) co_return std::unexpected(std::move(due.error()));
   std::vector<RecordId> ids;

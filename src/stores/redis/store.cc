@@ -43,7 +43,7 @@ std::expected<std::unique_ptr<RedisStore>, std::string> RedisStore::open(
 RedisStore::RedisStore(std::unique_ptr<RedisThread> thread) : thread_(std::move(thread)) {}
 RedisStore::~RedisStore() = default;
 
-awaitable<StoreResult<std::optional<Record>>> RedisStore::read(RecordId id) {
+awaitable<StoreResult<RecordPtr>> RedisStore::read(RecordId id) {
   auto work = asio::co_spawn(thread_->io(), thread_->read(id), asio::use_awaitable);
   co_return co_await std::move(work);
 }
@@ -71,7 +71,7 @@ awaitable<SwapResult> RedisStore::swap(RecordId id, Version expected,
   co_return result;
 }
 
-awaitable<StoreResult<std::vector<Record>>> RedisStore::sweep(Time now, std::size_t limit) {
+awaitable<StoreResult<std::vector<RecordPtr>>> RedisStore::sweep(Time now, std::size_t limit) {
   auto work = asio::co_spawn(thread_->io(), thread_->sweep(now, limit), asio::use_awaitable);
   co_return co_await std::move(work);
 }

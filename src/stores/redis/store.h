@@ -38,12 +38,11 @@ class RedisStore final : public Store {
       RedisConfig config, std::function<void(const std::string&)> warn, Answered answered = {});
   ~RedisStore() override;
 
-  boost::asio::awaitable<StoreResult<std::optional<Record>>> read(RecordId id) override;
-  using Store::swap;
+  boost::asio::awaitable<StoreResult<RecordPtr>> read(RecordId id) override;
   boost::asio::awaitable<SwapResult> swap(RecordId id, Version expected,
                                           std::shared_ptr<Record> next) override;
-  boost::asio::awaitable<StoreResult<std::vector<Record>>> sweep(Time now,
-                                                                 std::size_t limit) override;
+  boost::asio::awaitable<StoreResult<std::vector<RecordPtr>>> sweep(Time now,
+                                                                    std::size_t limit) override;
   boost::asio::awaitable<StoreResult<ScanPage>> scan(std::optional<RecordId> after,
                                                      std::size_t limit) override;
   boost::asio::awaitable<StoreResult<void>> put_chunk(RecordId id, Token token, std::uint32_t index,

@@ -225,15 +225,13 @@ std::string RedisThread::doubts_sentence() const {
 
 // --- on the store's thread -----------------------------------------------------------------------
 
-awaitable<StoreResult<std::optional<Record>>> RedisThread::read(RecordId id) {
+awaitable<StoreResult<RecordPtr>> RedisThread::read(RecordId id) {
   Command command{.bucket = redis::bucket_of(id), .arguments = {"GET", redis::record_key(id)}};
   const CallResult result = co_await nodes_.call(std::move(command));
   if (!result) co_return std::unexpected(unavailable(result.error()));
   if (!result->read_is_replicated) co_return std::unexpected(not_replicated());
-  if (result->reply.is_nil()) co_return std::nullopt;
-  auto record = redis::from_value(id, result->reply.text());
-  if (!record) co_return std::unexpected(std::move(record.error()));
-  co_return *std::move(record);
+  if (result->reply.is_nil()) co_return nullptr;
+  co_return redis::from_value(id, result->reply.text());
 }
 
 awaitable<SwapResult> RedisThread::swap(RecordId id, Version expected, std::string value,
@@ -265,7 +263,7 @@ awaitable<SwapResult> RedisThread::swap(RecordId id, Version expected, std::stri
   if (reply.size() == 1) co_return swap::Conflict{};
   auto record = redis::from_value(id, reply.at(1).text());
   if (!record) co_return std::move(record.error());
-  co_return swap::Conflict{std::make_shared<Record>(*std::move(record))};
+  co_return swap::Conflict{*std::move(record)};
 }
 
 awaitable<StoreResult<void>> RedisThread::put_chunk(RecordId id, Token token, std::uint32_t index,

@@ -26,10 +26,10 @@ class RedisThread {
   std::expected<void, std::string> begin();
 
   // These run on the store's thread.
-  boost::asio::awaitable<StoreResult<std::optional<Record>>> read(RecordId id);
+  boost::asio::awaitable<StoreResult<RecordPtr>> read(RecordId id);
   boost::asio::awaitable<SwapResult> swap(RecordId id, Version expected, std::string value,
                                           std::string due, std::string unknown_since);
-  boost::asio::awaitable<StoreResult<std::vector<Record>>> sweep(Time now, std::size_t limit);
+  boost::asio::awaitable<StoreResult<std::vector<RecordPtr>>> sweep(Time now, std::size_t limit);
   boost::asio::awaitable<StoreResult<ScanPage>> scan(std::optional<RecordId> after,
                                                      std::size_t limit);
   boost::asio::awaitable<StoreResult<void>> put_chunk(RecordId id, Token token, std::uint32_t index,
@@ -74,7 +74,7 @@ class RedisThread {
 
   boost::asio::awaitable<std::vector<redis::CallResult>> call_all(
       std::vector<redis::Command> commands);
-  boost::asio::awaitable<StoreResult<std::vector<Record>>> records_of(std::vector<RecordId> ids);
+  boost::asio::awaitable<StoreResult<std::vector<RecordPtr>>> records_of(std::vector<RecordId> ids);
   boost::asio::awaitable<StoreResult<std::vector<Due>>> due_ids(Time now, std::size_t limit);
   // The error says why some bucket's were not counted.
   boost::asio::awaitable<std::expected<void, std::string>> count_unknown();

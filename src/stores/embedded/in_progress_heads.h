@@ -10,7 +10,7 @@ namespace semel {
 
 // The heads of the records in progress, as they were committed last: what ends an execution need
 // not read what began it. One that is not in here is to be read. Any thread may ask.
-class HeldHeads {
+class InProgressHeads {
  public:
   void keep(const RecordId& id, const Head& head) {
     const std::lock_guard lock(mutex_);
