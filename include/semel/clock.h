@@ -7,8 +7,8 @@
 
 namespace semel {
 
-// Time that only passes: for how long something waits, which a clock that is set must neither
-// stretch nor cut. Means nothing outside this process.
+// Monotonic time, for measuring how long something waits: setting the wall clock neither stretches
+// nor shortens it. Has no meaning outside this process.
 using SteadyTime = std::chrono::time_point<std::chrono::steady_clock, Duration>;
 inline constexpr SteadyTime kSteadyNever = SteadyTime::max();
 constexpr SteadyTime after(SteadyTime at, Duration by) {
@@ -21,7 +21,7 @@ class Clock {
   virtual ~Clock() = default;
   virtual Time now() const = 0;
   virtual SteadyTime steady() const = 0;
-  // The same, but it passes also while the machine sleeps: what the wall clock is checked against.
+  // Like steady(), but also advances while the machine sleeps. Used to check the wall clock.
   virtual SteadyTime since_boot() const { return steady(); }
   // Resumes on the caller's executor after `duration`.
   virtual boost::asio::awaitable<void> sleep(Duration duration) = 0;
@@ -32,8 +32,8 @@ class TokenSource {
  public:
   virtual ~TokenSource() = default;
   virtual Token next() = 0;
-  // One that fences a claim on this record. A source whose memory can be set back (a restored
-  // snapshot of the machine) overrides this, so that no attempt gets the token of another.
+  // Returns a token that fences a claim on this record. A source whose memory can be set back (by
+  // restoring a snapshot of the machine) overrides this so that no two attempts get the same token.
   virtual Token next_for(const RecordId&) { return next(); }
 };
 

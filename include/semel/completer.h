@@ -9,16 +9,20 @@
 
 // The completer resumes operations that nobody works on any more: their runner died, or a step
 // failed and the client did not come back. Any number of completers may run at once.
+//
+//   const std::vector<Operation> operations = {create_order};
+//   const Completed done = complete_abandoned(connection, operations);  // now and then
+//   for (const Stuck& operation : done.stuck) alert(operation.key, operation.why);
 namespace semel::pg {
 
 struct CompleterOptions {
-  int at_most = 100;      // operations resumed by one call
-  int max_attempts = 20;  // after as many, one is stuck: listed, and left to retries and people
-  Duration lease = std::chrono::seconds(30);  // of one taken by take_abandoned()
+  int at_most = 100;      // number of operations that one call resumes at most
+  int max_attempts = 20;  // then an operation is stuck: listed, and left to retries and people
+  Duration lease = std::chrono::seconds(30);  // of a claim taken by take_abandoned()
   std::string schema = "semel";
 };
 
-// An operation that was taken over: its claim is ours for the lease.
+// An operation that was taken over. The caller holds its claim for the length of the lease.
 struct Abandoned {
   Handed claim;
   std::string name;  // of the operation
@@ -53,19 +57,23 @@ struct Completed {
   std::vector<Stuck> stuck;
 };
 
-// Resumes what was abandoned of these operations and is due, by the database's clock. Waits for
-// nobody: what another one is at is passed over. What a step throws is in the report.
+// Resumes those of the given operations that are abandoned and due by the database's clock. Waits
+// for nobody: skips operations that another completer is working on. Reports an exception thrown by
+// a step in Resumed::error.
 Completed complete_abandoned(PGconn* connection, std::span<const Operation> operations,
                              const CompleterOptions& options = {});
 
-// The parts, for those who resume by other means: the claim of the next abandoned operation of one
-// of these names; what is stuck; whether one has ended; and giving one back, to be tried again
-// after a while. All throw Error.
+// The parts of complete_abandoned(), for programs that resume by other means. All throw Error.
+//
+// Claims the next abandoned operation that has one of these names. nullopt: there is none.
 std::optional<Abandoned> take_abandoned(PGconn* connection, const std::vector<std::string>& names,
                                         const CompleterOptions& options);
+// Returns the stuck operations that have one of these names.
 std::vector<Stuck> stuck(PGconn* connection, const std::vector<std::string>& names,
                          const CompleterOptions& options);
+// Returns false once the operation has ended.
 bool is_unfinished(PGconn* connection, const Handed& claim);
+// Gives the operation back, to be tried again after a while.
 void give_back(PGconn* connection, const Handed& claim, std::string_view why);
 
 }  // namespace semel::pg

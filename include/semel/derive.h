@@ -5,14 +5,19 @@
 
 #include "semel/record.h"
 
+// A stable key for a call to another service:
+//
+//   const RecordId record = make_id({"default", "shop", "orders"}, key);  // scope.h
+//   const std::string charge_key = derive(record, "charge");
+//   post("/charges", {{"Idempotency-Key", charge_key}}, body);
 namespace semel {
 
-// The stable key for a call that is made while executing `record`: the same for every attempt,
-// another one for every label. 43 characters of A–Z a–z 0–9 - _, so that providers that take short
-// keys take it, too. Whoever does not know the record's id cannot guess it.
+// Returns the key for a call that is made while executing `record`: the same key in every attempt,
+// a different key for every label. The key has 43 characters of A–Z a–z 0–9 - _, short enough for
+// providers that accept only short keys. It cannot be guessed without knowing the record's id.
 //
-// One label names one call. Two calls under one label would be taken for the same by whoever
-// deduplicates by the key. docs/formats.md has the grammar: every language gives the same key.
+// Use one label per call. A service that deduplicates by the key would take two calls under one
+// label for the same call. docs/formats.md has the grammar: every language derives the same key.
 std::string derive(const RecordId& record, std::string_view label);
 
 }  // namespace semel

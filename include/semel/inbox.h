@@ -10,18 +10,19 @@
 
 namespace semel {
 
-// Makes any handler of messages act once a message id, over any store: for consumers that are not
-// `semel consume`. Acknowledge a message only after Done. Where the effect is in PostgreSQL, and
-// the record too, semel::pg::Inbox (pg_inbox.h) does the same inside the transaction.
+// Runs a message handler so that it acts once per message id, over any store. For consumers other
+// than `semel consume`. Acknowledge a message only after Done. If both the effect and the record
+// are in PostgreSQL, semel::pg::Inbox (pg_inbox.h) does this inside the transaction.
 //
-// The engine must outlive it and every call. Calls may be made from any executor.
+// The engine must outlive the inbox and every call. Calls may be made from any executor.
 class Inbox {
  public:
-  // Executes the message under the claim and says how it ended. To throw is "unknown": it may have
-  // taken effect. Called at most once for each call of once().
+  // Executes the message under the claim and returns the outcome. Throwing means "unknown": the
+  // message may have taken effect. Called at most once per call of once().
   using Handler = std::function<boost::asio::awaitable<Outcome>(const Claim& claim)>;
 
-  // Ids count inside `scope`. Two messages of one id are the same if their bodies are, by `body`.
+  // Message ids are unique within `scope`. Two messages with one id are the same message if their
+  // bodies are equal when read by `body`.
   Inbox(Engine& engine, Scope scope, Policy policy, BodyRecipe body = BodyRecipe::raw);
 
   boost::asio::awaitable<InboxResult> once(std::string id, std::string body, Handler handler);

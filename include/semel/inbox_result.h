@@ -8,24 +8,24 @@
 
 namespace semel {
 
-// What became of a message, and so what the broker is to be told.
+// The result of handling a message; it determines what to tell the broker.
 namespace inbox {
-// It is done, and durably so: acknowledge it. (Inside a transaction: once that has committed.)
+// The message is done, durably: acknowledge it. (Inside a transaction: after COMMIT.)
 struct Done {
-  Answer answer;        // the handler's, of now or of then
-  bool before = false;  // it had been done before: the handler was not called
+  Answer answer;        // the handler's, from this call or from the earlier one
+  bool before = false;  // the message had been done before: the handler was not called
 };
-// It is not done: have it delivered again, later.
+// The message is not done: have it delivered again, later.
 struct Again {
   std::string why;
-  std::uint32_t attempt = 0;  // how often it was tried; 0: somebody else is at it, or no store
+  std::uint32_t attempt = 0;  // attempts so far; 0: somebody else is working on it, or no store
 };
 // The handler was called, and nobody knows whether it took effect. It is not called again under
 // `unknown: hold`: put the message aside.
 struct Unknown {
-  Record record;  // inside a transaction: nothing but its id
+  Record record;  // inside a transaction: only the id is set
 };
-// Another message has used the id, or its record has expired: put it aside.
+// Another message has used the id, or the record of the id has expired: put the message aside.
 struct Refused {
   std::string why;
 };

@@ -9,19 +9,23 @@
 
 #include "semel/pg.h"
 
-// Atomic phases: a long operation as named steps. A *phase* is one transaction, which also moves
-// the recovery point; a *call* to somebody else stands between phases and is made under a key
-// derived from the record. Whoever comes next, a retry or the completer, goes on after the last
+// Atomic phases: a long operation split into named steps. A *phase* is one transaction, which also
+// moves the recovery point. A *call* to another service stands between phases and is made under a
+// key derived from the record. The next runner, a retry or the completer, continues after the last
 // recovery point.
 //
-// If a runner dies, its steps since the last recovery point are done again: phases were rolled
-// back, calls repeat their key. So a call has one effect only with somebody who deduplicates by the
-// key, for as long as the operation may be resumed. A runner that was overtaken cannot commit a
+//   const Operation create_order =
+//       Operation("orders.create").phase("reserve", reserve).call("charge", charge).finish(answer);
+//   const Result result = run(connection, create_order, {.tenant = "shop", .key = key}, body);
+//
+// If a runner dies, the steps since the last recovery point are done again: phases were rolled
+// back, calls repeat their key. So a call has one effect only if the called service deduplicates by
+// the key, for as long as the operation may be resumed. A runner that was overtaken cannot commit a
 // phase.
 namespace semel::pg {
 
-// What the steps hand on to each other; kept with the recovery point. What a call puts in is kept
-// by the phase that follows it.
+// The state that steps pass on to each other; stored with the recovery point. Values that a call
+// puts in are stored by the phase that follows it.
 using PhaseState = boost::json::object;
 
 namespace detail {
@@ -33,14 +37,14 @@ class Step {
   explicit Step(detail::Running& running) : running_(&running) {}
   const RecordId& record() const;
   std::uint32_t attempt() const;
-  std::string_view arguments() const;  // the request, as the first attempt brought it
+  std::string_view arguments() const;  // the request of the first attempt
   std::string derive(std::string_view label) const;
 
  protected:
   detail::Running* running_;
 };
 
-// A phase's view: its transaction is open, and is neither committed nor rolled back by the phase.
+// Passed to a phase. Its transaction is open; the phase neither commits it nor rolls it back.
 class Transaction : public Step {
  public:
   using Step::Step;
@@ -48,13 +52,13 @@ class Transaction : public Step {
   Rows query(const std::string& statement, const std::vector<Value>& values = {}) const;
 };
 
-// A call's view: no transaction is open.
+// Passed to a call. No transaction is open.
 class Call : public Step {
  public:
   Call(detail::Running& running, std::string name) : Step(running), name_(std::move(name)) {}
-  // The Idempotency-Key to send: the same for every attempt, derived from the step's name.
+  // Returns the Idempotency-Key to send: the same in every attempt, derived from the step's name.
   std::string key() const { return derive(name_); }
-  // Extends the lease. For calls that take longer than one. Throws Stale.
+  // Extends the lease, for calls that take longer than the lease. Throws Stale.
   void renew() const;
 
  private:
@@ -63,17 +67,17 @@ class Call : public Step {
 
 enum class Isolation { read_committed, serializable };
 
-// The steps of an operation, in order. The names are written to the database: a step may be added
-// after those that unfinished operations have passed, none may be renamed under them.
-// Steps are called from whatever thread runs the operation, and by several at once for several
-// keys.
+// The steps of an operation, in order. The names are stored in the database: while operations are
+// unfinished, you may add a step after those that they have passed, but must not rename any.
+// Steps are called on the thread that runs the operation, and on several threads at once for
+// several keys.
 class Operation {
  public:
   using Phase = std::function<void(Transaction&, PhaseState&)>;
   using ForeignCall = std::function<void(Call&, PhaseState&)>;
   using Finish = std::function<Answer(Transaction&, PhaseState&)>;
 
-  // Throws std::invalid_argument where a name is empty or used twice.
+  // These throw std::invalid_argument if a name is empty or used twice.
   explicit Operation(std::string name);
   Operation& phase(std::string name, Phase work);
   Operation& call(std::string name, ForeignCall work);
@@ -81,12 +85,12 @@ class Operation {
   Operation& finish(Finish work);
 
   Operation& isolation(Isolation isolation);
-  // How long a runner has from one step to the next before others may take over.
+  // Sets how long a runner may take from one step to the next before others may take over.
   Operation& lease(Duration lease);
 
   const std::string& name() const { return name_; }
   Duration lease() const { return lease_; }
-  // Throws std::invalid_argument where the operation has none.
+  // Throws std::invalid_argument if finish() was not set.
   void require_finish() const;
 
  private:
@@ -105,19 +109,19 @@ class Operation {
   Duration lease_ = std::chrono::seconds(30);
 };
 
-// Runs the operation for a key from its beginning or from where it was left, on a connection that
-// is in no transaction. `arguments` is the request; it is kept, and a resumed operation sees the
-// first one. The operation's name stands for an empty claim.operation, the arguments' digest for an
-// empty fingerprint; its lease and its way of dealing with what was left behind (resuming it) are
-// its own.
+// Runs the operation for a key, from its beginning or from where it was left, on a connection that
+// is in no transaction. `arguments` is the request; it is stored, and a resumed operation sees the
+// first one. An empty claim.operation means the operation's name, an empty claim.fingerprint the
+// digest of the arguments. claim.lease and claim.unknown are not used: the operation has its own
+// lease, and resumes what was left behind.
 //
 // If a step throws, its transaction is rolled back and the exception passes through. The operation
-// is then resumed by the next retry, or by the completer after a while; if nothing was done yet,
-// the key is released instead.
+// is then resumed by the next retry, or by the completer after a while; if nothing had been done
+// yet, the key is released instead.
 Result run(PGconn* connection, const Operation& operation, const Claim& claim,
            std::string_view arguments);
 
-// The same under a claim that the gateway made, or the completer (`semel complete`).
+// Runs the operation under a claim made by the gateway or by the completer (`semel complete`).
 Result run(PGconn* connection, const Operation& operation, const Handed& claim,
            std::string_view arguments);
 

@@ -6,12 +6,12 @@
 
 namespace semel {
 
-// probe: like hold, until the executor was asked and said what became of it.
+// probe: like hold, until the executor has been asked and has reported the outcome.
 enum class UnknownPolicy { hold, retry, fail, probe };
 enum class OnRetry { keep, forget };
 enum class OnVersionChange { gone, fresh };
 
-// The rules of one operation that decide what happens to its records.
+// The rules of one operation. They decide what happens to its records.
 struct Policy {
   UnknownPolicy unknown = UnknownPolicy::hold;
   OnRetry on_retry = OnRetry::keep;
@@ -19,13 +19,13 @@ struct Policy {
   Duration max_execution = std::chrono::minutes(15);  // how long a lease is renewed
   Duration ttl = std::chrono::hours(24);
   Duration tombstone{0};
-  Duration hold_for = Duration::max();  // max: for good
+  Duration hold_for = Duration::max();  // max: forever
   bool ttl_from_creation = false;
   std::string response_version = "1";
   OnVersionChange on_version_change = OnVersionChange::gone;
 };
 
-// How long a record is kept that was released only by 401, 403 and 407 answers.
+// How long a record is kept that was released by nothing but 401, 403 and 407 answers.
 inline constexpr Duration kAuthFailureTtl = std::chrono::seconds(60);
 
 }  // namespace semel

@@ -14,23 +14,23 @@
 
 namespace semel {
 
-// SHA-256 over the length-prefixed namespace, tenant, operation and key. See make_id() in scope.h.
+// SHA-256 of the length-prefixed namespace, tenant, operation and key. See make_id() in scope.h.
 struct RecordId {
   std::array<std::uint8_t, 32> bytes{};
   auto operator<=>(const RecordId&) const = default;
   std::string hex() const;
 };
 
-// The fence: 128 random bits that name one claim. A writer is current exactly if its token is the
-// record's.
+// The fence: 128 random bits that identify one claim. A writer is current if and only if its token
+// is the record's.
 struct Token {
   std::array<std::uint8_t, 16> bytes{};
   auto operator<=>(const Token&) const = default;
   std::string hex() const;
 };
 
-// Changes at every write and is never used again for an id, also not after the record was removed.
-// 0 means "absent".
+// Changes with every write. A version is never reused for an id, not even after the record was
+// removed. 0 means "absent".
 using Version = std::uint64_t;
 
 // The numbers are part of the record format.
@@ -51,36 +51,36 @@ struct Header {
 };
 
 enum class BodyNote : std::uint8_t {
-  kept = 0,     // `body` is the whole body
+  kept = 0,     // `body` holds the whole body
   omitted = 1,  // the answer had a body too large to store
-  spilled = 2,  // the body lies in chunks beside the record, under the record's token
+  spilled = 2,  // the body is in chunks beside the record, under the record's token
 };
 
-// What the executor answered, as far as it is kept.
+// The part of the executor's answer that is kept.
 struct Answer {
   int status = 0;
   std::vector<Header> headers;
   std::string body;
   BodyNote body_note = BodyNote::kept;
-  std::uint64_t spilled_bytes = 0;  // of a spilled body
+  std::uint64_t spilled_bytes = 0;  // size of a spilled body
   bool operator==(const Answer&) const = default;
 };
 
-// What is encrypted at rest: the answer and the queued request of a record, under a named key.
+// The answer and the queued request of a record, encrypted at rest under a named key.
 struct Sealed {
   std::string key_id;  // empty: nothing is sealed
   std::string bytes;   // nonce, ciphertext, tag
   bool operator==(const Sealed&) const = default;
 };
 
-// Who holds the claim: the node, and one run (process lifetime) of it.
+// The holder of a claim: a node, and one run (process lifetime) of it.
 struct Owner {
   std::string node;
   std::uint64_t run = 0;
   bool operator==(const Owner&) const = default;
 };
 
-// One line of the record's short history: what happened to it, when, and why.
+// One entry of the record's short history: says what happened to it, when, and why.
 struct HistoryEntry {
   Time at{};
   RecordState to = RecordState::in_progress;
@@ -92,7 +92,7 @@ inline constexpr std::size_t kHistoryEntriesMax = 16;
 
 enum class RecordResult : std::uint8_t { none = 0, succeeded = 1, failed = 2 };
 
-// What the store keeps for a key in its scope. A plain value; the rules are in transition.h.
+// The data that the store keeps for a key in its scope. A plain value, without rules of its own.
 struct Record {
   RecordId id;
   Version version = 0;  // assigned by the store, not part of the encoding
@@ -106,11 +106,11 @@ struct Record {
   Time lease_until{};
   Time created_at{};
   Time updated_at{};
-  Time expires_at = kNever;       // completed, released: when it becomes a tombstone or goes
-  Time tombstone_until = kNever;  // tombstone: when it goes. kNever: stays for good
+  Time expires_at = kNever;       // completed, released: becomes a tombstone or is removed then
+  Time tombstone_until = kNever;  // tombstone: is removed then. kNever: stays forever
   Time hold_until = kNever;       // unknown: when hold_for has passed
 
-  // The route's rules at the time of the claim, so that the sweeper needs no configuration.
+  // The route's rules at the time of the claim. Stored so that the sweeper needs no configuration.
   Duration ttl{};
   Duration tombstone{};
   Duration hold_for = Duration::max();
@@ -127,12 +127,12 @@ struct Record {
   std::string trace;  // traceparent of the first execution
   std::vector<HistoryEntry> history;
 
-  // The secret half of the status resource's name; all zero: the record has none.
+  // The secret half of the status resource's name; all zero: the record has no such resource.
   Token handle;
   std::string request;  // queued: the request itself, as the gateway encodes it
   Sealed sealed;        // in the store only: the answer and the request, encrypted
 
-  // For people; never used to decide anything.
+  // For people. Nothing is ever decided by these.
   std::string tenant;
   std::string operation;
   std::string key;
@@ -140,12 +140,11 @@ struct Record {
   bool operator==(const Record&) const = default;
 };
 
-// A record that nobody changes any more. Handed on like this it costs nothing, however many keep
-// it.
+// A record that nobody changes any more. Sharing it costs no copy, however many keep it.
 using RecordPtr = std::shared_ptr<const Record>;
 
-// When the sweeper should look at the record: the end of its lease, its ttl, its tombstone or its
-// hold. kNever: not by itself.
+// Returns the time at which the sweeper should look at the record: the end of its lease, its ttl,
+// its tombstone or its hold. kNever: the record is not due by itself.
 Time due_at(const Record& record);
 
 }  // namespace semel

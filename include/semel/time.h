@@ -4,14 +4,14 @@
 
 namespace semel {
 
-// Wall-clock time, in whole milliseconds since 1970 UTC. What is written into a record.
+// Wall-clock time in whole milliseconds since 1970 UTC, as written into records.
 using Duration = std::chrono::milliseconds;
 using Time = std::chrono::sys_time<Duration>;
 
-// Later than any real time: a record that is never due.
+// Later than any real time. A record that is due at kNever is never due.
 inline constexpr Time kNever = Time::max();
 
-// `at + by`, staying at kNever instead of wrapping round.
+// Returns `at + by`, or kNever where the sum would overflow.
 constexpr Time after(Time at, Duration by) {
   return by >= kNever - at ? kNever : at + by;
 }
