@@ -19,7 +19,7 @@ namespace semel {
 enum class SignatureEncoding { hex, base64 };
 
 // How a provider signs what it sends, and where it names the event. A provider is one entry of the
-// table in webhook.cc; `custom` is an entry that the configuration writes.
+// table in webhook_signature.cc; `custom` is an entry that the configuration writes.
 struct WebhookScheme {
   std::string name;
   std::string signature_header;
