@@ -74,7 +74,7 @@ class Consumer {
   // Asks the record, and executes if it says so.
   boost::asio::awaitable<Next> step(Item& item, MessageHandler::Slot slot);
   Ask ask_for(const Item& item) const;
-  // What is to be done about a message that is not executed now.
+  // Decides what to do about a message that is not executed now.
   Next next_after(Item& item, const Admission& admission);
   boost::asio::awaitable<Fingerprint> fingerprint_under(std::shared_ptr<const Message> message,
                                                         Recipe recipe) const;

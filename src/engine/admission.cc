@@ -1,5 +1,6 @@
-// What a delivery gets. The promise: whoever is told to execute has a claim that is durable, and
-// that nobody else has. If the claim's fate cannot be told in time, nobody executes under it.
+// Decides what a delivery gets. The promise: whoever is told to execute holds a durable claim that
+// nobody else holds. If the fate of the claim cannot be determined in time, nobody executes under
+// it.
 #include <utility>
 
 #include "engine/confirm.h"
@@ -34,7 +35,7 @@ struct ToAdmission {
   Admission operator()(const verdict::VersionChanged&) const {
     return admission::VersionChanged{std::move(record)};
   }
-  // A claim has no such verdict.
+  // Verdicts that a claim never gets.
   Admission operator()(const verdict::Done&) const { std::unreachable(); }
   Admission operator()(const verdict::Stale&) const { std::unreachable(); }
   Admission operator()(const verdict::Refused&) const { std::unreachable(); }
@@ -59,9 +60,8 @@ RecordPtr not_committed_yet(const event::Claim& claim, Time now) {
 
 }  // namespace
 
-// One delivery on its way in: what it gets is decided, written and confirmed, and decided anew if
-// the record turns out to be another. Without I/O: admit() does what it needs, one thing after the
-// other.
+// Admits one delivery: decides what it gets, writes and confirms the decision, and decides again if
+// the record has changed. Does no I/O: admit() provides what it needs, step by step.
 class Engine::Impl::Admitting {
  public:
   // `ask` outlives this.
@@ -70,9 +70,9 @@ class Engine::Impl::Admitting {
   Admitting(const Admitting&) = delete;
   Admitting& operator=(const Admitting&) = delete;
 
-  // Begins under the name that the operation has, where a new key is the common case.
+  // Begins under the present name of the operation, expecting a new key, which is the common case.
   void begin();
-  // Begins with a record from when the operation had another name.
+  // Begins with a record that was written under a former name of the operation.
   void begin_with(Former former);
 
   enum class Need { fingerprint, look, swap, pause, nothing };
@@ -80,10 +80,10 @@ class Engine::Impl::Admitting {
   Admission take_result() { return *std::move(admission_); }
 
   const event::Claim& claim() const { return claim_; }
-  // Need::fingerprint: of the request, under this recipe.
+  // Need::fingerprint: fingerprint the request under this recipe.
   const Recipe& recipe() const { return known_->recipe; }
   void fingerprinted(Fingerprint fingerprint);
-  // Need::look: at the record.
+  // Need::look: read the record.
   void looked(StoreResult<RecordPtr> found);
   // Need::swap
   Version expected() const { return confirm_.expected(); }
@@ -103,7 +103,7 @@ class Engine::Impl::Admitting {
   void give_up();
   void end(Admission admission);
   bool begins() const { return executes_ || queues_; }
-  // On the claim as it may be in the store.
+  // Pursues the claim as it may be in the store.
   void pursue_claim(RecordPtr claim);
 
   Impl& engine_;
@@ -116,11 +116,11 @@ class Engine::Impl::Admitting {
   Backoff backoff_;
   const SteadyTime give_up_at_;
 
-  // What was decided last.
+  // The last decision.
   Time decided_at_{};
   SteadyTime decided_steady_{};
   Verdict verdict_;
-  std::shared_ptr<Record> decided_;  // what is to be written, until it is
+  std::shared_ptr<Record> decided_;  // the record to write; null once it is being written
   bool executes_ = false;
   bool queues_ = false;
   bool is_new_ = false;
@@ -152,7 +152,7 @@ Engine::Impl::Admitting::Admitting(Impl& engine, Ask& ask)
 Engine::Impl::Admitting::~Admitting() {
   const bool may_land = need_ == Need::swap || (need_ == Need::pause && confirm_.is_unsure());
   if (!may_land || !begins() || engine_.stopped) return;
-  // Whoever asked is gone, and the claim may land all the same.
+  // The caller is gone, but the claim may still land.
   if (executes_) entered_->keep();
   engine_.never_ran(*confirm_.next(), confirm_.expected());
 }
@@ -209,7 +209,7 @@ void Engine::Impl::Admitting::decide() {
   queues_ = std::holds_alternative<verdict::Queued>(verdict_);
   is_new_ = (executes_ && decided_->attempt == 1) || (queues_ && decided_->attempt == 0);
   if (present_ && is_new_) {
-    // What is new begins under the present name, so that all who begin it meet there.
+    // New work begins under the present name, so that everybody who begins it meets there.
     claim_.scope = *std::exchange(present_, std::nullopt);
     claim_.id = make_id(claim_.scope, ask_.key);
     return enter(nullptr);
@@ -218,7 +218,7 @@ void Engine::Impl::Admitting::decide() {
   if (is_doubtful_ && known_) return end(engine_.doubtful());
   const bool asks_for_room = begins() && ask_.may_execute && !has_room_;
   if (!asks_for_room && !is_doubtful_) return write();
-  // That there is no record was only assumed so far, and a duplicate needs no room.
+  // So far the record was only assumed to be absent, and a duplicate needs no room.
   if (known_) return make_room();
   need_ = Need::look;
 }
@@ -257,7 +257,7 @@ void Engine::Impl::Admitting::took(SwapResult result) {
       return compare(confirm_.take_found());
     case Step::ended:
       if (queues_) return compare(confirm_.take_found());
-      // It was swept up while we could not see it. Nothing ran under it.
+      // The claim was swept up while we could not see it. Nothing ran under it.
       pursue_claim(confirm_.take_found());
       return end(StoreUnavailable{"the claim was lost while it was being confirmed"});
     case Step::held: {
@@ -291,7 +291,7 @@ void Engine::Impl::Admitting::written() {
   }
   engine_.observer.transitioned(known_.get(), record.get(), decided_at_);
   if (executes_ && engine_.clock.now() >= record->lease_until) {
-    // It was ours, but others may have given it up for lost by now.
+    // The claim was ours, but others may have given it up for lost by now.
     hold->ended();
     pursue_claim(record);
     return end(StoreUnavailable{"the claim was written too slowly for its lease"});
@@ -311,8 +311,8 @@ void Engine::Impl::Admitting::give_up() {
   const std::shared_ptr<Record> claim = confirm_.take_next();
   claim->version = replaces;
   if (executes_) pursue_claim(claim);
-  // What was seen in the store may have been seen by others too: it stays, and is handed out when
-  // it is due.
+  // If the record was seen in the store, others may have seen it too: it stays, and is handed out
+  // when it is due.
   if (queues_ && !was_seen) engine_.pursue(kWithdrawing, engine_.withdraw(claim));
   end(StoreUnavailable{"the fate of a claim could not be confirmed"});
 }
@@ -359,7 +359,7 @@ awaitable<StoreResult<std::optional<Engine::Impl::Former>>> Engine::Impl::find_f
     auto found = co_await read_settled(make_id(scope, ask.key));
     if (!found) co_return std::unexpected(std::move(found.error()));
     if (!*found) continue;
-    // What stands under the present name wins: it was written since.
+    // A record under the present name wins: it was written later.
     const auto present = co_await store.read(claim.id);
     if (!present) co_return std::unexpected(present.error());
     if (*present) break;
@@ -368,8 +368,8 @@ awaitable<StoreResult<std::optional<Engine::Impl::Former>>> Engine::Impl::find_f
   co_return std::nullopt;
 }
 
-// A claim that is being written here, by a request that began under an older configuration, is not
-// in the store yet, and must not be missed.
+// Also waits for a claim that is not in the store yet: a request that began under an older
+// configuration may be writing it in this process, and it must not be missed.
 awaitable<StoreResult<RecordPtr>> Engine::Impl::read_settled(RecordId id) {
   Backoff pauses = backoff();
   const SteadyTime give_up = after(clock.steady(), options.patience);

@@ -5,7 +5,7 @@ namespace {
 
 constexpr const char* kHeld = "the record is held by an open transaction";
 
-// Stands for a record that was forgotten: as good as none, and due at once.
+// A substitute for a forgotten record: counts as absent, and is due at once.
 std::shared_ptr<Record> forgotten(const Record& record, Time now) {
   auto gone = std::make_shared<Record>(record);
   gone->state = RecordState::released;
@@ -44,15 +44,15 @@ void Engine::Impl::Applying::decide() {
   verdict_ = std::move(decided->verdict);
   auto* put = std::get_if<Put>(&decided->change);
   keeps_ = std::holds_alternative<Keep>(decided->change);
-  // An event that is in the record already was written by a try whose reply was lost: what is seen
-  // may be on its way to being durable, and only a write proves it.
+  // An event that is already in the record was written by a try whose reply was lost. The record
+  // seen may not be durable yet, and only a write proves that it is.
   const bool is_done = std::holds_alternative<verdict::Done>(verdict_);
   const bool proves = keeps_ && is_done && (known_ || (finishes_ && begun_));
   if ((keeps_ && !proves) || (!keeps_ && !known_ && !put)) {
     applied_ = Changed{known_, known_, std::move(verdict_)};
     return;
   }
-  // A removal cannot be written twice. What proves it is that something stands in its place.
+  // A removal cannot be written twice. It is proved by writing something in its place.
   removes_ = keeps_ ? !known_ : !put;
   std::shared_ptr<Record> next;
   if (proves) next = known_ ? std::make_shared<Record>(*known_) : forgotten(*begun_, decided_at_);
@@ -75,7 +75,8 @@ void Engine::Impl::Applying::took(SwapResult result) {
       known_ = confirm_.take_found();
       return decide();
     case Step::held:
-      // Its holder decides about it, and is not waited for where nobody waits for the result.
+      // The holder decides about the record. A sweep does not wait for it, since nobody waits for
+      // the result.
       if (!std::holds_alternative<event::Sweep>(event_)) return wait_or_give_up();
       applied_ = Unavailable{{kHeld}};
       return;

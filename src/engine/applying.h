@@ -7,8 +7,8 @@
 
 namespace semel {
 
-// One event on its way into a record: what it does to the record is decided, written and confirmed,
-// and decided anew if the record turns out to be another. Without I/O; its owner loops:
+// Applies one event to a record: decides what it does to the record, writes and confirms it, and
+// decides again if the record has changed. Does no I/O; its owner loops:
 //
 //   while (!applying.is_over()) {
 //     applying.took(co_await store.swap(id, applying.expected(), applying.next()));
@@ -16,7 +16,7 @@ namespace semel {
 //   }
 class Engine::Impl::Applying {
  public:
-  // Begins with `known`, which may be out of date: a conflict brings the truth.
+  // Begins with `known`, which may be out of date: a conflict returns the current record.
   Applying(Impl& engine, RecordPtr known, Event& event);
   Applying(const Applying&) = delete;
   Applying& operator=(const Applying&) = delete;
@@ -43,10 +43,10 @@ class Engine::Impl::Applying {
   const SteadyTime give_up_;
   const bool finishes_;
 
-  // What was decided last.
+  // The last decision.
   Time decided_at_{};
   Verdict verdict_;
-  bool keeps_ = false;    // the event is in the record, and is only proved to be
+  bool keeps_ = false;    // the event is in the record already, and a write only proves it
   bool removes_ = false;  // no record is left
   Confirm confirm_;
 

@@ -7,12 +7,13 @@
 namespace semel {
 namespace {
 
-// The store may have set it, and others may be reading the record by now.
+// Writes only if needed: the store may have set the version, and others may be reading the record
+// by now.
 void set_version(Record& record, Version version) {
   if (record.version != version) record.version = version;
 }
 
-// `found` is the caller's own: it is changed for the comparison, and changed back.
+// Changes `found` for the comparison, and changes it back: nobody but the caller may hold it.
 bool same_but_version(Record& found, const Record& written) {
   const Version version = found.version;
   found.version = written.version;
@@ -32,7 +33,7 @@ Confirm::Step Confirm::took(SwapResult& result) {
           },
           [this](swap::Conflict& conflict) { return conflicts(std::move(conflict.current)); },
           [this](swap::Busy& busy) {
-            // What was committed last says nothing about a write that may land yet.
+            // The last committed record says nothing about a write that may still land.
             if (unsure_) return Step::later;
             found_ = std::move(busy.current);
             const bool moved = found_ && found_->version != expected_;

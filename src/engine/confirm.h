@@ -5,12 +5,12 @@
 
 #include "semel/store.h"
 
-// Writing one record, and being sure of it.
+// Writes one record, and makes sure that it is written.
 //
-// The promise: `durable` is said only after the store has acknowledged a swap. A write that is seen
-// in the store without an acknowledgement may still be on its way to the disk or to a replica, so
-// it is swapped with itself. If that is left out, a claim that a crash forgets is executed, and the
-// key runs twice.
+// The promise: `durable` is returned only after the store has acknowledged a swap. A write that is
+// seen in the store without an acknowledgement may still be on its way to the disk or to a replica,
+// so it is swapped with itself. Without that, a claim that a crash forgets would be executed, and
+// the key would run twice.
 //
 // No I/O and no allocation: the owner makes each swap and passes the result to took().
 namespace semel {
@@ -24,21 +24,21 @@ class Confirm {
   };
 
   enum class Step : std::uint8_t {
-    durable,      // next() is in the store, at its version
-    gone,         // there is no record, after a removal whose acknowledgement was lost
-    again,        // swap at once: the write was seen, and a second one proves it
-    later,        // swap again after a pause: the write may have landed, or may land yet
-    lost,         // nothing was written; found() stands there
-    ended,        // Mark::token: the claim landed, and somebody has ended it since; see found()
-    held,         // nothing was written; an open transaction holds the record
+    durable,  // next() is in the store, at its version
+    gone,     // there is no record, after a removal whose acknowledgement was lost
+    again,    // swap at once: the write was seen, and a second write proves it
+    later,    // swap again after a pause: the write may have landed, or may still land
+    lost,     // nothing was written; take_found() is there instead
+    ended,    // Mark::token: the claim landed, and somebody has ended it since; see take_found()
+    held,     // nothing was written; an open transaction holds the record
     unavailable,  // nothing was written; the store cannot be reached
-    too_large,    // nothing was written; the store does not take a record of this size
+    too_large,    // nothing was written; the record is too large for the store
   };
 
   Confirm() = default;
-  // Whether an earlier write in the same place may have landed, or may land yet.
+  // Whether an earlier write in the same place may have landed, or may still land.
   enum class Before : std::uint8_t { nothing, unsure };
-  // Writes `next` (null: removes the record) in the place of version `replaces`.
+  // Writes `next` (null: removes the record) in place of version `replaces`.
   Confirm(Mark mark, std::shared_ptr<Record> next, Version replaces,
           Before before = Before::nothing)
       : next_(std::move(next)),
@@ -59,10 +59,10 @@ class Confirm {
     expected_ = 0;
   }
 
-  // After `lost`, `ended` or `held`: the record that stands there; null: none.
+  // After `lost`, `ended` or `held`: the record that is in the store; null: none.
   std::shared_ptr<Record> take_found() { return std::move(found_); }
   std::shared_ptr<Record> take_next() { return std::move(next_); }
-  // The write may have landed, or may land yet.
+  // The write may have landed, or may still land.
   bool is_unsure() const { return unsure_; }
   // The write was seen in the store, so others may have seen it too.
   bool was_seen() const { return seen_; }
