@@ -39,11 +39,16 @@ def unprivileged():
     return {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []}
 
 
-def is_running(pid):
+def process_state(pid):
+    """The letter of proc(5); X for a process that is gone."""
     try:
-        return pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] not in "ZX"
+        return pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
     except (FileNotFoundError, ProcessLookupError):  # gone before it was opened, or before it was read
-        return False
+        return "X"
+
+
+def is_running(pid):
+    return process_state(pid) not in "ZX"
 
 
 class PostgresServer:
@@ -70,20 +75,31 @@ class PostgresServer:
     def start(self):
         if not self.data.exists():
             self.init()
-        options = [f"-c{name}={value}" for name, value in self.settings.items()]
-        with open(self.folder / "log", "ab") as log:
-            self.process = subprocess.Popen(
-                [BINARIES / "postgres", "-D", self.data, f"-p{self.port}", *options],
-                cwd=self.folder, stdin=subprocess.DEVNULL, stdout=log, stderr=log, **unprivileged())
+        self._launch()
         deadline = time.monotonic() + START_SECONDS
         while True:
             try:
                 self.connect("postgres").close()
                 return self
             except psycopg2.OperationalError:
-                assert self.process.poll() is None, self.log_tail()
                 assert time.monotonic() < deadline, self.log_tail()
                 time.sleep(0.02)  # the server says nowhere else that it takes connections
+                if self.process.poll() is not None:
+                    self._launch_again()
+
+    def _launch(self):
+        options = [f"-c{name}={value}" for name, value in self.settings.items()]
+        with open(self.folder / "log", "ab") as log:
+            self.process = subprocess.Popen(
+                [BINARIES / "postgres", "-D", self.data, f"-p{self.port}", *options],
+                cwd=self.folder, stdin=subprocess.DEVNULL, stdout=log, stderr=log, **unprivileged())
+
+    def _launch_again(self):
+        """Once more, if only something that is about to go kept the server from starting: the memory of the server
+        before it, or a test that holds the port for a moment to see whether it is free."""
+        log = self.log_tail()
+        assert "still in use" in log or "Address already in use" in log, log
+        self._launch()
 
     def add_standby(self):
         """Another server that follows this one; from now on a commit here waits for it."""
@@ -146,7 +162,10 @@ class PostgresServer:
 
     def stand_still(self):
         """Every process of it stops, and answers nothing, until go_on()."""
-        self.process.send_signal(signal.SIGSTOP)  # so that none is born while they are counted
+        # None may be born while they are counted, and a signal that was sent has not stopped it yet.
+        self.process.send_signal(signal.SIGSTOP)
+        while process_state(self.process.pid) not in "TZX":
+            time.sleep(0.001)
         children = subprocess.run(["pgrep", "-P", str(self.process.pid)], capture_output=True,
                                   text=True).stdout.split()
         self.stopped = [self.process.pid, *map(int, children)]
