@@ -55,7 +55,7 @@ int consume(const Options& options) {
   start_logging(config->log);
   ignore_write_signals();
 
-  const auto make_handler = [](Worker& worker, std::size_t route, const ConsumeConfig& entry) {
+  const auto make_handler = [](Worker& worker, const Route& route, const ConsumeConfig& entry) {
     return std::make_unique<HttpHandler>(worker, route, entry);
   };
   auto process = ConsumeProcess::open(*std::move(config), make_handler);

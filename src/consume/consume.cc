@@ -108,9 +108,9 @@ std::expected<Consumer, std::string> Consumer::open(const Options& options,
   ignore_unless_handled(SIGPIPE);
   ignore_unless_handled(SIGXFSZ);
   // They are in the order of the entries: fit() has put them so.
-  const auto make = [&entries](Worker& worker, std::size_t route, const ConsumeConfig& entry) {
+  const auto make = [&entries](Worker& worker, const Route& route, const ConsumeConfig& entry) {
     return std::make_unique<FunctionHandler>(worker, route, entry,
-                                             function_of(entries[route], entry.in_flight));
+                                             function_of(entries[route.index()], entry.in_flight));
   };
   auto process = ConsumeProcess::open(std::move(config), make);
   if (!process) return std::unexpected(std::move(process.error()));

@@ -38,11 +38,11 @@ std::string joined(const std::vector<std::string>& words) {
 
 }  // namespace
 
-Consumer::Consumer(Worker& worker, std::size_t route, ConsumeConfig config,
+Consumer::Consumer(Worker& worker, Route route, ConsumeConfig config,
                    std::unique_ptr<Source> source, std::unique_ptr<MessageHandler> handler)
     : worker_(worker),
       services_(worker.services()),
-      route_(route),
+      route_(std::move(route)),
       config_(std::move(config)),
       source_(std::move(source)),
       handler_(std::move(handler)),
@@ -143,7 +143,7 @@ awaitable<Consumer::Next> Consumer::step(Item& item, MessageHandler::Slot slot) 
   ask.fingerprint = co_await fingerprint_under(item.message, ask.recipe);
   Admission admission = co_await services_.engine.admit(std::move(ask));
   if (auto* execute_it = std::get_if<admission::Execute>(&admission)) {
-    worker_.settings()->metrics[route_]->count(RequestResult::executed);
+    route_.metrics().count(RequestResult::executed);
     item.looks = 0;
     co_return co_await execute(item, std::move(execute_it->claim), std::move(slot));
   }
@@ -151,7 +151,7 @@ awaitable<Consumer::Next> Consumer::step(Item& item, MessageHandler::Slot slot) 
 }
 
 Consumer::Next Consumer::next_after(Item& item, const Admission& admission) {
-  RouteMetrics& metrics = *worker_.settings()->metrics[route_];
+  RouteMetrics& metrics = route_.metrics();
   const auto done = [&metrics](const auto&) -> Next {
     metrics.count(RequestResult::replayed);
     return Done{};

@@ -23,8 +23,7 @@ namespace semel {
 // It lives on one worker; everything but the constructor, start() and stop() is called there.
 class Consumer {
  public:
-  // `route` is the place of `config.route` among the settings' routes.
-  Consumer(Worker& worker, std::size_t route, ConsumeConfig config, std::unique_ptr<Source> source,
+  Consumer(Worker& worker, Route route, ConsumeConfig config, std::unique_ptr<Source> source,
            std::unique_ptr<MessageHandler> handler);
   // When the worker runs no longer.
   ~Consumer();
@@ -92,7 +91,7 @@ class Consumer {
 
   Worker& worker_;
   Services& services_;
-  const std::size_t route_;
+  const Route route_;
   const ConsumeConfig config_;
   const std::unique_ptr<Source> source_;
   const std::unique_ptr<MessageHandler> handler_;

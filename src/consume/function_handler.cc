@@ -92,10 +92,10 @@ struct FunctionHandler::Call {
   std::optional<Outcome> outcome;
 };
 
-FunctionHandler::FunctionHandler(Worker& worker, std::size_t route, ConsumeConfig config,
+FunctionHandler::FunctionHandler(Worker& worker, Route route, ConsumeConfig config,
                                  consume::AsyncHandler function)
     : worker_(worker),
-      route_(route),
+      route_(std::move(route)),
       config_(std::move(config)),
       function_(std::move(function)),
       link_(std::make_shared<Link>(worker.context())) {}
@@ -145,8 +145,7 @@ awaitable<void> FunctionHandler::execute(std::shared_ptr<const Message> message,
   begin(call, std::move(message), std::move(key), claim);
   boost::system::error_code ignored;
   co_await call->ended.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
-  worker_.settings()->metrics[route_]->upstream_took(
-      std::chrono::duration<double>(clock.steady() - started).count());
+  route_.metrics().upstream_took(std::chrono::duration<double>(clock.steady() - started).count());
   if (call->outcome) {
     Outcome outcome = *std::move(call->outcome);
     co_await record(std::move(claim), std::move(outcome));

@@ -13,8 +13,7 @@ namespace semel {
 // `unknown: retry` its message waits for that, rather than run beside itself.
 class FunctionHandler final : public MessageHandler {
  public:
-  // `route` is the place of `config.route` among the worker's routes.
-  FunctionHandler(Worker& worker, std::size_t route, ConsumeConfig config,
+  FunctionHandler(Worker& worker, Route route, ConsumeConfig config,
                   consume::AsyncHandler function);
   // What is told from now on is dropped.
   ~FunctionHandler() override;
@@ -32,7 +31,7 @@ class FunctionHandler final : public MessageHandler {
   boost::asio::awaitable<void> record_late(std::shared_ptr<Call> call, Claim claim, Slot slot);
 
   Worker& worker_;
-  const std::size_t route_;
+  const Route route_;
   const ConsumeConfig config_;
   consume::AsyncHandler function_;
   const std::shared_ptr<Link> link_;  // what tells of an outcome may outlive this

@@ -7,8 +7,8 @@ namespace semel {
 namespace asio = boost::asio;
 using asio::awaitable;
 
-HttpHandler::HttpHandler(Worker& worker, std::size_t route, ConsumeConfig config)
-    : worker_(worker), route_(route), config_(std::move(config)) {}
+HttpHandler::HttpHandler(Worker& worker, Route route, ConsumeConfig config)
+    : worker_(worker), route_(std::move(route)), config_(std::move(config)) {}
 
 awaitable<void> HttpHandler::execute(std::shared_ptr<const Message> message, std::string key,
                                      Claim claim, Slot) {
@@ -20,7 +20,7 @@ awaitable<void> HttpHandler::execute(std::shared_ptr<const Message> message, std
   const RequestBody body(worker_.services().spool, message->body);
   const KeyedRequest request{
       {"POST", config_.target, fields, forwarded}, body, false, std::move(key)};
-  Execution execution(worker_, worker_.settings(), route_, std::move(claim), request, nullptr);
+  Execution execution(worker_, route_, std::move(claim), request, AnswerSink::nobody());
   co_await execution.run_to_end();
 }
 

@@ -8,15 +8,14 @@ namespace semel {
 // Posts each message to the handler's URL, as the gateway executes a request that nobody waits for.
 class HttpHandler final : public MessageHandler {
  public:
-  // `route` is the place of `config.route` among the worker's routes.
-  HttpHandler(Worker& worker, std::size_t route, ConsumeConfig config);
+  HttpHandler(Worker& worker, Route route, ConsumeConfig config);
 
   boost::asio::awaitable<void> execute(std::shared_ptr<const Message> message, std::string key,
                                        Claim claim, Slot slot) override;
 
  private:
   Worker& worker_;
-  const std::size_t route_;
+  const Route route_;
   const ConsumeConfig config_;
 };
 

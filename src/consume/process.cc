@@ -47,8 +47,9 @@ std::expected<std::unique_ptr<ConsumeProcess>, std::string> ConsumeProcess::open
   process->admin_ = *std::move(admin);
   for (std::size_t i = 0; i < entries.size(); ++i) {
     Worker& worker = process->server_->worker_for(i);
+    const Route route(worker.settings(), i);
     process->consumers_.push_back(std::make_unique<Consumer>(
-        worker, i, entries[i], std::move(sources[i]), make_handler(worker, i, entries[i])));
+        worker, route, entries[i], std::move(sources[i]), make_handler(worker, route, entries[i])));
   }
   return process;
 }

@@ -16,7 +16,7 @@ namespace semel {
 class ConsumeProcess {
  public:
   using MakeHandler = std::function<std::unique_ptr<MessageHandler>(
-      Worker& worker, std::size_t route, const ConsumeConfig& entry)>;
+      Worker& worker, const Route& route, const ConsumeConfig& entry)>;
 
   // Opens the store and the admin listener; nothing is fetched yet. The error is a sentence for the
   // operator.

@@ -173,19 +173,19 @@ awaitable<void> Background::execute(Worker& worker, QueuedWork work) {
     co_return;
   }
   const Counted bytes(services_.buffered_bytes, record.request.size());
-  const Policy& policy = settings->config.routes[*route].policy;
-  Started started = co_await services_.engine.start(std::move(kept), policy);
+  const Route in_route(settings, *route);
+  Started started = co_await services_.engine.start(std::move(kept), in_route->policy);
   auto* claim = std::get_if<Claim>(&started);
   if (!claim) co_return;
 
-  settings->metrics[*route]->count(RequestResult::executed);
+  in_route.metrics().count(RequestResult::executed);
   const std::vector<net::Field> fields = fields_of(*request);
   const RequestBody body(services_.spool, std::move(request->body));
   const KeyedRequest keyed{{request->method, request->target, fields, request->forwarded},
                            body,
                            request->key_in_header,
                            request->key};
-  Execution execution(worker, settings, *route, std::move(*claim), keyed, nullptr);
+  Execution execution(worker, in_route, std::move(*claim), keyed, AnswerSink::nobody());
   co_await execution.run_to_end();
 }
 

@@ -100,29 +100,27 @@ awaitable<void> listen_late(Services& services, const RouteConfig& route, Claim 
 
 }  // namespace
 
-Execution::Execution(Worker& worker, ActiveConfigPtr settings, std::size_t route, Claim claim,
-                     const KeyedRequest& request, ClientRequest* client)
+Execution::Execution(Worker& worker, Route route, Claim claim, const KeyedRequest& request,
+                     AnswerSink answers)
     : worker_(worker),
       services_(worker.services()),
-      settings_(std::move(settings)),
-      route_index_(route),
-      route_(settings_->config.routes[route]),
+      route_(std::move(route)),
+      config_(route_.config()),
       claim_(std::move(claim)),
       request_(request),
       key_(request.key.value_or(claim_.record->key)),
-      client_(client),
-      call_(std::make_unique<UpstreamCall>(worker, settings_, route,
-                                           UpstreamCall::Ending::announced)) {}
+      answers_(answers),
+      call_(std::make_unique<UpstreamCall>(worker, route_, UpstreamCall::Ending::announced)) {}
 
 std::string Execution::head() const {
   const Record& record = *claim_.record;
-  KeyForwarding key = forward_key(route_, record.id, key_, request_.key_in_header);
+  KeyForwarding key = forward_key(config_, record.id, key_, request_.key_in_header);
   key.add.push_back({"Semel-Record", record.id.hex()});
   key.add.push_back({"Semel-Attempt", std::to_string(record.attempt)});
-  if (route_.completes == Completes::executor) {
+  if (config_.completes == Completes::executor) {
     key.add.push_back({"Semel-Token", record.token.hex()});
   }
-  const PassedOn passed_on(request_.head.fields, settings_->config.tenant, route_);
+  const PassedOn passed_on(request_.head.fields, route_.active()->config.tenant, config_);
   return upstream_head(request_.head, passed_on, call_->base_path(), {false, request_.body.size()},
                        key.drop, key.add);
 }
@@ -136,7 +134,7 @@ awaitable<void> Execution::run_to_end() {
     log_event(LogLevel::error, "execution failed", {{"why", error.what()}});
   }
   if (ended) co_return;
-  if (client_) client_->keep_alive = false;
+  answers_.end_connection();
   co_await give_up();
 }
 
@@ -151,7 +149,7 @@ awaitable<void> Execution::run() {
   if (const auto* maybe = std::get_if<UpstreamCall::MaybeDelivered>(&sent)) {
     // An executor may refuse a request before it has read all of it, and close.
     call_->set_deadline(kEarlyAnswerWait);
-    if (co_await call_->receive(route_.max_stored_body) == UpstreamCall::Received::complete) {
+    if (co_await call_->receive(config_.max_stored_body) == UpstreamCall::Received::complete) {
       co_await answered();
       co_return;
     }
@@ -164,8 +162,8 @@ awaitable<void> Execution::run() {
                     "the same key only.");
     co_return;
   }
-  const auto received = co_await call_->receive(route_.max_stored_body);
-  settings_->metrics[route_index_]->upstream_took(
+  const auto received = co_await call_->receive(config_.max_stored_body);
+  route_.metrics().upstream_took(
       std::chrono::duration<double>(services_.clock.steady() - started).count());
   switch (received) {
     case UpstreamCall::Received::complete:
@@ -190,19 +188,19 @@ awaitable<void> Execution::run() {
 }
 
 awaitable<void> Execution::unreachable(std::string why) {
-  log_event(LogLevel::warn, "upstream unreachable", {{"route", route_.name}, {"why", why}});
+  log_event(LogLevel::warn, "upstream unreachable", {{"route", config_.name}, {"why", why}});
   co_await failed(OutcomeKind::retry, Code::upstream_unreachable, std::move(why),
                   "The service could not be reached, so nothing was executed. Retry with the same "
                   "key.");
 }
 
 awaitable<Finished> Execution::finish(Outcome outcome, Engine::Listening listening) {
-  plan_redelivery(route_, *claim_.record, outcome);
+  plan_redelivery(config_, *claim_.record, outcome);
   co_return co_await services_.engine.finish(claim_, std::move(outcome), listening);
 }
 
 awaitable<void> Execution::give_up() {
-  Outcome outcome{OutcomeKind::unknown, to_answer(outcome_unknown(), route_.errors),
+  Outcome outcome{OutcomeKind::unknown, to_answer(outcome_unknown(), config_.errors),
                   "an error in the gateway"};
   co_await finish(std::move(outcome));
 }
@@ -211,19 +209,18 @@ awaitable<void> Execution::answered() {
   const net::Response& response = call_->response();
   Answer answer;  // as this client gets it: with all end-to-end headers
   answer.status = response.status();
-  answer.headers = client_headers(response, route_, true);
+  answer.headers = client_headers(response, config_, true);
   answer.body = call_->take_body();
-  Outcome outcome = outcome_of(route_, claim_, response, answer.headers, answer.body);
+  Outcome outcome = outcome_of(config_, claim_, response, answer.headers, answer.body);
   call_->give_back();
-  if (counts_only_if_committed(route_, outcome)) {
+  if (counts_only_if_committed(config_, outcome)) {
     co_await as_committed(outcome.answer.status);
     co_return;
   }
   Finished finished = co_await finish(std::move(outcome));
-  if (!client_) co_return;
   if (const auto* recorded = std::get_if<finish::Recorded>(&finished)) {
-    co_await send_answer(*client_, answer,
-                         recorded->record ? echo(key_, *recorded->record) : echo(key_));
+    co_await answers_.send_answer(answer,
+                                  recorded->record ? echo(key_, *recorded->record) : echo(key_));
   } else {
     co_await send_unrecorded(finished);
   }
@@ -250,9 +247,9 @@ awaitable<void> Execution::timed_out() {
   Claim claim = claim_;
   std::unique_ptr<UpstreamCall> call = std::move(call_);
   auto late = std::make_unique<Counted>(services_.late);
-  const bool listens = route_.late_answer > Duration{0} &&
-                       route_.policy.unknown != UnknownPolicy::fail &&
-                       late->before() < late_max(settings_->config.limits);
+  const bool listens = config_.late_answer > Duration{0} &&
+                       config_.policy.unknown != UnknownPolicy::fail &&
+                       late->before() < late_max(route_.active()->config.limits);
   co_await failed(OutcomeKind::unknown, Code::upstream_timeout, "no answer within upstream_timeout",
                   "The service did not answer in time and may still take effect. Retry with the "
                   "same key only.",
@@ -260,16 +257,16 @@ awaitable<void> Execution::timed_out() {
   if (listens) {
     asio::co_spawn(
         worker_.context(),
-        listen_late(services_, route_, std::move(claim), std::move(call), std::move(late)),
+        listen_late(services_, config_, std::move(claim), std::move(call), std::move(late)),
         OrReport{"listening for a late answer"});
   }
 }
 
 awaitable<void> Execution::stream() {
   const net::Response& response = call_->response();
-  const std::vector<Header> headers = client_headers(response, route_, true);
-  Outcome outcome = outcome_of(route_, claim_, response, headers, {});
-  if (counts_only_if_committed(route_, outcome)) {
+  const std::vector<Header> headers = client_headers(response, config_, true);
+  Outcome outcome = outcome_of(config_, claim_, response, headers, {});
+  if (counts_only_if_committed(config_, outcome)) {
     co_await read_to_end();
     co_await as_committed(outcome.answer.status);
     co_return;
@@ -277,10 +274,11 @@ awaitable<void> Execution::stream() {
   const bool begun = co_await services_.engine.begin_stream(claim_, response.status());
   const bool is_stored =
       outcome.kind == OutcomeKind::final ||
-      (outcome.kind == OutcomeKind::unknown && route_.policy.unknown == UnknownPolicy::fail);
-  AnswerKeeper keeper(services_.store, services_.clock, route_, *claim_.record, is_stored,
+      (outcome.kind == OutcomeKind::unknown && config_.policy.unknown == UnknownPolicy::fail);
+  AnswerKeeper keeper(services_.store, services_.clock, config_, *claim_.record, is_stored,
                       response.body_length());
-  AnswerStream answer_stream(services_, route_, *call_, begun ? client_ : nullptr, &keeper);
+  AnswerStream answer_stream(services_, config_, *call_, begun ? answers_ : AnswerSink::nobody(),
+                             &keeper);
   const AnswerStream::End end = co_await answer_stream.run(headers, echo(key_));
   if (end == AnswerStream::End::cut) {
     co_await keeper.discard();
@@ -289,19 +287,18 @@ awaitable<void> Execution::stream() {
                           .detail =
                               "The service's answer was cut off, so it may have taken effect. "
                               "Retry with the same key only."};
-    Outcome cut{OutcomeKind::unknown, to_answer(problem, route_.errors), "the answer was cut off"};
+    Outcome cut{OutcomeKind::unknown, to_answer(problem, config_.errors), "the answer was cut off"};
     co_await finish(std::move(cut));
-    if (client_) cut_off(*client_);
+    answers_.cut_off();
     co_return;
   }
   call_->give_back();
   co_await keeper.finish(outcome.answer);
   Finished finished = co_await finish(std::move(outcome));
   if (std::holds_alternative<finish::Stale>(finished)) co_await keeper.discard();
-  if (!client_) co_return;
   if (!begun) {
     if (const auto* recorded = std::get_if<finish::Recorded>(&finished)) {
-      co_await send_record(*client_, route_, key_, recorded->record);
+      co_await answers_.send_record(config_, key_, recorded->record);
     } else {
       co_await send_unrecorded(finished);
     }
@@ -311,7 +308,7 @@ awaitable<void> Execution::stream() {
   if (std::holds_alternative<finish::Recorded>(finished)) {
     co_await answer_stream.finish();
   } else {
-    cut_off(*client_);
+    answers_.cut_off();
   }
 }
 
@@ -319,42 +316,43 @@ awaitable<void> Execution::failed(OutcomeKind kind, Code code, std::string reaso
                                   std::string detail, Engine::Listening listening) {
   Problem problem{
       .code = code, .detail = std::move(detail), .new_key_safe = kind == OutcomeKind::retry};
-  Outcome outcome{kind, to_answer(problem, route_.errors), std::move(reason)};
+  Outcome outcome{kind, to_answer(problem, config_.errors), std::move(reason)};
   Finished finished = co_await finish(std::move(outcome), listening);
-  if (!client_) co_return;
   if (std::holds_alternative<finish::Recorded>(finished)) {
-    co_await send_problem(*client_, problem, &route_, echo(key_));
+    co_await answers_.send_problem(problem, config_, key_);
   } else {
     co_await send_unrecorded(finished);
   }
 }
 
 awaitable<void> Execution::send_unrecorded(const Finished& finished) {
+  ClientRequest* client = answers_.client();
+  if (!client) co_return;
   if (const auto* stale = std::get_if<finish::Stale>(&finished)) {
     const bool is_own = stale->record && stale->record->state == RecordState::completed &&
                         stale->record->token == claim_.record->token;
     if (is_own) {
-      co_await send_committed(*client_, route_, key_, *stale->record);
+      co_await answers_.send_committed(config_, key_, *stale->record);
       co_return;
     }
     // Another delivery's answer: not this one's own execution.
     Viewing viewing{claim_.record->id, claim_.record->tenant};
-    if (stale->record && !co_await may_see(*client_, route_index_, std::move(viewing))) co_return;
-    co_await send_record(*client_, route_, key_, stale->record);
+    if (stale->record && !co_await may_see(*client, route_, std::move(viewing))) co_return;
+    co_await answers_.send_record(config_, key_, stale->record);
     co_return;
   }
   Problem problem{.code = Code::store_unavailable,
                   .detail =
                       "The request was executed, but its outcome could not be recorded yet. "
                       "Retry with the same key only."};
-  co_await send_problem(*client_, problem, &route_, echo(key_));
+  co_await answers_.send_problem(problem, config_, key_);
 }
 
 awaitable<void> execute_unkeyed(const UnkeyedRequest& unkeyed, std::vector<Header> extra) {
   ClientRequest& request = unkeyed.request;
-  RouteMetrics& metrics = request.metrics(unkeyed.route);
-  const RouteConfig& route = request.route(unkeyed.route);
-  UpstreamCall call(request.worker, request.settings, unkeyed.route, UpstreamCall::Ending::any);
+  RouteMetrics& metrics = unkeyed.route.metrics();
+  const RouteConfig& route = unkeyed.route.config();
+  UpstreamCall call(request.worker, unkeyed.route, UpstreamCall::Ending::any);
   const RequestHead client_head = request.head();
   const PassedOn passed_on(client_head.fields, request.settings->config.tenant, route);
   const std::string head =
@@ -375,7 +373,7 @@ awaitable<void> execute_unkeyed(const UnkeyedRequest& unkeyed, std::vector<Heade
   }
   if (received == UpstreamCall::Received::stream) {
     metrics.count(RequestResult::passed);
-    AnswerStream stream(request.services(), route, call, &request, nullptr);
+    AnswerStream stream(request.services(), route, call, AnswerSink(request), nullptr);
     const auto end = co_await stream.run(client_headers(call.response(), route, false), extra);
     if (end == AnswerStream::End::whole) {
       call.give_back();

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "execution/answer/reply.h"
+#include "execution/answer/sink.h"
 #include "execution/forward_key.h"
 #include "execution/upstream_call.h"
 #include "semel/engine.h"
@@ -25,9 +25,8 @@ struct KeyedRequest {
 // one. The client going away changes nothing: the execution is finished and recorded all the same.
 class Execution {
  public:
-  // `client` is null for work that nobody waits for on a connection.
-  Execution(Worker& worker, ActiveConfigPtr settings, std::size_t route, Claim claim,
-            const KeyedRequest& request, ClientRequest* client);
+  Execution(Worker& worker, Route route, Claim claim, const KeyedRequest& request,
+            AnswerSink answers);
 
   // Returns when the outcome is recorded, whatever happens, and the client has its answer.
   boost::asio::awaitable<void> run_to_end();
@@ -57,20 +56,19 @@ class Execution {
 
   Worker& worker_;
   Services& services_;
-  const ActiveConfigPtr settings_;
-  const std::size_t route_index_;
-  const RouteConfig& route_;
+  const Route route_;
+  const RouteConfig& config_;
   Claim claim_;
   const KeyedRequest request_;
   const std::string key_;
-  ClientRequest* const client_;
+  AnswerSink answers_;
   std::unique_ptr<UpstreamCall> call_;
 };
 
 // The request whole, to be executed without a claim.
 struct UnkeyedRequest {
   ClientRequest& request;
-  std::size_t route;
+  const Route& route;
   const RequestBody& body;
   KeyForwarding key = {};  // what the executor is told of the key, if there is one
 };

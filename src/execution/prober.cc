@@ -131,14 +131,12 @@ std::vector<RecordId> Prober::due(Time now) {
   return ids;
 }
 
-awaitable<bool> Prober::ask(Worker& worker, ActiveConfigPtr settings, std::size_t route,
-                            RecordPtr record, std::string key) {
+awaitable<bool> Prober::ask(Worker& worker, Route route, RecordPtr record, std::string key) {
   const RecordId id = record->id;
   if (!begin(id, services_.clock.now())) co_return false;
   bool settled = false;
   try {
-    settled =
-        co_await settle(worker, std::move(settings), route, std::move(record), std::move(key));
+    settled = co_await settle(worker, std::move(route), std::move(record), std::move(key));
   } catch (const std::exception& error) {
     log_event(LogLevel::error, "probe failed", {{"why", error.what()}});
   }
@@ -146,37 +144,37 @@ awaitable<bool> Prober::ask(Worker& worker, ActiveConfigPtr settings, std::size_
   co_return settled;
 }
 
-awaitable<bool> Prober::settle(Worker& worker, ActiveConfigPtr settings, std::size_t route_index,
-                               RecordPtr record, std::string key) {
-  const RouteConfig& route = settings->config.routes[route_index];
+awaitable<bool> Prober::settle(Worker& worker, Route route, RecordPtr record, std::string key) {
+  const RouteConfig& config = route.config();
   const std::string attempt = std::to_string(record->attempt);
-  if (route.forward_key == ForwardKey::derived) key = derive(record->id, kForwardLabel);
+  if (config.forward_key == ForwardKey::derived) key = derive(record->id, kForwardLabel);
   SubRequest request;
-  request.target = fill_probe_target(route.probe.url.target,
+  request.target = fill_probe_target(config.probe.url.target,
                                      {key, record->id.hex(), attempt, record->token.hex()});
   request.headers = {{"Semel-Record", record->id.hex()},
                      {"Semel-Attempt", attempt},
                      {"Semel-Token", record->token.hex()}};
   // By the name that the executor knows it under, if any.
-  if (route.forward_key != ForwardKey::none) {
+  if (config.forward_key != ForwardKey::none) {
     request.headers.push_back({"Idempotency-Key", quoted_key(key)});
   }
-  request.answer_bytes_max = route.max_stored_body;
-  auto said = co_await subrequest(worker, route.probe.url, std::move(request), route.probe.timeout);
+  request.answer_bytes_max = config.max_stored_body;
+  auto said =
+      co_await subrequest(worker, config.probe.url, std::move(request), config.probe.timeout);
   const std::string short_id = record->id.hex().substr(0, 16);
   if (!said) {
     log_event(LogLevel::warn, "probe failed", {{"record", short_id}, {"why", said.error()}});
     co_return false;
   }
-  std::optional<Outcome> outcome = outcome_said(route, *said);
+  std::optional<Outcome> outcome = outcome_said(config, *said);
   if (!outcome) {
     log_event(LogLevel::info, "probe settled nothing",
               {{"record", short_id}, {"status", std::to_string(said->status)}});
     co_return false;
   }
   // Like an answer that arrives late: recorded only if the record is still this attempt's.
-  plan_redelivery(route, *record, *outcome);
-  Claim claim{std::move(record), route.policy};
+  plan_redelivery(config, *record, *outcome);
+  Claim claim{std::move(record), config.policy};
   const Finished finished = co_await services_.engine.finish(std::move(claim), *std::move(outcome));
   co_return !std::holds_alternative<finish::Pending>(finished);
 }
@@ -196,7 +194,7 @@ awaitable<void> Prober::ask_in_background(Worker& worker, RecordId id) {
     forget(id);  // it keeps a digest: only a request with the key knows what to ask about
     co_return;
   }
-  co_await ask(worker, settings, *route, *std::move(found), std::move(key));
+  co_await ask(worker, {settings, *route}, *std::move(found), std::move(key));
 }
 
 // What was unknown before this process began.

@@ -26,8 +26,7 @@ class Prober {
   // Asks about an unknown record, for a request that came with its key. True: it is known now, look
   // at the record again. False: still unknown, or not asked because somebody asks already, the last
   // time was too recent, or too many are being asked.
-  boost::asio::awaitable<bool> ask(Worker& worker, ActiveConfigPtr settings, std::size_t route,
-                                   RecordPtr record, std::string key);
+  boost::asio::awaitable<bool> ask(Worker& worker, Route route, RecordPtr record, std::string key);
 
   // A record has become unknown: it is asked about in the background. Thread-safe.
   void became_unknown(const Record& record, Time now);
@@ -55,8 +54,8 @@ class Prober {
   bool may_have_missed();
   boost::asio::awaitable<bool> note_stored(Worker& worker);
   boost::asio::awaitable<void> ask_in_background(Worker& worker, RecordId id);
-  boost::asio::awaitable<bool> settle(Worker& worker, ActiveConfigPtr settings, std::size_t route,
-                                      RecordPtr record, std::string key);
+  boost::asio::awaitable<bool> settle(Worker& worker, Route route, RecordPtr record,
+                                      std::string key);
 
   Services& services_;
   const bool is_shared_;

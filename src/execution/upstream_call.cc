@@ -22,24 +22,20 @@ bool announces_close(const net::Response& response) {
 
 }  // namespace
 
-UpstreamCall::UpstreamCall(Worker& worker, ActiveConfigPtr settings, std::size_t route,
-                           Ending ending)
-    : settings_(std::move(settings)),
-      route_(settings_->config.routes[route]),
-      picked_(worker.pick_upstream(settings_, route)),
-      ending_(ending) {}
+UpstreamCall::UpstreamCall(Worker& worker, Route route, Ending ending)
+    : route_(std::move(route)), picked_(worker.pick_upstream(route_)), ending_(ending) {}
 
 awaitable<UpstreamCall::SendResult> UpstreamCall::send(const std::string& head,
                                                        const RequestBody& body) {
-  connection_ = picked_.pool.take_idle(route_.upstream_idle);
+  connection_ = picked_.pool.take_idle(route_->upstream_idle);
   bool reused = connection_ != nullptr;
   for (;;) {
     if (!connection_) {
-      auto connected = co_await picked_.pool.connect(route_.connect_timeout);
+      auto connected = co_await picked_.pool.connect(route_->connect_timeout);
       if (!connected) co_return NotDelivered{connected.error()};
       connection_ = std::move(*connected);
     }
-    connection_->set_deadline(route_.upstream_timeout);
+    connection_->set_deadline(route_->upstream_timeout);
     std::size_t sent_bytes = 0;
     const Written written = co_await write_request(head, body, sent_bytes);
     if (written == Written::all) {

@@ -22,7 +22,7 @@ class UpstreamCall {
   // executor said that it would close (Connection: close, or HTTP/1.0), or ended TLS in order; one
   // that meant to go on and is gone has not said all.
   enum class Ending { announced, any };
-  UpstreamCall(Worker& worker, ActiveConfigPtr settings, std::size_t route, Ending ending);
+  UpstreamCall(Worker& worker, Route route, Ending ending);
 
   struct Sent {};
   // The executor provably did not get the request.
@@ -62,8 +62,7 @@ class UpstreamCall {
   boost::asio::awaitable<Written> write_request(const std::string& head, const RequestBody& body,
                                                 std::size_t& sent_bytes);
 
-  const ActiveConfigPtr settings_;
-  const RouteConfig& route_;
+  const Route route_;
   Worker::Picked picked_;
   const Ending ending_;
   std::unique_ptr<net::Connection> connection_;

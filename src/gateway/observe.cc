@@ -44,12 +44,12 @@ std::string joined(const std::vector<std::string>& names) {
 
 }  // namespace
 
-Observation::Observation(const ClientRequest& request, std::size_t route)
+Observation::Observation(const ClientRequest& request, const Route& route)
     : worker_(request.worker),
       services_(request.services()),
       settings_(request.settings),
-      route_(request.route(route)),
-      metrics_(request.metrics(route)),
+      route_(route.config()),
+      metrics_(route.metrics()),
       target_(request.target),
       method_(request.message.method()),
       held_bytes_(services_.buffered_bytes, nullptr) {
@@ -320,7 +320,7 @@ void Observation::report(Observed would, std::string_view detail) {
              {"why", detail}});
 }
 
-awaitable<void> observe(ClientRequest& request, std::size_t route) {
+awaitable<void> observe(ClientRequest& request, const Route& route) {
   std::shared_ptr<Observation> observation;
   try {
     observation = std::make_shared<Observation>(request, route);

@@ -25,7 +25,7 @@ namespace semel {
 // body larger than an enforcing route takes is not kept. On the worker's thread.
 class Observation final : public ProxyWatcher, public std::enable_shared_from_this<Observation> {
  public:
-  Observation(const ClientRequest& request, std::size_t route);
+  Observation(const ClientRequest& request, const Route& route);
   ~Observation();
   Observation(const Observation&) = delete;
   Observation& operator=(const Observation&) = delete;
@@ -82,6 +82,6 @@ class Observation final : public ProxyWatcher, public std::enable_shared_from_th
   bool not_delivered_ = false;
 };
 
-boost::asio::awaitable<void> observe(ClientRequest& request, std::size_t route);
+boost::asio::awaitable<void> observe(ClientRequest& request, const Route& route);
 
 }  // namespace semel

@@ -32,12 +32,12 @@ constexpr std::string_view kLastChunk = "0\r\n\r\n";
 
 class Proxying {
  public:
-  Proxying(ClientRequest& request, std::size_t route, ProxyWatcher* watcher)
+  Proxying(ClientRequest& request, const Route& route, ProxyWatcher* watcher)
       : request_(request),
-        route_index_(route),
-        route_(request.route(route)),
+        route_(route),
+        config_(route.config()),
         limits_(request.limits()),
-        picked_(request.worker.pick_upstream(request.settings, route)),
+        picked_(request.worker.pick_upstream(route)),
         watcher_(watcher),
         held_bytes_(request.services().buffered_bytes, request.peer),
         sending_(limits_.body_timeout),
@@ -70,8 +70,8 @@ class Proxying {
   void give_back();
 
   ClientRequest& request_;
-  const std::size_t route_index_;
-  const RouteConfig& route_;
+  const Route& route_;
+  const RouteConfig& config_;
   const LimitsConfig& limits_;
   Worker::Picked picked_;
   ProxyWatcher* const watcher_;
@@ -98,7 +98,7 @@ awaitable<bool> Proxying::run() {
     co_return false;
   }
   if (is_short() && !co_await read_short_body()) co_return false;
-  if (!co_await take_slot_or_refuse(request_, route_index_)) co_return false;
+  if (!co_await take_slot_or_refuse(request_, route_)) co_return false;
   if (watcher_) watcher_->request_piece(body_);
   if (request_.message.is_done()) {
     if (watcher_) watcher_->request_done();
@@ -126,7 +126,7 @@ awaitable<net::IoResult<std::string_view>> Proxying::next_piece() {
 awaitable<bool> Proxying::read_short_body() {
   if (expects_continue(request_)) {
     // A body is not asked for that there is no place for.
-    if (!co_await take_slot_or_refuse(request_, route_index_)) co_return false;
+    if (!co_await take_slot_or_refuse(request_, route_)) co_return false;
     request_.give_up_slot();
     co_await send_continue(request_);
   }
@@ -153,9 +153,9 @@ awaitable<bool> Proxying::read_short_body() {
 
 awaitable<void> Proxying::refuse_late_body() {
   request_.keep_alive = false;
-  request_.metrics(route_index_).count(RequestResult::refused);
+  route_.metrics().count(RequestResult::refused);
   Problem problem{.status = 408, .detail = "The request's body did not arrive in time."};
-  co_await send_problem(request_, problem, &route_);
+  co_await send_problem(request_, problem, &config_);
 }
 
 bool Proxying::take_buffered_body() {
@@ -170,23 +170,23 @@ bool Proxying::take_buffered_body() {
 
 std::string Proxying::head(const BodyFraming& framing) const {
   const RequestHead head = request_.head();
-  const PassedOn passed_on(head.fields, request_.settings->config.tenant, route_);
+  const PassedOn passed_on(head.fields, request_.settings->config.tenant, config_);
   return upstream_head(head, passed_on, picked_.upstream.base_path, framing, {}, {});
 }
 
 bool Proxying::take_idle() {
-  upstream_ = picked_.pool.take_idle(route_.upstream_idle);
+  upstream_ = picked_.pool.take_idle(config_.upstream_idle);
   reused_ = upstream_ != nullptr;
   return reused_;
 }
 
 awaitable<bool> Proxying::connect() {
   reused_ = false;
-  auto connected = co_await picked_.pool.connect(route_.connect_timeout);
+  auto connected = co_await picked_.pool.connect(config_.connect_timeout);
   if (!connected) {
     if (watcher_ && !request_sent_) watcher_->not_delivered();
     log_event(LogLevel::warn, "upstream unreachable",
-              {{"route", route_.name}, {"why", connected.error()}});
+              {{"route", config_.name}, {"why", connected.error()}});
     co_return false;
   }
   upstream_ = std::move(*connected);
@@ -204,7 +204,7 @@ awaitable<void> Proxying::exchange_whole() {
   for (bool allow_idle : {true, false}) {
     const bool has_idle = allow_idle && take_idle();
     if (!has_idle && !co_await connect()) break;
-    upstream_->set_deadline(route_.upstream_timeout);
+    upstream_->set_deadline(config_.upstream_timeout);
     std::size_t sent_bytes = 0;
     const auto written = co_await upstream_->write(request_head, body_, {}, &sent_bytes);
     request_sent_ = true;
@@ -241,7 +241,7 @@ awaitable<void> Proxying::exchange_streaming() {
   std::string request_head = head(framing);
   const bool first_chunk = framing.chunked && !body_.empty();
   if (first_chunk) request_head += chunk_size(body_.size());
-  upstream_->set_deadline(route_.upstream_timeout);
+  upstream_->set_deadline(config_.upstream_timeout);
   const auto written =
       co_await upstream_->write(request_head, body_, first_chunk ? kChunkEnd : std::string_view{});
   if (!written && written.error() == IoError::timeout) {
@@ -293,7 +293,7 @@ awaitable<void> Proxying::pump_request() {
       co_return;
     }
     if (watcher_) watcher_->request_piece(*piece);
-    upstream_->set_deadline(route_.upstream_timeout);
+    upstream_->set_deadline(config_.upstream_timeout);
     net::IoResult<void> written;
     if (!chunked) {
       written = co_await upstream_->write(*piece);
@@ -308,7 +308,7 @@ awaitable<void> Proxying::pump_request() {
   }
   request_sent_ = !answer_ended_;
   if (watcher_ && request_sent_) watcher_->request_done();
-  if (request_sent_) upstream_->set_deadline(route_.upstream_timeout);
+  if (request_sent_) upstream_->set_deadline(config_.upstream_timeout);
 }
 
 awaitable<net::IoResult<void>> Proxying::read_answer_head() {
@@ -339,7 +339,7 @@ awaitable<void> Proxying::relay_answer() {
   head.reserve(512);
   append_status_line(head, response_->status());
   bool has_date = false;
-  for_client_fields(*response_, route_, false, [&](const net::Field& field) {
+  for_client_fields(*response_, config_, false, [&](const net::Field& field) {
     append_header(head, field.name, field.value);
     has_date = has_date || net::iequals(field.name, "Date");
   });
@@ -349,7 +349,7 @@ awaitable<void> Proxying::relay_answer() {
 
 awaitable<void> Proxying::relay_body(std::string head, BodyEnd end) {
   while (!response_->is_done()) {
-    if (request_sent_) upstream_->set_deadline(route_.upstream_timeout);
+    if (request_sent_) upstream_->set_deadline(config_.upstream_timeout);
     // What has arrived goes out with the head; a head alone does not wait for the body.
     auto piece = upstream_->buffered_piece(*response_);
     if (piece && piece->empty() && !response_->is_done()) {
@@ -365,7 +365,7 @@ awaitable<void> Proxying::relay_body(std::string head, BodyEnd end) {
     if (!piece) {
       // Cut short: the client must see that, not a whole answer.
       cut_off(request_);
-      request_.metrics(route_index_).count(RequestResult::failed);
+      route_.metrics().count(RequestResult::failed);
       co_return;
     }
     if (piece->empty()) break;
@@ -385,7 +385,7 @@ awaitable<void> Proxying::relay_body(std::string head, BodyEnd end) {
   if (!head.empty() && !co_await write_at_pace(request_, reading_, head))
     request_.keep_alive = false;
   request_.client.clear_deadline();
-  request_.metrics(route_index_).count(RequestResult::passed);
+  route_.metrics().count(RequestResult::passed);
   if (watcher_) watcher_->answer_done();
   give_back();
 }
@@ -405,15 +405,15 @@ void Proxying::give_back() {
 
 awaitable<void> Proxying::fail(Code code, std::string detail) {
   answer_begun_ = true;
-  request_.metrics(route_index_).count(RequestResult::failed);
+  route_.metrics().count(RequestResult::failed);
   if (code == Code::bad_request) request_.keep_alive = false;
   Problem problem{.code = code, .detail = std::move(detail)};
-  co_await send_problem(request_, problem, &route_);
+  co_await send_problem(request_, problem, &config_);
 }
 
 }  // namespace
 
-awaitable<bool> proxy(ClientRequest& request, std::size_t route, ProxyWatcher* watcher) {
+awaitable<bool> proxy(ClientRequest& request, const Route& route, ProxyWatcher* watcher) {
   Proxying proxying(request, route, watcher);
   co_return co_await proxying.run();
 }

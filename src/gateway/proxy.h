@@ -27,7 +27,7 @@ class ProxyWatcher {
 // Plain proxying: streams the request to the route's upstream and the answer back, in bounded
 // memory, keeping nothing. `watcher` may be null. False: the upstream was not asked, the client has
 // been told why.
-boost::asio::awaitable<bool> proxy(ClientRequest& request, std::size_t route,
+boost::asio::awaitable<bool> proxy(ClientRequest& request, const Route& route,
                                    ProxyWatcher* watcher = nullptr);
 
 }  // namespace semel

@@ -97,31 +97,32 @@ awaitable<void> handle(ClientRequest& request) {
     co_await serve_own(request);
     co_return;
   }
-  const auto route = request.settings->router.match(request.target.path);
-  if (!route) {
+  const auto matched = request.settings->router.match(request.target.path);
+  if (!matched) {
     Problem problem{.code = Code::no_route,
                     .detail = "No route is configured for this path.",
                     .new_key_safe = true};
     co_await send_problem(request, problem, nullptr);
     co_return;
   }
-  if (evades_key(request, request.route(*route))) {
+  const Route route(request.settings, *matched);
+  if (evades_key(request, route.config())) {
     Problem problem{.detail = "Write the method in upper case.", .new_key_safe = true};
-    co_await send_problem(request, problem, &request.route(*route));
+    co_await send_problem(request, problem, &route.config());
     co_return;
   }
-  const bool keyed = is_keyed(request, request.route(*route));
-  if (request.route(*route).webhook && !keyed) {
+  const bool keyed = is_keyed(request, route.config());
+  if (route->webhook && !keyed) {
     Problem problem{.status = 405, .detail = "Events are sent here by POST.", .new_key_safe = true};
-    co_await send_problem(request, problem, &request.route(*route), {{"Allow", "POST"}});
+    co_await send_problem(request, problem, &route.config(), {{"Allow", "POST"}});
     co_return;
   }
-  if (keyed && request.route(*route).mode == Mode::observe) {
-    co_await observe(request, *route);
+  if (keyed && route->mode == Mode::observe) {
+    co_await observe(request, route);
   } else if (keyed) {
-    co_await exchange(request, *route);
+    co_await exchange(request, route);
   } else {
-    co_await proxy(request, *route);
+    co_await proxy(request, route);
   }
 }
 

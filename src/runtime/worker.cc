@@ -140,12 +140,13 @@ awaitable<void> Worker::prune() {
   }
 }
 
-Worker::Picked Worker::pick_upstream(const ActiveConfigPtr& settings, std::size_t route) {
-  const std::vector<Upstream>& upstreams = settings->config.routes[route].upstreams;
-  if (settings != settings_) {  // of a request that began before the configuration was loaded anew
-    return {pool_of(*settings, route, 0), upstreams.front()};
+Worker::Picked Worker::pick_upstream(const Route& route) {
+  const std::vector<Upstream>& upstreams = route->upstreams;
+  // Of a request that began before the configuration was loaded anew.
+  if (route.active() != settings_) {
+    return {pool_of(*route.active(), route.index(), 0), upstreams.front()};
   }
-  RoutePools& pools = by_route_[route];
+  RoutePools& pools = by_route_[route.index()];
   const std::size_t index = pools.next;
   pools.next = (pools.next + 1) % pools.pools.size();
   return {*pools.pools[index], upstreams[index]};

@@ -13,6 +13,7 @@
 #include "http/pool.h"
 #include "runtime/active_config.h"
 #include "runtime/introspection_cache.h"
+#include "runtime/route.h"
 #include "runtime/services.h"
 
 namespace semel {
@@ -45,7 +46,7 @@ class Worker {
     net::UpstreamPool& pool;
     const Upstream& upstream;
   };
-  Picked pick_upstream(const ActiveConfigPtr& settings, std::size_t route);
+  Picked pick_upstream(const Route& route);
   // The pool for requests of our own to where `url` points.
   net::UpstreamPool& own_pool(const Url& url);
   IntrospectionCache& introspections() { return introspections_; }

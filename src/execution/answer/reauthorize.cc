@@ -38,15 +38,14 @@ SubRequest question(const ClientRequest& request, const Viewing& viewing) {
 
 }  // namespace
 
-awaitable<bool> may_see(ClientRequest& request, std::size_t route, Viewing viewing) {
-  const RouteConfig& config = request.route(route);
-  if (!config.reauthorize) co_return true;
+awaitable<bool> may_see(ClientRequest& request, const Route& route, Viewing viewing) {
+  if (!route->reauthorize) co_return true;
   SubRequest ask = question(request, viewing);
   auto answered =
-      co_await subrequest(request.worker, *config.reauthorize, std::move(ask), kTimeout);
+      co_await subrequest(request.worker, *route->reauthorize, std::move(ask), kTimeout);
   if (answered && answered->status >= 200 && answered->status < 300) co_return true;
 
-  request.metrics(route).count(RequestResult::refused);
+  route.metrics().count(RequestResult::refused);
   if (answered && (answered->status == 401 || answered->status == 403)) {
     Answer answer;
     answer.status = answered->status;
@@ -60,13 +59,13 @@ awaitable<bool> may_see(ClientRequest& request, std::size_t route, Viewing viewi
     co_return false;
   }
   log_event(LogLevel::warn, "reauthorize failed",
-            {{"route", config.name},
+            {{"route", route->name},
              {"why", answered ? "status " + std::to_string(answered->status) : answered.error()}});
   Problem problem{.code = Code::authorization_unavailable,
                   .detail =
                       "Whether you may see the recorded answer could not be found out. Nothing was "
                       "executed. Retry with the same key."};
-  co_await send_problem(request, problem, &config);
+  co_await send_problem(request, problem, &route.config());
   co_return false;
 }
 

@@ -21,6 +21,6 @@ struct Viewing {
 // False: it may not, or nobody could say, and the caller has been answered: with the 401 or 403 of
 // the service that was asked, or with 503. Nothing is remembered: the next one is asked about
 // again.
-boost::asio::awaitable<bool> may_see(ClientRequest& request, std::size_t route, Viewing viewing);
+boost::asio::awaitable<bool> may_see(ClientRequest& request, const Route& route, Viewing viewing);
 
 }  // namespace semel

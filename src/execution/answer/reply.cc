@@ -148,14 +148,14 @@ bool take_slot(ClientRequest& request) {
   return request.in_flight->has_share_of(request.limits().in_flight);
 }
 
-awaitable<void> refuse_slot(ClientRequest& request, std::size_t route) {
-  request.metrics(route).count(RequestResult::refused);
+awaitable<void> refuse_slot(ClientRequest& request, const Route& route) {
+  route.metrics().count(RequestResult::refused);
   Problem problem{.code = Code::overloaded,
                   .detail = "Too many requests are in flight. Retry with the same key."};
-  co_await send_problem(request, problem, &request.route(route));
+  co_await send_problem(request, problem, &route.config());
 }
 
-awaitable<bool> take_slot_or_refuse(ClientRequest& request, std::size_t route) {
+awaitable<bool> take_slot_or_refuse(ClientRequest& request, const Route& route) {
   if (take_slot(request)) co_return true;
   co_await refuse_slot(request, route);
   co_return false;

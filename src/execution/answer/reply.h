@@ -37,8 +37,6 @@ struct ClientRequest {
 
   Services& services() const { return worker.services(); }
   const LimitsConfig& limits() const { return settings->config.limits; }
-  const RouteConfig& route(std::size_t index) const { return settings->config.routes[index]; }
-  RouteMetrics& metrics(std::size_t route) const { return *settings->metrics[route]; }
   RequestHead head() const {
     return {message.method(), target.origin, message.fields(), forwarded};
   }
@@ -80,7 +78,7 @@ boost::asio::awaitable<void> send_problem(ClientRequest& request, const Problem&
 // Takes a place among limits.in_flight. False: there is none, or none for this peer.
 bool take_slot(ClientRequest& request);
 // The same. False: the request has been answered.
-boost::asio::awaitable<bool> take_slot_or_refuse(ClientRequest& request, std::size_t route);
+boost::asio::awaitable<bool> take_slot_or_refuse(ClientRequest& request, const Route& route);
 
 // Whether what is left of a body that nobody wants is read, so that the connection can be used
 // again.
@@ -90,7 +88,7 @@ bool reads_rest(const ClientRequest& request);
 void cut_off(ClientRequest& request);
 
 // Answers a request for which there is none.
-boost::asio::awaitable<void> refuse_slot(ClientRequest& request, std::size_t route);
+boost::asio::awaitable<void> refuse_slot(ClientRequest& request, const Route& route);
 
 // The interim answer a client may be waiting for before it sends its body.
 bool expects_continue(const ClientRequest& request);

@@ -7,13 +7,13 @@ namespace asio = boost::asio;
 using asio::awaitable;
 
 AnswerStream::AnswerStream(Services& services, const RouteConfig& route, UpstreamCall& call,
-                           ClientRequest* client, AnswerKeeper* keeper)
+                           const AnswerSink& answers, AnswerKeeper* keeper)
     : services_(services),
       route_(route),
       call_(call),
-      client_(client),
+      client_(answers.client()),
       keeper_(keeper),
-      pace_(client ? client->limits().body_timeout : Duration{0}) {}
+      pace_(client_ ? client_->limits().body_timeout : Duration{0}) {}
 
 awaitable<AnswerStream::End> AnswerStream::run(const std::vector<Header>& headers,
                                                const std::vector<Header>& extra) {

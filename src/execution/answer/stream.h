@@ -6,7 +6,7 @@
 
 #include "execution/answer/body_pace.h"
 #include "execution/answer/chunks.h"
-#include "execution/answer/reply.h"
+#include "execution/answer/sink.h"
 #include "execution/upstream_call.h"
 
 namespace semel {
@@ -15,9 +15,9 @@ namespace semel {
 // of the answer is held back until finish(): only then is the whole of it recorded.
 class AnswerStream {
  public:
-  // Without a client the answer is only read and kept, without a keeper only passed on.
+  // For nobody the answer is only read and kept, without a keeper only passed on.
   AnswerStream(Services& services, const RouteConfig& route, UpstreamCall& call,
-               ClientRequest* client, AnswerKeeper* keeper);
+               const AnswerSink& answers, AnswerKeeper* keeper);
 
   enum class End { whole, cut };
   boost::asio::awaitable<End> run(const std::vector<Header>& headers,

@@ -36,13 +36,13 @@ bool is_keyed_method(const RouteConfig& route, std::string_view method) {
 
 awaitable<void> Exchange::run() {
   auto refused = find_key();
-  if (!refused && !route_.webhook) {
+  if (!refused && !config_.webhook) {
     std::optional<Caller> caller = find_caller(request_);
     if (!caller) caller = co_await ask_caller(request_);
     refused = take_tenant(*std::move(caller));
   }
   // Before the body: nobody without a signature has one kept.
-  if (!refused && route_.webhook) refused = check_delivery_head(request_, route_);
+  if (!refused && config_.webhook) refused = check_delivery_head(request_, config_);
   if (!refused) refused = prepare_body();
   if (refused) {
     co_await refuse(*std::move(refused));
@@ -55,10 +55,10 @@ awaitable<void> Exchange::run() {
   }
   // Only now: a body that trickles in does not keep others out.
   if (!take_slot(request_)) {
-    co_await refuse_slot(request_, route_index_);
+    co_await refuse_slot(request_, route_);
     co_return;
   }
-  if (route_.webhook && !co_await verify_event()) co_return;
+  if (config_.webhook && !co_await verify_event()) co_return;
   if (body_->is_spooled() || !recipe_.hash_key_id.empty()) {
     if (!co_await take_fingerprint()) co_return;
   } else {
@@ -66,9 +66,9 @@ awaitable<void> Exchange::run() {
   }
   if (!key_ && !co_await find_key_after_body()) co_return;
   // The commonest of all: a retry of what is done.
-  if (!route_.webhook) {
+  if (!config_.webhook) {
     const auto recorded =
-        services_.engine.recorded(make_id(scope(), *key_), recipe_, fingerprint_, route_.policy);
+        services_.engine.recorded(make_id(scope(), *key_), recipe_, fingerprint_, config_.policy);
     if (recorded) {
       co_await replay(*recorded);
       co_return;
@@ -82,10 +82,10 @@ awaitable<void> Exchange::run() {
 // Whether the client wants to be answered at once and the work done later. A body that is too large
 // to be kept is executed now: a preference need not be heeded.
 awaitable<bool> Exchange::find_preference() {
-  if (route_.webhook) {
-    if (route_.webhook->mode != WebhookMode::queue) co_return true;
+  if (config_.webhook) {
+    if (config_.webhook->mode != WebhookMode::queue) co_return true;
   } else {
-    if (route_.in_progress != InProgress::accept) co_return true;
+    if (config_.in_progress != InProgress::accept) co_return true;
     preferences_ = read_preferences(request_.message.fields());
     if (!preferences_.respond_async || body_->size() > kQueuedBodyBytesMax) co_return true;
   }
@@ -109,24 +109,24 @@ awaitable<bool> Exchange::find_preference() {
     co_return false;
   }
   const RequestHead head = request_.head();
-  const PassedOn passed_on(head.fields, request_.settings->config.tenant, route_);
-  to_be_queued_ = encode(to_queue(head, passed_on, route_.name, preferences_.others, key_in_header_,
-                                  *key_, std::move(*body)));
+  const PassedOn passed_on(head.fields, request_.settings->config.tenant, config_);
+  to_be_queued_ = encode(to_queue(head, passed_on, config_.name, preferences_.others,
+                                  key_in_header_, *key_, std::move(*body)));
   slot_.emplace(std::move(*slot));
   co_return true;
 }
 
 awaitable<void> Exchange::refuse(Problem problem) {
   count(RequestResult::refused);
-  co_await send_problem(request_, problem, &route_);
+  co_await send_problem(request_, problem, &config_);
 }
 
 std::optional<Problem> Exchange::find_key() {
-  if (route_.webhook) {
+  if (config_.webhook) {
     tenant_ = kWebhookTenant;  // its key is in the event, which has to be verified first
     return std::nullopt;
   }
-  FoundKey found = key_from_headers(route_.key, request_.message);
+  FoundKey found = key_from_headers(config_.key, request_.message);
   if (auto* bad = std::get_if<found_key::Bad>(&found)) {
     return Problem{.code = Code::key_invalid, .detail = std::move(bad->why), .new_key_safe = true};
   }
@@ -134,10 +134,10 @@ std::optional<Problem> Exchange::find_key() {
     key_ = std::move(key->key);
     key_in_header_ = true;
   }
-  if (!key_ && route_.key.from == KeySource::header) {
+  if (!key_ && config_.key.from == KeySource::header) {
     return Problem{.code = Code::key_missing,
                    .detail = "Send a unique key for this operation in the header " +
-                             route_.key.header + ", and the same key with every retry of it.",
+                             config_.key.header + ", and the same key with every retry of it.",
                    .new_key_safe = true};
   }
   return std::nullopt;
@@ -151,7 +151,7 @@ std::optional<Problem> Exchange::take_tenant(Caller caller) {
 
 std::optional<Problem> Exchange::prepare_body() {
   std::optional<ContentDigest> promised;
-  if (route_.fingerprint.body == BodyFingerprint::digest) {
+  if (config_.fingerprint.body == BodyFingerprint::digest) {
     auto parsed = ContentDigest::parse(joined_field("Content-Digest").value_or(""));
     if (!parsed) {
       request_.keep_alive = false;
@@ -165,7 +165,7 @@ std::optional<Problem> Exchange::prepare_body() {
     return Problem{.detail = "Send one Content-Type header, not several.", .new_key_safe = true};
   }
   std::string content_type(request_.message.field("Content-Type").value_or(""));
-  recipe_ = recipe_of(route_.fingerprint, request_.settings->key_material.hash_keys, content_type,
+  recipe_ = recipe_of(config_.fingerprint, request_.settings->key_material.hash_keys, content_type,
                       promised.has_value());
   body_.emplace(services_.spool, recipe_, std::move(content_type), std::move(promised));
   return std::nullopt;
@@ -183,14 +183,14 @@ awaitable<bool> Exchange::refuse_size() {
   request_.keep_alive = false;
   co_await refuse({.code = Code::body_too_large,
                    .detail = "The body of a request with a key may have at most " +
-                             std::to_string(route_.max_request_body) + " bytes here.",
+                             std::to_string(config_.max_request_body) + " bytes here.",
                    .new_key_safe = true});
   co_return false;
 }
 
 awaitable<bool> Exchange::read_body() {
   const auto length = request_.message.body_length();
-  if (length && *length > route_.max_request_body) co_return co_await refuse_size();
+  if (length && *length > config_.max_request_body) co_return co_await refuse_size();
   if (length && *length > kSpooledAboveBytes) {
     if (const auto room = services_.spool.has_room_for(*length); !room) {
       co_await cannot_keep(room.error());
@@ -217,7 +217,7 @@ awaitable<bool> Exchange::read_body() {
       }
       co_return false;
     }
-    if (body_->size() + piece->size() > route_.max_request_body) co_return co_await refuse_size();
+    if (body_->size() + piece->size() > config_.max_request_body) co_return co_await refuse_size();
     if (!body_->append_in_memory(*piece)) {
       const auto kept = co_await body_->append(*piece);
       if (!kept) {
@@ -246,7 +246,7 @@ awaitable<bool> Exchange::read_body() {
 
 // Who sends small bodies only cannot hold much: looking up whose they are would cost every request.
 bool Exchange::hold(std::size_t memory_bytes) {
-  const bool has_tenant = !tenant_.empty() && !route_.webhook;
+  const bool has_tenant = !tenant_.empty() && !config_.webhook;
   if (has_tenant && memory_bytes > kOwnedAboveBytes && !held_bytes_.has_tenant()) {
     ShareHolderPtr tenant = services_.holders.of_tenant(tenant_);
     held_bytes_.belong_to(tenant);
@@ -260,8 +260,8 @@ bool Exchange::hold(std::size_t memory_bytes) {
 
 // The spool or the disk is full or broken, or the spool's folder is gone.
 awaitable<void> Exchange::cannot_keep(std::string why) {
-  log_repeating(LogLevel::error, "request body not kept", route_.name,
-                {{"route", route_.name}, {"why", why}});
+  log_repeating(LogLevel::error, "request body not kept", config_.name,
+                {{"route", config_.name}, {"why", why}});
   request_.keep_alive = false;
   co_await refuse({.code = Code::overloaded,
                    .detail = "The request's body could not be kept, so nothing was executed. Retry "
@@ -270,7 +270,7 @@ awaitable<void> Exchange::cannot_keep(std::string why) {
 
 // Before anything is kept of it, or asked about it.
 awaitable<bool> Exchange::verify_event() {
-  auto key = co_await verify_delivery(request_, route_, *body_);
+  auto key = co_await verify_delivery(request_, config_, *body_);
   if (!key) {
     co_await refuse(std::move(key.error()));
     co_return false;
@@ -307,16 +307,16 @@ awaitable<Fingerprint> Exchange::fingerprint_under(Recipe recipe) const {
 
 awaitable<FoundKey> Exchange::find_key_in_body() const {
   const std::string encoding = joined_field("Content-Encoding").value_or("");
-  if (!body_->is_spooled()) co_return key_from_body(route_.key, encoding, body_->text());
+  if (!body_->is_spooled()) co_return key_from_body(config_.key, encoding, body_->text());
   if (body_->size() > kJsonTextBytesMax) {
     co_return found_key::Bad{
         "The body is too large for a key to be found in it; send the key in "
         "the header " +
-        route_.key.header + "."};
+        config_.key.header + "."};
   }
   auto find = [this, &encoding]() -> std::expected<FoundKey, std::string> {
     try {
-      return key_from_body(route_.key, encoding, body_->read_now(0, kJsonTextBytesMax));
+      return key_from_body(config_.key, encoding, body_->read_now(0, kJsonTextBytesMax));
     } catch (const std::runtime_error& error) {
       return std::unexpected(error.what());
     }
@@ -330,7 +330,7 @@ awaitable<FoundKey> Exchange::find_key_in_body() const {
 }
 
 awaitable<bool> Exchange::find_key_after_body() {
-  if (route_.key.from == KeySource::fingerprint) {
+  if (config_.key.from == KeySource::fingerprint) {
     key_ = RecordId{fingerprint_.digest}.hex();
     co_return true;
   }
@@ -344,14 +344,14 @@ awaitable<bool> Exchange::find_key_after_body() {
     key_ = std::move(key->key);
     co_return true;
   }
-  if (route_.key.required) {
+  if (config_.key.required) {
     co_await refuse({.code = Code::key_missing,
-                     .detail = "Send a unique key for this operation at " + route_.key.pointer +
+                     .detail = "Send a unique key for this operation at " + config_.key.pointer +
                                " in the body, and the same key with every retry of it.",
                      .new_key_safe = true});
     co_return false;
   }
-  const UnkeyedRequest unkeyed{request_, route_index_, *body_};
+  const UnkeyedRequest unkeyed{request_, route_, *body_};
   co_await execute_unkeyed(unkeyed, {});
   co_return false;
 }
@@ -368,7 +368,7 @@ std::optional<std::string> Exchange::joined_field(std::string_view name) const {
 
 RequestView Exchange::view() const {
   RequestView view;
-  if (route_.webhook) return view;  // an event is itself by its key, however it came
+  if (config_.webhook) return view;  // an event is itself by its key, however it came
   view.method = request_.message.method();
   view.path = request_.target.path;
   view.query = request_.target.query;
@@ -379,24 +379,24 @@ RequestView Exchange::view() const {
 }
 
 Scope Exchange::scope() const {
-  const RouteConfig& named = named_now(route_, *request_.settings, *request_.worker.settings());
+  const RouteConfig& named = named_now(config_, *request_.settings, *request_.worker.settings());
   return {request_.settings->config.name_space, tenant_,
           operation_of(named, named.name, request_.target)};
 }
 
 Ask Exchange::ask() {
-  const RouteConfig& named = named_now(route_, *request_.settings, *request_.worker.settings());
-  Ask ask = make_ask(*request_.settings, route_, scope(), *key_);
+  const RouteConfig& named = named_now(config_, *request_.settings, *request_.worker.settings());
+  Ask ask = make_ask(*request_.settings, config_, scope(), *key_);
   ask.former_operations = former_operations(named, request_.target);
   ask.recipe = recipe_;
   ask.fingerprint = fingerprint_;
   ask.fingerprint_under = [this](Recipe recipe) { return fingerprint_under(std::move(recipe)); };
-  ask.wants_handle = route_.in_progress == InProgress::accept;
+  ask.wants_handle = config_.in_progress == InProgress::accept;
   if (slot_) ask.request = to_be_queued_;
   ask.trace = traceparent_of(request_.message.fields());
   if (only_waits_) {
     ask.may_execute = [](bool) { return false; };
-  } else if (route_.limits.any() || request_.limits().any_on_keys()) {
+  } else if (config_.limits.any() || request_.limits().any_on_keys()) {
     ask.may_execute = [this](bool is_new) { return has_room(is_new); };
   }
   return ask;
@@ -420,9 +420,9 @@ awaitable<Admission> Exchange::admit_once() {
 bool Exchange::has_room(bool is_new) {
   std::string who = TenantLimits::who(tenant_, scope().operation);
   limited_ =
-      services_.limits.begin(who, route_.limits, request_.limits(), is_new, services_.clock.now());
+      services_.limits.begin(who, config_.limits, request_.limits(), is_new, services_.clock.now());
   if (limited_.exceeded != TenantLimits::Limit::none) return false;
-  if (route_.limits.in_flight > 0) {
+  if (config_.limits.in_flight > 0) {
     request_.tenant_slot.emplace(services_.limits, std::move(who));
   }
   return true;
@@ -441,7 +441,7 @@ bool evades_key(const ClientRequest& request, const RouteConfig& route) {
                              [&](const std::string& one) { return net::iequals(one, method); });
 }
 
-awaitable<void> exchange(ClientRequest& request, std::size_t route) {
+awaitable<void> exchange(ClientRequest& request, const Route& route) {
   Exchange exchange(request, route);
   co_await exchange.run();
 }

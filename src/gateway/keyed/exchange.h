@@ -14,6 +14,6 @@ bool is_keyed(const ClientRequest& request, const RouteConfig& route);
 bool evades_key(const ClientRequest& request, const RouteConfig& route);
 
 // Takes a keyed request through the engine: executes it once, or answers from what is known.
-boost::asio::awaitable<void> exchange(ClientRequest& request, std::size_t route);
+boost::asio::awaitable<void> exchange(ClientRequest& request, const Route& route);
 
 }  // namespace semel

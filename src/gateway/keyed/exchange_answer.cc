@@ -24,27 +24,27 @@ constexpr std::size_t kWeakKeyBytes = 16;
 awaitable<void> Exchange::no_room() {
   if (only_waits_) {
     count(RequestResult::conflict);
-    co_await send_problem(request_, ended_without_answer(route_), &route_, echo(*key_));
+    co_await send_problem(request_, ended_without_answer(config_), &config_, echo(*key_));
     co_return;
   }
-  request_.metrics(route_index_).limited(static_cast<std::size_t>(limited_.exceeded) - 1);
+  route_.metrics().limited(static_cast<std::size_t>(limited_.exceeded) - 1);
   count(RequestResult::refused);
   const auto wait = std::chrono::ceil<std::chrono::seconds>(limited_.retry_after);
   std::vector<Header> extra = echo(*key_);
   extra.push_back({"Retry-After", std::to_string(std::max<std::int64_t>(1, wait.count()))});
   const Problem problem = limit_problem(limited_.exceeded);
-  co_await send_problem(request_, problem, &route_, extra);
+  co_await send_problem(request_, problem, &config_, extra);
 }
 
 // A provider that had its 202 gets it again, whatever the upstream said. One whose event was done
 // too long ago is told that all is well: some take 410 for a farewell, and stop sending.
 std::optional<RequestResult> Exchange::acknowledged_as(const Admission& admission) const {
-  if (!route_.webhook) return std::nullopt;
+  if (!config_.webhook) return std::nullopt;
   if (std::holds_alternative<admission::Expired>(admission) ||
       std::holds_alternative<admission::VersionChanged>(admission)) {
     return RequestResult::expired;
   }
-  if (route_.webhook->mode != WebhookMode::queue) return std::nullopt;
+  if (config_.webhook->mode != WebhookMode::queue) return std::nullopt;
   if (std::holds_alternative<admission::Replay>(admission)) return RequestResult::replayed;
   // Only what is durable and has the event in it: another delivery's may not be committed yet.
   const auto* busy = std::get_if<admission::Busy>(&admission);
@@ -56,7 +56,7 @@ std::optional<RequestResult> Exchange::acknowledged_as(const Admission& admissio
 awaitable<void> Exchange::answer(Admission admission) {
   if (const auto known_as = acknowledged_as(admission)) {
     count(*known_as);
-    co_await acknowledge(request_, route_, *key_, true);
+    co_await acknowledge(request_, config_, *key_, true);
     co_return;
   }
   co_await std::visit(
@@ -80,14 +80,14 @@ awaitable<void> Exchange::answer(Admission admission) {
 awaitable<void> Exchange::mismatch(admission::Mismatch found) {
   count(RequestResult::mismatch);
   Problem problem{.code = Code::key_reused,
-                  .status = route_.status_mismatch,
+                  .status = config_.status_mismatch,
                   .detail =
                       "This key was used for a request that differs. Use a new key for a "
                       "new operation, and the same request for a retry.",
                   .new_key_safe = true,
                   .differs = std::move(found.differs)};
   name_resource(problem, *found.record);
-  co_await send_problem(request_, problem, &route_, echo(*key_));
+  co_await send_problem(request_, problem, &config_, echo(*key_));
 }
 
 awaitable<void> Exchange::expired(const Record* other_version) {
@@ -99,34 +99,33 @@ awaitable<void> Exchange::expired(const Record* other_version) {
                                 : "The operation with this key was done too long ago for its "
                                   "answer to be given again."};
   if (other_version) name_resource(problem, *other_version);
-  co_await send_problem(request_, problem, &route_, echo(*key_));
+  co_await send_problem(request_, problem, &config_, echo(*key_));
 }
 
 awaitable<void> Exchange::replay(const Record& record) {
-  if (route_.reauthorize) {
+  if (config_.reauthorize) {
     Viewing viewing{record.id, tenant_};
-    if (!co_await may_see(request_, route_index_, std::move(viewing))) co_return;
+    if (!co_await may_see(request_, route_, std::move(viewing))) co_return;
   }
   count(RequestResult::replayed);
-  co_await send_replay(request_, route_, *key_, record);
+  co_await send_replay(request_, config_, *key_, record);
 }
 
 // Where the answer itself is not given, what it made can be named: the client may look at that. Not
 // where it is another's to say who may see the answer.
 void Exchange::name_resource(Problem& problem, const Record& record) const {
-  if (route_.reauthorize) return;
+  if (config_.reauthorize) return;
   problem.resource_type = record.resource_type;
   problem.resource_id = record.resource_id;
 }
 
 awaitable<void> Exchange::run_claim(Claim claim) {
   if (claim.record->attempt == 1 && key_->size() < kWeakKeyBytes) {
-    request_.metrics(route_index_).weak_key();
+    route_.metrics().weak_key();
   }
   count(RequestResult::executed);
   const KeyedRequest keyed{request_.head(), *body_, key_in_header_, *key_};
-  Execution execution(request_.worker, request_.settings, route_index_, std::move(claim), keyed,
-                      &request_);
+  Execution execution(request_.worker, route_, std::move(claim), keyed, AnswerSink(request_));
   co_await execution.run_to_end();
 }
 
@@ -136,40 +135,39 @@ awaitable<void> Exchange::queued(admission::Queued queued) {
   const Record& record = *queued.record;
   services_.background->add({record.id, record.token, record.tenant, record.operation},
                             std::move(*slot_));
-  if (route_.webhook) {
-    co_await acknowledge(request_, route_, *key_, false);
+  if (config_.webhook) {
+    co_await acknowledge(request_, config_, *key_, false);
     co_return;
   }
   co_await send_accepted(request_, *key_, tenant_, *queued.record, true);
 }
 
 awaitable<void> Exchange::outcome_unknown_of(RecordPtr record) {
-  if (route_.policy.unknown == UnknownPolicy::probe && !probed_) {
+  if (config_.policy.unknown == UnknownPolicy::probe && !probed_) {
     probed_ = true;  // once a request: its answer may be about an attempt of our own
-    if (co_await services_.prober->ask(request_.worker, request_.settings, route_index_, record,
-                                       *key_)) {
+    if (co_await services_.prober->ask(request_.worker, route_, record, *key_)) {
       Admission again = co_await admit();
       co_await answer(std::move(again));
       co_return;
     }
   }
   count(RequestResult::unknown);
-  co_await send_problem(request_, outcome_unknown(), &route_, echo(*key_));
+  co_await send_problem(request_, outcome_unknown(), &config_, echo(*key_));
 }
 
 // Somebody executes this very request. One deadline holds over all the looks it takes.
 awaitable<void> Exchange::busy(admission::Busy found) {
   const auto now = request_.worker.deadlines().now();
-  if (!wait_until_) wait_until_ = now + route_.wait_timeout;
-  if (route_.in_progress == InProgress::wait && now < *wait_until_) {
+  if (!wait_until_) wait_until_ = now + config_.wait_timeout;
+  if (config_.in_progress == InProgress::wait && now < *wait_until_) {
     request_.give_up_slot();  // it only waits
     const auto left = std::chrono::duration_cast<Duration>(*wait_until_ - now);
     Waited waited = co_await services_.engine.wait(found.record->id, found.record->token, left);
     if (auto* settled = std::get_if<std::shared_ptr<const Settled>>(&waited)) {
       Viewing viewing{found.record->id, tenant_};
-      if (!co_await may_see(request_, route_index_, std::move(viewing))) co_return;
+      if (!co_await may_see(request_, route_, std::move(viewing))) co_return;
       count(RequestResult::waited);
-      co_await send_settled(request_, route_, *key_, **settled);
+      co_await send_settled(request_, config_, *key_, **settled);
       co_return;
     }
     if (std::holds_alternative<waited::LookAgain>(waited)) {
@@ -187,18 +185,18 @@ awaitable<void> Exchange::busy(admission::Busy found) {
     }
   }
   // A record from before the route accepted has no handle.
-  if (route_.in_progress == InProgress::accept && found.record->handle != Token{}) {
+  if (config_.in_progress == InProgress::accept && found.record->handle != Token{}) {
     count(RequestResult::accepted);
     co_await send_accepted(request_, *key_, tenant_, *found.record, preferences_.respond_async);
     co_return;
   }
   count(RequestResult::conflict);
-  co_await send_problem(request_, in_progress_problem(route_), &route_, echo(*key_));
+  co_await send_problem(request_, in_progress_problem(config_), &config_, echo(*key_));
 }
 
 awaitable<void> Exchange::store_down(StoreUnavailable unavailable) {
-  log_repeating(LogLevel::warn, "store unavailable", route_.name,
-                {{"route", route_.name}, {"why", unavailable.why}});
+  log_repeating(LogLevel::warn, "store unavailable", config_.name,
+                {{"route", config_.name}, {"why", unavailable.why}});
   if (slot_) {
     // The write may land yet; executing it now, without a record, could be the second time.
     co_await refuse({.code = Code::store_unavailable,
@@ -207,10 +205,10 @@ awaitable<void> Exchange::store_down(StoreUnavailable unavailable) {
     co_return;
   }
   // What was done under a record that is there but cannot be read must not be done again.
-  if (route_.store_down == StoreDown::pass && !unavailable.unreadable) {
+  if (config_.store_down == StoreDown::pass && !unavailable.unreadable) {
     const RecordId id = make_id(scope(), *key_);
-    const UnkeyedRequest unkeyed{request_, route_index_, *body_,
-                                 forward_key(route_, id, *key_, key_in_header_)};
+    const UnkeyedRequest unkeyed{request_, route_, *body_,
+                                 forward_key(config_, id, *key_, key_in_header_)};
     co_await execute_unkeyed(unkeyed, {{"Idempotency-Degraded", "true"}});
     co_return;
   }

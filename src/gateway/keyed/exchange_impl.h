@@ -16,11 +16,11 @@ namespace semel {
 // engine is asked; exchange_answer.cc: what the engine says. Executing it is execution.cc's.
 class Exchange {
  public:
-  Exchange(ClientRequest& request, std::size_t route)
+  Exchange(ClientRequest& request, const Route& route)
       : request_(request),
         services_(request.services()),
-        route_index_(route),
-        route_(request.route(route)),
+        route_(route),
+        config_(route.config()),
         held_bytes_(services_.buffered_bytes, request.peer),
         spooled_bytes_(services_.spooled_bytes, request.peer, &ShareHolder::spooled_bytes) {}
 
@@ -69,12 +69,12 @@ class Exchange {
   void name_resource(Problem& problem, const Record& record) const;
   boost::asio::awaitable<void> run_claim(Claim claim);
   boost::asio::awaitable<void> queued(admission::Queued queued);
-  void count(RequestResult result) { request_.metrics(route_index_).count(result); }
+  void count(RequestResult result) { route_.metrics().count(result); }
 
   ClientRequest& request_;
   Services& services_;
-  const std::size_t route_index_;
-  const RouteConfig& route_;
+  const Route& route_;
+  const RouteConfig& config_;
   HeldBytes held_bytes_;
   HeldBytes spooled_bytes_;
   std::optional<std::string> key_;

@@ -218,7 +218,8 @@ class StatusLook {
       auto shown = std::make_shared<Record>(*record);
       for (const std::size_t route : routes) {
         Viewing viewing{record->id, tenant_};
-        if (!co_await may_see(request_, route, std::move(viewing))) co_return;
+        const Route in_route(request_.settings, route);
+        if (!co_await may_see(request_, in_route, std::move(viewing))) co_return;
         shown->answer.headers = kept_headers(shown->answer.headers, config.routes[route]);
       }
       record = std::move(shown);

@@ -1,0 +1,27 @@
+#pragma once
+
+#include <utility>
+
+#include "runtime/active_config.h"
+
+namespace semel {
+
+// A route under the configuration that a request began with. Keeps that configuration alive, so
+// that what began under it ends under it.
+class Route {
+ public:
+  Route(ActiveConfigPtr active, std::size_t index) : active_(std::move(active)), index_(index) {}
+
+  const RouteConfig& config() const { return active_->config.routes[index_]; }
+  const RouteConfig* operator->() const { return &config(); }
+  RouteMetrics& metrics() const { return *active_->metrics[index_]; }
+  const ActiveConfigPtr& active() const { return active_; }
+  // Its place among the routes of active().
+  std::size_t index() const { return index_; }
+
+ private:
+  ActiveConfigPtr active_;
+  std::size_t index_;
+};
+
+}  // namespace semel
