@@ -1,5 +1,5 @@
 // Around the snippets of docs/consume.md: each is put in place of the line that names it. Compiled,
-// not run: tests/messages has both.
+// not run: tests/e2e/messages has both.
 #include <semel/consume.h>
 #include <semel/inbox.h>
 

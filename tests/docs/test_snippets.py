@@ -15,9 +15,9 @@ import subprocess
 import pytest
 
 import pages
-from certificates import Authority
-from postgres_server import BINARIES
-from semel_harness import binary
+from harness.certificates import Authority
+from harness.postgres_server import BINARIES
+from harness.semel import binary
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 HERE = pathlib.Path(__file__).resolve().parent

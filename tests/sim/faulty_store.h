@@ -13,8 +13,8 @@ namespace semel::sim {
 class FaultyStore final : public Store {
  public:
   // `node`: where replies go. `wire`: where writes travel.
-  FaultyStore(Lab& lab, std::string name, testing::VirtualTime::Lane node,
-              testing::VirtualTime::Lane wire)
+  FaultyStore(Lab& lab, std::string name, support::VirtualTime::Lane node,
+              support::VirtualTime::Lane wire)
       : lab_(lab), name_(std::move(name)), node_(node), wire_(wire) {}
 
   boost::asio::awaitable<StoreResult<RecordPtr>> read(RecordId id) override;
@@ -35,8 +35,8 @@ class FaultyStore final : public Store {
 
   Lab& lab_;
   const std::string name_;
-  const testing::VirtualTime::Lane node_;
-  const testing::VirtualTime::Lane wire_;
+  const support::VirtualTime::Lane node_;
+  const support::VirtualTime::Lane wire_;
 };
 
 }  // namespace semel::sim

@@ -37,7 +37,7 @@ struct Accepted {
 
 // What everything in one run shares: the world outside the nodes, and what was seen of it.
 struct Lab {
-  Lab(std::uint64_t seed, Plant planted, bool traced, testing::ModelStore& below)
+  Lab(std::uint64_t seed, Plant planted, bool traced, support::ModelStore& below)
       : random(seed),
         tokens(random.next()),
         scenario(Scenario::draw(random)),
@@ -49,14 +49,14 @@ struct Lab {
         trace(traced) {}
 
   boost::asio::io_context io{1};
-  testing::VirtualTime time{io};
+  support::VirtualTime time{io};
   Random random;
   RandomTokens tokens;
   const Scenario scenario;
   FaultRates rates;  // as they are at the moment
   const Plant plant;
 
-  testing::ModelStore& store;
+  support::ModelStore& store;
   History history;
   Fading fading;
   Upstream upstream;

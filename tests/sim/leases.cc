@@ -4,7 +4,7 @@
 
 namespace semel::sim {
 
-void Leases::began(const Record& claim, testing::VirtualTime::Lane lane, const Clock& clock) {
+void Leases::began(const Record& claim, support::VirtualTime::Lane lane, const Clock& clock) {
   const auto [at, fresh] = beliefs_.insert_or_assign(claim.token, Belief{claim, lane, &clock});
   check(at->second);
 }
@@ -16,7 +16,7 @@ void Leases::renewed(const Record& claim) {
   check(found->second);
 }
 
-void Leases::died(testing::VirtualTime::Lane lane) {
+void Leases::died(support::VirtualTime::Lane lane) {
   std::erase_if(beliefs_, [&](const auto& entry) { return entry.second.lane == lane; });
 }
 

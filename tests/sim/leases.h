@@ -26,10 +26,10 @@ class Leases {
   explicit Leases(const Scenario& scenario)
       : exclusive_(scenario.exclusive), calm_(scenario.calm) {}
 
-  void began(const Record& claim, testing::VirtualTime::Lane lane, const Clock& clock);
+  void began(const Record& claim, support::VirtualTime::Lane lane, const Clock& clock);
   void renewed(const Record& claim);
   void ended(const Token& token) { beliefs_.erase(token); }
-  void died(testing::VirtualTime::Lane lane);
+  void died(support::VirtualTime::Lane lane);
   // The store has accepted that nobody knows what became of this claim, or that another has it.
   void given_up(const Record& claim);
 
@@ -38,7 +38,7 @@ class Leases {
  private:
   struct Belief {
     Record claim;
-    testing::VirtualTime::Lane lane;
+    support::VirtualTime::Lane lane;
     const Clock* clock;
   };
   bool live(const Belief& belief) const;

@@ -134,7 +134,7 @@ Ask Node::ask(const Request& request) const {
   ask.scope = lab_.scope;
   ask.key = lab_.key_name(request.key);
   ask.policy = rules.policy;
-  if (lab_.time.now() - testing::VirtualTime::kStart >= rules.version_bump_at) {
+  if (lab_.time.now() - support::VirtualTime::kStart >= rules.version_bump_at) {
     ask.policy.response_version = "2";
   }
   ask.fingerprint = fingerprint_of(request.payload);

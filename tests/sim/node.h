@@ -21,8 +21,8 @@ class Node final : private Observer {
   struct Place {
     int number = 0;
     std::uint64_t run = 0;
-    testing::VirtualTime::Lane lane = 0;
-    testing::VirtualTime::Lane wire = 0;  // of its writes
+    support::VirtualTime::Lane lane = 0;
+    support::VirtualTime::Lane wire = 0;  // of its writes
     Duration clock_off{0};
   };
   Node(Lab& lab, const Place& place);
@@ -57,7 +57,7 @@ class Node final : private Observer {
   const Place place_;
   const std::string name_;
   bool alive_ = true;
-  testing::VirtualClock clock_;
+  support::VirtualClock clock_;
   WatchedStore watched_;
   Engine engine_;
 };

@@ -7,7 +7,7 @@ namespace semel::sim {
 
 // A real store in the place of the model: to the simulated world, each of its answers takes no
 // time. Whatever it answers but success and conflict is thrown: in here it has no reason to.
-class OnStore final : public testing::ModelStore {
+class OnStore final : public support::ModelStore {
  public:
   explicit OnStore(Store& store) : store_(store) {}
 

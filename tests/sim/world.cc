@@ -10,7 +10,7 @@
 namespace semel::sim {
 namespace {
 
-using testing::VirtualTime;
+using support::VirtualTime;
 
 constexpr VirtualTime::Lane kWorld = 0;
 // Longer than any execution, its late answer, and a lease under the worst clocks, together.
@@ -25,7 +25,7 @@ constexpr FaultRates kOutage{.unavailable = 700,
 
 class World {
  public:
-  World(std::uint64_t seed, Plant plant, bool traced, testing::ModelStore& below)
+  World(std::uint64_t seed, Plant plant, bool traced, support::ModelStore& below)
       : lab_(seed, plant, traced, below) {
     lab_.store.on_write([this](const std::optional<Record>& before, const Record* after) {
       lab_.history.wrote(before, after, lab_.time.now(), lab_.time.now() + clock_ahead_max_);
@@ -232,11 +232,11 @@ class World {
 }  // namespace
 
 Report run_seed(std::uint64_t seed, Plant plant, bool traced) {
-  testing::ModelStore store;
+  support::ModelStore store;
   return World(seed, plant, traced, store).run();
 }
 
-Report run_seed_on(testing::ModelStore& store, std::uint64_t seed) {
+Report run_seed_on(support::ModelStore& store, std::uint64_t seed) {
   return World(seed, Plant::none, false, store).run();
 }
 

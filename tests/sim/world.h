@@ -21,6 +21,6 @@ struct Report {
 Report run_seed(std::uint64_t seed, Plant plant = Plant::none, bool traced = false);
 
 // The same over another store, which is empty.
-Report run_seed_on(testing::ModelStore& store, std::uint64_t seed);
+Report run_seed_on(support::ModelStore& store, std::uint64_t seed);
 
 }  // namespace semel::sim

@@ -1,11 +1,11 @@
 // The stores that the suite is run against: one line each.
+#include "conformance/store_suite.h"
 #include "stores/caching_harness.h"
 #include "stores/embedded_harness.h"
 #include "stores/memory_store.h"
 #include "stores/postgres_harness.h"
 #include "stores/redis_harness.h"
 #include "stores/sealed_harness.h"
-#include "stores/store_suite.h"
 
 namespace semel {
 namespace {

@@ -6,13 +6,13 @@
 
 #include <thread>
 
+#include "conformance/store_suite.h"
 #include "engine/system.h"
 #include "stores/cache/local_cache.h"
 #include "stores/memory_store.h"
 #include "stores/redis/cache.h"
 #include "stores/redis/layout.h"
 #include "stores/redis_harness.h"
-#include "stores/store_suite.h"
 
 namespace semel {
 namespace {

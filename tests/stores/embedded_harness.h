@@ -6,8 +6,8 @@
 #include <stdexcept>
 #include <string>
 
+#include "conformance/store_suite.h"
 #include "stores/embedded/store.h"
-#include "stores/store_suite.h"
 
 namespace semel {
 

@@ -5,17 +5,17 @@
 #include <stdexcept>
 #include <string>
 
+#include "conformance/store_suite.h"
 #include "postgres/link.h"
 #include "postgres/schema.h"
 #include "stores/postgres/store.h"
-#include "stores/store_suite.h"
 
 namespace semel {
 
-// The server that tests/support/with_postgres.py has started.
+// The server that tests/harness/with_postgres.py has started.
 inline std::string postgres_url() {
   const char* url = std::getenv("SEMEL_TEST_POSTGRES");
-  if (!url) throw std::runtime_error("run it through tests/support/with_postgres.py");
+  if (!url) throw std::runtime_error("run it through tests/harness/with_postgres.py");
   return url;
 }
 

@@ -5,19 +5,19 @@
 #include <stdexcept>
 #include <string>
 
+#include "conformance/store_suite.h"
 #include "stores/redis/resp.h"
 #include "stores/redis/store.h"
-#include "stores/store_suite.h"
 
 namespace semel {
 
 enum class RedisSetup { single, replicated, cluster };
 
-// The servers that tests/support/with_redis.py has started.
+// The servers that tests/harness/with_redis.py has started.
 inline RedisConfig redis_config(RedisSetup setup) {
   const auto from = [](const char* name) -> std::string {
     const char* value = std::getenv(name);
-    if (!value) throw std::runtime_error("run it through tests/support/with_redis.py");
+    if (!value) throw std::runtime_error("run it through tests/harness/with_redis.py");
     return value;
   };
   RedisConfig config;

@@ -11,7 +11,7 @@
 #include "support/plain_store.h"
 #include "support/virtual_time.h"
 
-namespace semel::testing {
+namespace semel::support {
 
 inline Fingerprint fingerprint_of(std::string_view payload) {
   Fingerprint fingerprint;
@@ -178,4 +178,4 @@ class EngineBench {
   std::vector<std::unique_ptr<Engine>> engines_;
 };
 
-}  // namespace semel::testing
+}  // namespace semel::support

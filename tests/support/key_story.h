@@ -7,7 +7,7 @@
 
 #include "core/transition.h"
 
-namespace semel::testing {
+namespace semel::support {
 
 // The story of one key, told by its actors: everybody is a letter, which is also their token. Holds
 // the record and the time; every event goes through transition() and is written at once.
@@ -140,4 +140,4 @@ class KeyStory {
   Version version_ = 0;
 };
 
-}  // namespace semel::testing
+}  // namespace semel::support

@@ -10,7 +10,7 @@
 #include "semel/store.h"
 #include "support/records.h"
 
-namespace semel::testing {
+namespace semel::support {
 
 // What a store is, in the fewest words: a compare-and-swap map that is never wrong, never slow and
 // never down. Everything that goes wrong is put around it. Virtual, so that a real store can be
@@ -85,4 +85,4 @@ class ModelStore {
   Version last_version_ = 0;
 };
 
-}  // namespace semel::testing
+}  // namespace semel::support

@@ -7,7 +7,7 @@
 #include "support/model_store.h"
 #include "support/virtual_time.h"
 
-namespace semel::testing {
+namespace semel::support {
 
 // A store that takes a millisecond for everything and does what a test tells it to.
 class PlainStore final : public Store {
@@ -112,4 +112,4 @@ class PlainStore final : public Store {
   int reads_ = 0;
 };
 
-}  // namespace semel::testing
+}  // namespace semel::support

@@ -14,7 +14,7 @@
 
 #include "semel/clock.h"
 
-namespace semel::testing {
+namespace semel::support {
 
 // Time that passes only when nothing is left to do: whatever is ready runs first, then the clock
 // jumps to the next event. One thread, one order, so a run is a function of its inputs.
@@ -123,4 +123,4 @@ class VirtualClock final : public Clock {
   Duration offset_;
 };
 
-}  // namespace semel::testing
+}  // namespace semel::support

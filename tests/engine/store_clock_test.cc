@@ -1,0 +1,30 @@
+// Whose time it is: the store's while there is one that has a clock.
+#include "engine/store_clock.h"
+
+#include <gtest/gtest.h>
+
+#include "support/plain_store.h"
+
+namespace semel {
+namespace {
+
+using namespace support;
+
+TEST(StoreClock, TheTimeIsTheStoresWhileThereIsAStore) {
+  boost::asio::io_context io{1};
+  VirtualTime time{io};
+  VirtualClock machine{time, 0};
+  auto store = std::make_unique<PlainStore>(time);
+  StoreClock clock(machine, *store);
+  EXPECT_EQ(clock.now(), machine.now());
+  const Time ahead = after(machine.now(), std::chrono::hours(1));
+  store->set_now(ahead);
+  EXPECT_EQ(clock.now(), ahead);
+  // As when a server ends: its store goes first, and what still waits is unwound after it.
+  clock.let_go();
+  store.reset();
+  EXPECT_EQ(clock.now(), machine.now());
+}
+
+}  // namespace
+}  // namespace semel

@@ -1,0 +1,94 @@
+"""The fixtures of the gateway and chaos tests."""
+
+import pytest
+
+from harness.certificates import Certificates
+from harness.raw_upstream import RawUpstream
+from harness.semel import TRIED_STORES, Gateway, new_key
+from harness.upstream_control import Upstream
+
+
+@pytest.fixture(scope="session")
+def upstream_process():
+    process = Upstream()
+    yield process
+    process.stop()
+
+
+@pytest.fixture
+def upstream(upstream_process):
+    """The counting upstream, with nothing counted yet."""
+    upstream_process.reset()
+    yield upstream_process
+    upstream_process.reset()
+
+
+@pytest.fixture(scope="session")
+def certificates(tmp_path_factory):
+    return Certificates(tmp_path_factory.mktemp("certificates"))
+
+
+@pytest.fixture(params=TRIED_STORES)
+def store(request):
+    return request.param
+
+
+def _factory(upstream_process):
+    started = []
+
+    def start(*routes, **top):
+        """Starts a gateway. A route that names no upstream gets the counting one."""
+        routes = [{"upstream": upstream_process.url, **route} for route in routes]
+        gateway = Gateway(routes, **top)
+        started.append(gateway)
+        return gateway.start()
+
+    yield start
+    upstream_process.reset()  # nothing may hang behind a gate while the gateways drain
+    failures = []
+    for gateway in started:
+        try:
+            gateway.discard()
+        except AssertionError as failure:
+            failures.append(failure)
+    if failures:
+        raise failures[0]
+
+
+@pytest.fixture
+def start_gateway(upstream, upstream_process):
+    """Starts gateways that live as long as the test."""
+    yield from _factory(upstream_process)
+
+
+@pytest.fixture(scope="module")
+def module_gateway(upstream_process):
+    """Starts gateways that live as long as the test file."""
+    yield from _factory(upstream_process)
+
+
+@pytest.fixture
+def raw_upstream():
+    """Starts upstreams whose connections are scripted by the test."""
+    started = []
+
+    def start(script, **options):
+        started.append(RawUpstream(script, **options))
+        return started[-1]
+
+    yield start
+    for one in started:
+        one.stop()
+
+
+@pytest.fixture
+def key():
+    return new_key()
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item, call):
+    report = (yield).get_result()
+    if report.failed:
+        for gateway in Gateway.live:
+            report.sections.append(("the gateway's stderr", gateway.stderr_tail()))
