@@ -6,21 +6,21 @@
 #include "runtime/active_config.h"
 #include "semel/engine.h"
 
-// One delivery as the engine is asked about it. Requests, observed requests and messages are all
-// made here, so that the rules for keys and fingerprints are the same for each of them.
+// Describes one delivery to the engine. Requests, observed requests and messages are all described
+// here, so that the rules for keys and fingerprints are the same for all of them.
 namespace semel {
 
-// How a request of this kind is compared. With hash keys it is compared under the first of them.
-// `has_digest`: the request carries a Content-Digest that the route may go by.
+// Returns how a request of this kind is compared: under the first of the hash keys, if there are
+// any. `has_digest`: the request carries a Content-Digest that the route may go by.
 Recipe recipe_of(const FingerprintConfig& config, const HashKeys& hash_keys,
                  std::string_view content_type, bool has_digest);
 
-// `plain` under the recipe's hash key; as it is, if the recipe names none. Throws
-// std::runtime_error if the key is missing: nothing can be told about the request then.
+// Returns `plain` under the recipe's hash key, or as it is if the recipe names none. Throws
+// std::runtime_error if the key is missing: then nothing can be said about the request.
 Fingerprint fingerprint_under_key(Fingerprint plain, const Recipe& recipe,
                                   const HashKeys& hash_keys);
 
-// Everything but the request's own parts: recipe, fingerprints, trace.
+// Fills in everything except what depends on the request itself: recipe, fingerprints, trace.
 Ask make_ask(const ActiveConfig& settings, const RouteConfig& route, Scope scope, std::string key);
 
 }  // namespace semel

@@ -1,5 +1,6 @@
-// The promise: what was answered with 202 is executed, once, or can be seen to wait. If this
-// process dies in here, what had not begun is queued still, and what had begun is unknown.
+// The promise: work that was answered with 202 is executed, once, or can be seen to wait. If this
+// process dies in here, work that had not begun is still queued, and work that had begun is
+// unknown.
 #include "execution/background.h"
 
 #include <boost/asio/co_spawn.hpp>
@@ -17,7 +18,7 @@ using asio::awaitable;
 
 namespace {
 
-// Of what is held, so many run at once: the rest of the places are for what waits.
+// One place in this many is for running work; the others are for waiting work.
 constexpr std::size_t kHeldPerRunning = 4;
 
 std::optional<std::size_t> find_route(const Config& config, std::string_view name) {
@@ -50,7 +51,7 @@ Background::Slot::Slot(std::atomic<std::size_t>& held, ShareHolderPtr for_whom,
   if (peer) peers.emplace(peer->queued);
 }
 
-// By peer as well: where a tenant need not prove that it is one, names cost nothing.
+// Counts by peer as well: where tenants need not prove who they are, names cost nothing.
 bool Background::Slot::has_share_of(std::size_t limit) const {
   return has_share(own.before(), all.before(), limit) &&
          (!peers || has_share(peers->before(), all.before(), limit));
@@ -88,7 +89,7 @@ void Background::resume(const QueuedWork& work) {
   add(work, std::move(*slot));
 }
 
-// The engine sweeps on the first worker's thread, whose settings these are.
+// The engine sweeps on the first worker's thread, so this reads that worker's settings.
 KeptWork Background::look_at(const Record& kept) const {
   const auto request = decode_queued_request(kept.request);
   const ActiveConfigPtr settings = services_.workers.front()->settings();
@@ -147,7 +148,7 @@ awaitable<void> Background::run(Worker& worker, Item item) {
     const auto lane = lanes_.find(item.slot.holder.get());
     if (--lane->second.running == 0 && lane->second.waiting.empty()) lanes_.erase(lane);
   }
-  // Not from here: where nothing awaits, one would begin inside the other.
+  // Not called directly: if nothing suspends, each piece of work would begin inside the one before.
   asio::post(worker.context(), [this] { pump(); });
 }
 

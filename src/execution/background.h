@@ -16,45 +16,45 @@ namespace semel {
 class Worker;
 struct Services;
 
-// Executes what was queued: work that a client was answered 202 for, in this run or in an earlier
-// one. Thread-safe.
+// Executes queued work: requests that were answered with 202, in this run or in an earlier one.
+// Thread-safe.
 //
-// Who has much waiting does not hold up the others: every tenant has its turn.
+// A tenant with much waiting work does not hold up the others: every tenant has its turn.
 //
-// Only ids wait in memory; each request is read from its record when its turn comes. What does not
-// begin before the process ends stays queued in the store, and the next run takes it up.
+// Only ids wait in memory; each request is read from its record when its turn comes. Work that has
+// not begun when the process ends stays queued in the store, and the next run resumes it.
 class Background {
  public:
   explicit Background(Services& services) : services_(services) {}
   Background(const Background&) = delete;
   Background& operator=(const Background&) = delete;
 
-  // How much may wait and run at once, and how much of it may run.
+  // Sets how much work may be held, waiting and running; the limit on running work follows from it.
   void set_limit(std::size_t held_max) { held_max_ = held_max; }
 
-  // Room for one piece of work, for as long as it lives.
+  // Room for one piece of work while the slot lives.
   struct Slot {
     Slot(std::atomic<std::size_t>& held, ShareHolderPtr for_whom, ShareHolderPtr from_peer);
     bool has_share_of(std::size_t limit) const;
 
-    ShareHolderPtr holder;  // whose it is
+    ShareHolderPtr holder;  // whose work it is
     ShareHolderPtr peer;    // who sent it; null: a trusted proxy, or an earlier run took it
     Counted all;
     Counted own;
     std::optional<Counted> peers;
   };
-  // nullopt: as much is held as may be, of this tenant, of this peer, or altogether. Work without a
-  // tenant of its own is its operation's.
+  // nullopt: this tenant, this peer or all together already hold as much as they may. Work without
+  // a tenant of its own counts as its operation's.
   std::optional<Slot> reserve(std::string_view tenant, std::string_view operation,
                               ShareHolderPtr peer = nullptr);
 
-  // To be executed in its turn.
+  // Executes the work when its turn comes.
   void add(const QueuedWork& work, Slot slot);
-  // The same for what the engine found in the store; where there is no room it is put off.
+  // Adds work that the engine found in the store, or puts it off if there is no room.
   void resume(const QueuedWork& work);
 
-  // Whether this process has the route of this work, and what that says about an execution that
-  // was lost. To be called where the engine sweeps.
+  // Returns whether this process has the route of this work, and what the route says about an
+  // execution that was lost. Call it where the engine sweeps.
   KeptWork look_at(const Record& kept) const;
 
   std::size_t held() const { return held_; }
@@ -64,13 +64,13 @@ class Background {
     QueuedWork work;
     Slot slot;
   };
-  // What one holder has in hand. Holders take turns.
+  // The work of one holder. Holders take turns.
   struct Lane {
     std::size_t running = 0;
     std::deque<Item> waiting;
   };
   void pump();
-  // The next that may run now; to be called with the mutex held.
+  // Takes the next item that may run now. Call it with the mutex held.
   std::optional<Item> take_next();
   boost::asio::awaitable<void> run(Worker& worker, Item item);
   boost::asio::awaitable<void> execute(Worker& worker, QueuedWork work);
@@ -80,8 +80,8 @@ class Background {
   std::atomic<std::size_t> held_max_ = 0;
   std::atomic<std::size_t> held_ = 0;
   std::mutex mutex_;
-  std::unordered_map<const ShareHolder*, Lane> lanes_;  // of those who have anything here
-  std::deque<const ShareHolder*> turns_;  // those with waiting work, the next one first
+  std::unordered_map<const ShareHolder*, Lane> lanes_;  // of holders that have work here
+  std::deque<const ShareHolder*> turns_;  // holders with waiting work, the next one first
   std::size_t running_ = 0;
   std::size_t next_worker_ = 0;
 };

@@ -1,5 +1,6 @@
-// The promise: the client is told of a final outcome only after it is durable. What arrives after
-// the client's patience is still recorded. What may have been taken is never sent again.
+// The promise: the client is told of a final outcome only after it is durable. An answer that
+// arrives after the client's patience is still recorded. A request that may have been taken is
+// never sent again.
 //
 // If this process dies in here, the record stays in progress and is unknown at the next start.
 #include "execution/execution.h"
@@ -46,14 +47,16 @@ bool counts_only_if_committed(const RouteConfig& route, const Outcome& outcome) 
          outcome.answer.status < 400;
 }
 
-// Each of them has a connection: where the executor answers nobody in time there would be no end of
-// them. Beyond it, the outcome stays unknown as if no answer had come.
+// Returns how many late answers may be awaited at once. Each holds a connection, so if the executor
+// answers nobody in time their number would grow without end. Beyond the limit, the outcome stays
+// unknown as if no answer had come.
 std::size_t late_max(const LimitsConfig& limits) {
   constexpr std::size_t kAtLeast = 16;
   return std::max(kAtLeast, limits.in_flight / 4);
 }
 
-// Goes on listening for an answer whose client has been told 504. False: nothing to record came.
+// Goes on listening for an answer whose client has been told 504. False: nothing came to be
+// recorded.
 awaitable<bool> record_late(Services& services, const RouteConfig& route, const Claim& claim,
                             std::unique_ptr<UpstreamCall> call) {
   call->set_deadline(route.late_answer);
@@ -64,7 +67,7 @@ awaitable<bool> record_late(Services& services, const RouteConfig& route, const 
   const net::Response& response = call->response();
   Outcome outcome = outcome_of(route, claim, response, client_headers(response, route, true), {});
   outcome.reason += ", late";
-  if (counts_only_if_committed(route, outcome)) co_return false;  // it has, or it has not
+  if (counts_only_if_committed(route, outcome)) co_return false;  // only its commit counts
   AnswerKeeper keeper(services.store, services.clock, route, *claim.record,
                       outcome.kind == OutcomeKind::final, response.body_length());
   const std::string begun = call->take_body();
@@ -87,7 +90,7 @@ awaitable<bool> record_late(Services& services, const RouteConfig& route, const 
 }
 
 awaitable<void> listen_late(Services& services, const RouteConfig& route, Claim claim,
-                            std::unique_ptr<UpstreamCall> call,  // which holds the route
+                            std::unique_ptr<UpstreamCall> call,  // holds the route
                             std::unique_ptr<Counted> /* for as long as it listens */) {
   bool recorded = false;
   try {
@@ -226,7 +229,8 @@ awaitable<void> Execution::answered() {
   }
 }
 
-// To say "unknown" is a write that the executor's own forestalls: what was committed comes back.
+// Tries to record "unknown". If the executor has committed the record, that attempt fails and
+// returns what was committed.
 awaitable<void> Execution::as_committed(int status) {
   co_await failed(OutcomeKind::unknown, Code::outcome_unknown,
                   "status " + std::to_string(status) + " without a committed record",
@@ -282,7 +286,7 @@ awaitable<void> Execution::stream() {
   const AnswerStream::End end = co_await answer_stream.run(headers, echo(key_));
   if (end == AnswerStream::End::cut) {
     co_await keeper.discard();
-    // Never a part of it as if it were the whole: who waited for it is told that it broke.
+    // Never pass off a part as the whole: those who waited for the answer are told that it broke.
     const Problem problem{.code = Code::upstream_unreachable,
                           .detail =
                               "The service's answer was cut off, so it may have taken effect. "
@@ -304,7 +308,7 @@ awaitable<void> Execution::stream() {
     }
     co_return;
   }
-  // The end of the stream tells the client that the whole of it is recorded.
+  // The end of the stream tells the client that all of it is recorded.
   if (std::holds_alternative<finish::Recorded>(finished)) {
     co_await answer_stream.finish();
   } else {
@@ -335,7 +339,7 @@ awaitable<void> Execution::send_unrecorded(const Finished& finished) {
       co_await answers_.send_committed(config_, key_, *stale->record);
       co_return;
     }
-    // Another delivery's answer: not this one's own execution.
+    // This is another delivery's answer, not that of the client's own execution.
     Viewing viewing{claim_.record->id, claim_.record->tenant};
     if (stale->record && !co_await may_see(*client, route_, std::move(viewing))) co_return;
     co_await answers_.send_record(config_, key_, stale->record);

@@ -12,17 +12,18 @@
 
 namespace semel {
 
-// A request with a key, to be executed under a claim. Refers to what its owner keeps until then.
+// A request with a key, to be executed under a claim. Refers to data that its owner keeps until
+// then.
 struct KeyedRequest {
   RequestHead head;
   const RequestBody& body;
   bool key_in_header = true;
-  // As the client sent it; nullopt: as the record has it, which may be a digest only.
+  // The key as the client sent it; nullopt: as the record has it, which may be only a digest.
   std::optional<std::string> key = {};
 };
 
 // Executes a claim at the upstream, records how it ended, and then answers the client, if there is
-// one. The client going away changes nothing: the execution is finished and recorded all the same.
+// one. If the client goes away, the execution is finished and recorded all the same.
 class Execution {
  public:
   Execution(Worker& worker, Route route, Claim claim, const KeyedRequest& request,
@@ -35,20 +36,20 @@ class Execution {
   boost::asio::awaitable<void> run();
   boost::asio::awaitable<Finished> finish(Outcome outcome,
                                           Engine::Listening listening = Engine::Listening::no);
-  // Something was thrown in run(): the outcome is unknown, unless it is recorded already.
+  // Call it after run() threw: records the outcome as unknown, unless one is recorded already.
   boost::asio::awaitable<void> give_up();
   std::string head() const;
   boost::asio::awaitable<void> answered();
-  // The executor provably did not get the request.
+  // Ends an execution whose request the executor provably did not get.
   boost::asio::awaitable<void> unreachable(std::string why);
-  // A success on a route whose executor writes the record itself. The client gets what was
-  // committed; if nothing was, the outcome is unknown.
+  // Ends an execution that succeeded on a route whose executor writes the record itself. The client
+  // gets what was committed; if nothing was, the outcome is unknown.
   boost::asio::awaitable<void> as_committed(int status);
-  // What the executor says beside the record is not needed.
+  // Reads and discards the rest of the executor's answer: only the record is needed.
   boost::asio::awaitable<void> read_to_end();
   boost::asio::awaitable<void> timed_out();
   boost::asio::awaitable<void> stream();
-  // Records an outcome for which we, not the executor, word the answer, and sends that.
+  // Records an outcome whose answer is worded by us, not by the executor, and sends that answer.
   boost::asio::awaitable<void> failed(OutcomeKind kind, Code code, std::string reason,
                                       std::string detail,
                                       Engine::Listening listening = Engine::Listening::no);
@@ -65,12 +66,12 @@ class Execution {
   std::unique_ptr<UpstreamCall> call_;
 };
 
-// The request whole, to be executed without a claim.
+// A whole request, to be executed without a claim.
 struct UnkeyedRequest {
   ClientRequest& request;
   const Route& route;
   const RequestBody& body;
-  KeyForwarding key = {};  // what the executor is told of the key, if there is one
+  KeyForwarding key = {};  // how the key, if there is one, is passed to the executor
 };
 boost::asio::awaitable<void> execute_unkeyed(const UnkeyedRequest& unkeyed,
                                              std::vector<Header> extra);

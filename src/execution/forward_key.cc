@@ -8,7 +8,7 @@ namespace semel {
 KeyForwarding forward_key(const RouteConfig& route, const RecordId& record, std::string_view key,
                           bool key_in_header) {
   KeyForwarding forwarding;
-  // A provider sends no key: whatever stands there is not signed.
+  // A provider sends no key: a field of that name is not covered by the signature.
   if (route.forward_key != ForwardKey::as_is || route.webhook) {
     forwarding.drop = route.key.aliases;
     forwarding.drop.push_back(route.key.header);

@@ -11,15 +11,15 @@ namespace semel {
 // The label under which `forward_key: derived` derives the upstream's key.
 inline constexpr std::string_view kForwardLabel = "upstream";
 
-// What becomes of the key in the request that goes to the upstream: which fields of the client are
-// left out, and which are added.
+// How the key is passed on in the request to the upstream: which of the client's fields are left
+// out, and which fields are added.
 struct KeyForwarding {
   std::vector<std::string> drop;
   std::vector<Header> add;
 };
 
-// Depends on the route and the record's id alone, so that every attempt, and one that is let
-// through while the store is down, tells the executor the same key.
+// Depends only on the route and the record's id, so that every attempt tells the executor the same
+// key, even one that is let through while the store is down.
 KeyForwarding forward_key(const RouteConfig& route, const RecordId& record, std::string_view key,
                           bool key_in_header);
 

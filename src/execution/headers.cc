@@ -26,7 +26,8 @@ constexpr std::array kHopByHop = {
     std::string_view("Transfer-Encoding"),
 };
 
-// What Semel reads of every request or writes into it; the rest is the route's.
+// Fields that Semel reads in every request or writes into it. The route's configuration adds
+// others.
 constexpr std::array kGuarded = {
     std::string_view("Host"),
     std::string_view("Content-Length"),
@@ -48,7 +49,7 @@ constexpr std::array kGuarded = {
 };
 constexpr std::string_view kSemelPrefix = "Semel-";
 
-// What an upstream may not say in our name.
+// Fields that an upstream may not set in our name.
 constexpr std::array kOurs = {
     std::string_view("Idempotency-Key"),      std::string_view("Idempotency-Expires"),
     std::string_view("Idempotency-Replayed"), std::string_view("Idempotency-Outcome"),
@@ -110,7 +111,8 @@ bool is_odd(std::string_view name) {
   });
 }
 
-// One character for another where names of CGI's kind have '_': any that is no letter or digit.
+// Returns whether two names are the same to services that know fields by their CGI names: any
+// character that is not a letter or digit counts as the same one.
 bool folds_to(std::string_view name, std::string_view other) {
   const auto folded = [](char c) {
     if (c >= 'A' && c <= 'Z') return static_cast<char>(c - 'A' + 'a');
@@ -124,7 +126,7 @@ bool is_forwarded(std::string_view name) {
          iequals(name, "X-Forwarded-Host") || iequals(name, "Forwarded");
 }
 
-// Said of the client by a proxy that Semel trusts, or by nobody.
+// Fields about the client that only a proxy that Semel trusts may set.
 bool is_trusted_proxys(std::string_view name) {
   return iequals(name, "X-Forwarded-Port") || iequals(name, "X-Real-IP");
 }
@@ -208,9 +210,9 @@ bool PassedOn::any_configured(const auto& fits) const {
          fits(scheme.kind_header) || std::ranges::any_of(scheme.id_headers, fits);
 }
 
-// Of a name that is not guarded itself.
+// Call it only for a name that is not guarded itself.
 bool PassedOn::imitates(std::string_view name) const {
-  if (!is_odd(name) && !is_named_oddly_) return false;  // it would be one of those names
+  if (!is_odd(name) && !is_named_oddly_) return false;  // it would have to be one of those names
   const auto fits = [&](std::string_view other) { return folds_to(name, other); };
   return std::ranges::any_of(kHopByHop, fits) || std::ranges::any_of(kGuarded, fits) ||
          folds_to(name.substr(0, kSemelPrefix.size()), kSemelPrefix) || any_configured(fits);

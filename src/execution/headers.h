@@ -14,11 +14,11 @@
 // Which header fields go where: to the upstream, to the client, into the record.
 namespace semel {
 
-// Fields that concern one connection only, the ones named in Connection among them.
+// Fields that concern only one connection, including those named in Connection.
 class HopByHop {
  public:
   explicit HopByHop(const std::vector<net::Field>& fields);
-  // By its nature, or because Connection names it.
+  // True for a field that is hop-by-hop by its nature or because Connection names it.
   bool contains(std::string_view name) const { return is_always(name) || is_named(name); }
   static bool is_always(std::string_view name);
   bool is_named(std::string_view name) const;
@@ -27,7 +27,7 @@ class HopByHop {
   std::vector<std::string_view> named_;
 };
 
-// Whether a Connection field has this option.
+// Returns whether a Connection field has this option.
 bool names_option(const std::vector<net::Field>& fields, std::string_view option);
 
 // The client's side of a request, as told to the upstream.
@@ -37,12 +37,15 @@ struct Forwarded {
   bool tls = false;
 };
 
-// Which fields of a client's request are passed on. Not those of one connection; but Connection
-// cannot take away what Semel reads or says itself (the key, what names the tenant, the length):
-// the upstream has to see the request that Semel saw. Nor is a field passed on that imitates one of
-// those, or one of a connection, with another character for a dash: to services that know fields by
-// CGI's names, X_Tenant is X-Tenant. Nor Semel-*, which only Semel says. A traceparent that is none
-// is left out, with its tracestate. Refers to everything it is made of.
+// Decides which fields of a client's request are passed on. Leaves out:
+//  - fields that concern one connection. But Connection cannot remove a field that Semel reads or
+//    sets itself (the key, the tenant's name, the length): the upstream has to see the request that
+//    Semel saw.
+//  - fields that imitate a field that Semel reads or sets, or one of a connection, with another
+//    character for a dash: to services that know fields by their CGI names, X_Tenant is X-Tenant.
+//  - Semel-*, which only Semel sets.
+//  - an invalid traceparent, with its tracestate.
+// Refers to everything that it is made of.
 class PassedOn {
  public:
   PassedOn(const std::vector<net::Field>& fields, const TenantConfig& tenant,
@@ -50,7 +53,7 @@ class PassedOn {
   bool contains(std::string_view name) const;
 
  private:
-  // Whether `fits(name)` holds for a name that the configuration has Semel read.
+  // Returns whether `fits(name)` holds for any field that the configuration tells Semel to read.
   bool any_configured(const auto& fits) const;
   bool imitates(std::string_view name) const;
 
@@ -58,11 +61,10 @@ class PassedOn {
   const TenantConfig& tenant_;
   const RouteConfig& route_;
   bool has_trace_;
-  bool
-      is_named_oddly_;  // the configuration has such a name with other than letters, digits, dashes
+  bool is_named_oddly_;  // a configured name has more than letters, digits and dashes
 };
 
-// The request's traceparent; "": there is none, more than one, or it is not one.
+// Returns the request's traceparent; "": there is none, more than one, or it is invalid.
 std::string_view traceparent_of(const std::vector<net::Field>& fields);
 
 // How the body is announced to the upstream.
@@ -71,7 +73,7 @@ struct BodyFraming {
   std::optional<std::uint64_t> length;  // nullopt and not chunked: no body
 };
 
-// What a client's request says before its body: views into what its owner keeps alive.
+// The part of a client's request before its body: views into data that its owner keeps alive.
 struct RequestHead {
   std::string_view method;
   std::string_view target;  // in origin form
@@ -79,15 +81,15 @@ struct RequestHead {
   const Forwarded& forwarded;
 };
 
-// Builds the head of the request that goes to the upstream: what is passed on of the client's
-// fields without Expect; `drop` names further ones that are not, `extra` is appended as it is.
+// Builds the head of the request to the upstream from those of the client's fields that are passed
+// on, without Expect. `drop` names further fields to leave out; `extra` is appended as it is.
 std::string upstream_head(const RequestHead& request, const PassedOn& passed_on,
                           std::string_view base_path, const BodyFraming& framing,
                           const std::vector<std::string>& drop, const std::vector<Header>& extra);
 
-// Calls `use(field)` for every end-to-end field of an answer that the client that caused it gets.
-// What only Semel may say is left out: the mark of a replay always, the rest from the answer to a
-// keyed request.
+// Calls `use(field)` for every end-to-end field of an answer that goes to the client that caused
+// it. Leaves out fields that only Semel may set: the mark of a replay always, the others in the
+// answer to a keyed request.
 bool is_ours(std::string_view name, const RouteConfig& route, bool keyed);
 template <typename Use>
 void for_client_fields(const net::Response& response, const RouteConfig& route, bool keyed,
@@ -100,12 +102,13 @@ void for_client_fields(const net::Response& response, const RouteConfig& route, 
 std::vector<Header> client_headers(const net::Response& response, const RouteConfig& route,
                                    bool keyed);
 
-// Those of them that are kept for replays. The list is asked again when a record is answered with:
-// somebody else may have completed it, or under another configuration.
+// Selects the fields that are kept for replays. The list is consulted again when an answer is sent
+// from a record: somebody else may have completed it, or it was completed under another
+// configuration.
 bool is_kept(std::string_view name, const RouteConfig& route);
 std::vector<Header> kept_headers(const std::vector<Header>& headers, const RouteConfig& route);
 
-// The key as an RFC 9651 String.
+// Formats the key as an RFC 9651 String.
 std::string quoted_key(std::string_view key);
 void append_quoted_key(std::string& out, std::string_view key);
 

@@ -21,9 +21,9 @@ using asio::awaitable;
 namespace {
 
 constexpr std::size_t kAskedAtOnceMax = 32;
-constexpr std::size_t kEntriesMax = 10'000;  // more unknown records are asked about on request only
+constexpr std::size_t kEntriesMax = 10'000;  // further unknown records are probed only on request
 constexpr auto kLookEvery = std::chrono::milliseconds(250);
-// On a store that others use, what they left behind. A walk over all records, and so not often.
+// How often to look for what others left behind on a shared store. Rare: it walks over all records.
 constexpr Duration kLookAgainEvery = std::chrono::minutes(10);
 constexpr std::size_t kScanPage = 256;
 
@@ -31,8 +31,8 @@ bool probes(const RouteConfig& route) {
   return route.policy.unknown == UnknownPolicy::probe;
 }
 
-// The route of a record's operation, which is the route's name, or with `scope: path` that, a TAB
-// and the path.
+// Finds the route of a record's operation. The operation is the route's name or, with `scope:
+// path`, the name, a TAB and the path.
 std::optional<std::size_t> route_of(const Config& config, const Record& record) {
   const std::string name = record.operation.substr(0, record.operation.find('\t'));
   for (std::size_t i = 0; i < config.routes.size(); ++i) {
@@ -50,13 +50,13 @@ std::optional<int> status_in(std::string_view text) {
   return status >= 200 && status <= 599 ? std::optional(status) : std::nullopt;
 }
 
-// What the executor said; nullopt: nothing that settles it.
+// Returns the outcome that the executor reported; nullopt: nothing that settles it.
 std::optional<Outcome> outcome_said(const RouteConfig& route, SubAnswer& said) {
   const std::string_view word = said.header("Idempotency-Outcome").value_or("");
   if (word == "retry") return Outcome{OutcomeKind::retry, {}, "probed: it has not run"};
   const auto status = status_in(said.header("Semel-Status").value_or(""));
   if (word != "final" || !status) return std::nullopt;
-  // What concerned its own connection would break the framing of every replay.
+  // Fields that concerned the probe's own connection would break the framing of every replay.
   std::vector<net::Field> fields;
   for (const Header& header : said.headers) fields.push_back({header.name, header.value});
   const HopByHop hop_by_hop(fields);
@@ -154,7 +154,7 @@ awaitable<bool> Prober::settle(Worker& worker, Route route, RecordPtr record, st
   request.headers = {{"Semel-Record", record->id.hex()},
                      {"Semel-Attempt", attempt},
                      {"Semel-Token", record->token.hex()}};
-  // By the name that the executor knows it under, if any.
+  // Sends the key as the executor knows it, if it does.
   if (config.forward_key != ForwardKey::none) {
     request.headers.push_back({"Idempotency-Key", quoted_key(key)});
   }
@@ -172,7 +172,7 @@ awaitable<bool> Prober::settle(Worker& worker, Route route, RecordPtr record, st
               {{"record", short_id}, {"status", std::to_string(said->status)}});
     co_return false;
   }
-  // Like an answer that arrives late: recorded only if the record is still this attempt's.
+  // Treated like a late answer: recorded only if the record still belongs to this attempt.
   plan_redelivery(config, *record, *outcome);
   Claim claim{std::move(record), config.policy};
   const Finished finished = co_await services_.engine.finish(std::move(claim), *std::move(outcome));
@@ -191,13 +191,13 @@ awaitable<void> Prober::ask_in_background(Worker& worker, RecordId id) {
   std::string key = (*found)->key;
   const Scope scope{settings->config.name_space, (*found)->tenant, (*found)->operation};
   if (make_id(scope, key) != id) {
-    forget(id);  // it keeps a digest: only a request with the key knows what to ask about
+    forget(id);  // it keeps a digest: only a request with the key can ask about it
     co_return;
   }
   co_await ask(worker, {settings, *route}, *std::move(found), std::move(key));
 }
 
-// What was unknown before this process began.
+// Notes records that became unknown before this process began. False: the store could not be read.
 awaitable<bool> Prober::note_stored(Worker& worker) {
   std::optional<RecordId> after;
   do {
@@ -213,8 +213,8 @@ awaitable<bool> Prober::note_stored(Worker& worker) {
   co_return true;
 }
 
-// Whether the store knows of more unknown records than this process asks about: another process may
-// have been killed, and what it asked about is nobody's now.
+// Returns whether the store has more unknown records than this process asks about: another process
+// may have been killed, and nobody asks about its records now.
 bool Prober::may_have_missed() {
   const std::uint64_t stored = services_.store.stats().unknown_records;
   const std::lock_guard lock(mutex_);

@@ -23,16 +23,17 @@ class Prober {
   explicit Prober(Services& services)
       : services_(services), is_shared_(!services.store.features().exclusive) {}
 
-  // Asks about an unknown record, for a request that came with its key. True: it is known now, look
-  // at the record again. False: still unknown, or not asked because somebody asks already, the last
-  // time was too recent, or too many are being asked.
+  // Asks about an unknown record, for a request that came with its key. True: the outcome is known
+  // now, look at the record again. False: it is still unknown, or was not asked about because
+  // somebody is asking already, the last time was too recent, or too many are being asked about.
   boost::asio::awaitable<bool> ask(Worker& worker, Route route, RecordPtr record, std::string key);
 
-  // A record has become unknown: it is asked about in the background. Thread-safe.
+  // Notes a record that has become unknown, to ask about it in the background. Thread-safe.
   void became_unknown(const Record& record, Time now);
 
-  // Asks in the background, beginning with what the store knows as unknown, on whatever node it
-  // became so. On a shared store that is looked at again now and then. Never returns.
+  // Asks in the background, beginning with the records that are unknown in the store, on whichever
+  // node they became so. Looks for such records again now and then if the store is shared. Never
+  // returns.
   boost::asio::awaitable<void> run(Worker& worker);
 
  private:
@@ -42,7 +43,7 @@ class Prober {
     Time next{};  // when it is due in the background
     Backoff pauses{kPauseMin, kPauseMax};
     bool asking = false;
-    bool asked = false;  // and so a request has to wait until `next`, too
+    bool asked = false;  // if so, a request has to wait until `next`, too
   };
 
   bool begin(const RecordId& id, Time now);

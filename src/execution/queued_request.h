@@ -9,10 +9,10 @@
 
 namespace semel {
 
-// A request that is kept in its record, to be executed later: everything that an execution needs
-// of it. The format is in docs/formats.md.
+// A request that is kept in its record to be executed later, with everything that the execution
+// needs. The format is in docs/formats.md.
 struct QueuedRequest {
-  std::string route;  // its name
+  std::string route;  // the route's name
   std::string method;
   std::string target;  // in origin form
   std::vector<Header> headers;
@@ -22,14 +22,13 @@ struct QueuedRequest {
   std::string body;
 };
 
-// `prefer` takes the place of what the client preferred. Fields that concern the connection are
-// left out.
+// `prefer` replaces the client's Prefer field. Fields that concern the connection are left out.
 QueuedRequest to_queue(const RequestHead& head, const PassedOn& passed_on, std::string route,
                        std::string_view prefer, bool key_in_header, std::string key,
                        std::string body);
 
 std::string encode(const QueuedRequest& request);
-// nullopt: it is not one, or of a version that is not known here.
+// nullopt: the bytes are not a queued request, or one of an unknown version.
 std::optional<QueuedRequest> decode_queued_request(std::string_view bytes);
 
 }  // namespace semel

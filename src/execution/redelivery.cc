@@ -14,7 +14,7 @@ bool delivers_by_queue(const RouteConfig& route, const Record& claim) {
   return route.webhook && route.webhook->mode == WebhookMode::queue && !claim.request.empty();
 }
 
-// What the upstream asks for, in seconds; a date is not read.
+// Returns the pause that the upstream asks for, in seconds; a date is ignored.
 Duration asked_pause(const Answer& answer) {
   for (const Header& header : answer.headers) {
     if (!net::iequals(header.name, "Retry-After")) continue;
@@ -36,7 +36,7 @@ Duration redelivery_pause(const WebhookConfig& webhook, std::uint32_t attempt, c
   const Duration pause = webhook.backoff_min.count() > wanted_max
                              ? webhook.backoff_max
                              : webhook.backoff_min * (std::int64_t{1} << doublings);
-  const std::int64_t chance = token.bytes[0] * 256 + token.bytes[1];  // of 65536
+  const std::int64_t chance = token.bytes[0] * 256 + token.bytes[1];  // 0 to 65535
   return pause - pause / 2 * chance / 65536;
 }
 

@@ -9,7 +9,7 @@ namespace semel {
 namespace {
 
 constexpr std::size_t kIdLengthMax = 255;
-// A larger body is not parsed for the sake of an id: it would hold up the worker.
+// A larger body is not parsed just for an id: that would hold up the worker.
 constexpr std::size_t kParsedBytesMax = 1024 * 1024;
 
 std::string in_body(const std::string& pointer, std::string_view body) {

@@ -9,10 +9,9 @@
 
 namespace semel {
 
-// The id of what an execution made, as `resource.id` of the route says where to find it: a JSON
+// Returns the id of what an execution made, found where the route's `resource.id` says: a JSON
 // Pointer into the body (a string or a whole number), or a header of the answer. Empty: the answer
-// has none there, or one that no person could read in a list (over 255 characters, or not
-// printable).
+// has no id there, or one that nobody could read in a list (over 255 characters, or not printable).
 std::string find_resource_id(const ResourceConfig& config, const std::vector<Header>& headers,
                              std::string_view body);
 

@@ -48,12 +48,13 @@ awaitable<std::expected<SubAnswer, std::string>> subrequest(Worker& worker, Url 
       connection = *std::move(connected);
     }
     connection->set_deadline(left());
-    // A service may answer before it has read everything: a failure to write is left to the answer.
+    // A service may answer before it has read everything, so a failure to write is ignored: reading
+    // the answer decides.
     co_await connection->write(head,
                                request.body ? std::string_view(*request.body) : std::string_view{});
     const auto answered = co_await net::read_answer_head(*connection, response, body);
     if (answered) break;
-    // The service closed an idle connection at that very moment: a question may be asked again.
+    // The service closed the idle connection at that very moment: a GET may be sent again.
     const bool again = reused && request.method == "GET" && answered.error() == IoError::closed;
     if (!again) co_return std::unexpected(net::describe_missing_answer(answered.error()));
     reused = false;

@@ -52,7 +52,7 @@ awaitable<UpstreamCall::SendResult> UpstreamCall::send(const std::string& head,
       co_return NotDelivered{"the request's body could not be read back"};
     }
     if (!reused) co_return NotDelivered{"the connection broke before anything was sent"};
-    // The kernel took not a byte for the old connection, so a new one is safe.
+    // The kernel took no byte for the old connection, so a new one is safe.
     reused = false;
     connection_.reset();
   }
@@ -113,7 +113,7 @@ awaitable<UpstreamCall::Received> UpstreamCall::receive(std::size_t body_bytes_m
 awaitable<net::IoResult<std::string_view>> UpstreamCall::next_piece() {
   auto piece = co_await connection_->read_piece(*response_);
   const bool ended_by_close = piece && piece->empty() && response_->need_eof();
-  // Over TLS it is the peer's goodbye that ended it, which no crash says.
+  // Over TLS, only the peer's orderly goodbye ends an answer, and a crashed peer does not say it.
   const bool is_cut =
       ending_ == Ending::announced && !connection_->is_tls() && !announces_close(*response_);
   if (ended_by_close && is_cut) co_return std::unexpected(IoError::truncated);

@@ -12,15 +12,15 @@
 
 namespace semel {
 
-// One execution at the upstream: a keyed request sent once, and its answer awaited.
+// One execution at the upstream: sends a keyed request once and waits for its answer.
 //
-// The request is never sent again on a connection that may have taken it. What cannot be told apart
-// from "taken" is reported as MaybeDelivered or as no answer, never as a failure.
+// Never sends the request again once a connection may have taken it. A case that cannot be told
+// apart from "taken" is reported as MaybeDelivered or as no answer, never as a failure.
 class UpstreamCall {
  public:
-  // When the end of the connection ends an answer that has no length. announced: only if the
-  // executor said that it would close (Connection: close, or HTTP/1.0), or ended TLS in order; one
-  // that meant to go on and is gone has not said all.
+  // Says when the end of the connection counts as the end of an answer that has no length.
+  // announced: only if the executor said that it would close (Connection: close, or HTTP/1.0), or
+  // ended TLS in order; an executor that meant to go on and is gone has not sent everything.
   enum class Ending { announced, any };
   UpstreamCall(Worker& worker, Route route, Ending ending);
 
@@ -44,17 +44,17 @@ class UpstreamCall {
   };
   boost::asio::awaitable<Received> receive(std::size_t body_bytes_max);
 
-  // After `broken`, or MaybeDelivered and a receive(): the executor provably did not get it, since
-  // it did not take our certificate.
+  // Valid after `broken`, or after MaybeDelivered and a receive(). True: the executor provably did
+  // not get the request, since it did not accept our certificate.
   bool was_refused() const { return connection_ && connection_->was_refused(); }
 
-  // A new deadline for what follows.
+  // Sets a new deadline for everything that follows.
   void set_deadline(Duration from_now) { connection_->set_deadline(from_now); }
   const net::Response& response() const { return *response_; }
   std::string take_body() { return std::move(body_); }
-  // The next piece of a stream; empty at its end.
+  // Returns the next piece of a stream; empty at its end.
   boost::asio::awaitable<net::IoResult<std::string_view>> next_piece();
-  // The answer was read to its end: the connection may serve another request.
+  // Call it when the answer was read to its end: the connection may then serve another request.
   void give_back();
 
  private:

@@ -8,9 +8,9 @@
 
 namespace semel {
 
-// How long the next piece of a request's body may take: `timeout`, and less once the whole is
-// slower than `timeout` and then 1 KiB a second. So a body that comes byte by byte ends, and one on
-// a slow line does not.
+// Limits how long the next piece of a request's body may take: `timeout`, and less once the whole
+// body is slower than `timeout` plus one second per KiB. So a body that comes byte by byte is
+// ended, and one on a slow line is not.
 class BodyPace {
  public:
   using Instant = std::chrono::steady_clock::time_point;
@@ -29,13 +29,13 @@ class BodyPace {
   Instant begun_;
 };
 
-// The same for a client that is waited for between other things, in either direction: only that
-// time counts, not what the service takes.
+// A pace for a client that is waited for between other things, in either direction. Counts only the
+// time spent waiting for the client, not what the service takes.
 class ClientPace {
  public:
   explicit ClientPace(Duration timeout) : pace_(timeout, {}) {}
 
-  // How long the client may take for the next piece.
+  // Returns how long the client may take for the next piece.
   Duration next() const { return pace_.next(bytes_, BodyPace::Instant{} + waited_); }
   void passed(std::uint64_t bytes, std::chrono::steady_clock::duration waited) {
     bytes_ += bytes;

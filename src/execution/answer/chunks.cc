@@ -8,8 +8,8 @@ using asio::awaitable;
 
 namespace {
 
-// A chunk that the store does not take is tried again for a second and a half altogether, in which
-// the answer goes no further.
+// A chunk that the store does not take is tried again for 1.5 s altogether. The answer is held up
+// meanwhile.
 constexpr int kTriesMax = 5;
 constexpr Duration kFirstPause = std::chrono::milliseconds(100);
 
@@ -54,12 +54,12 @@ awaitable<void> AnswerKeeper::discard() {
   chunks_ = 0;
   const auto dropped = co_await store_.drop_chunks(id_, token_);
   if (!dropped) {
-    // They stay until the next start, which drops what no record refers to.
+    // They stay until the next start, which drops chunks that no record refers to.
     log_event(LogLevel::warn, "chunks could not be dropped", {{"why", dropped.error().why}});
   }
 }
 
-// A chunk that is written again replaces itself.
+// Safe to try again: a chunk that is written again replaces itself.
 awaitable<StoreResult<void>> AnswerKeeper::put_chunk(std::uint32_t index, std::string bytes) {
   Duration pause = kFirstPause;
   for (int tries = 1;; ++tries, pause *= 2) {

@@ -10,23 +10,24 @@
 #include "execution/answer/reply.h"
 #include "semel/store.h"
 
-// How a body that is too large for its record goes into chunks beside it, and comes back.
+// Stores a body that is too large for its record in chunks beside the record, and sends it back.
 namespace semel {
 
-// Keeps an answer's body while it streams: in memory up to max_stored_body, from then on in chunks
-// of the store up to max_spilled_body. Beyond that, or where the store cannot, nothing is kept: it
-// is omitted, never cut. Memory is bounded by max_stored_body and one chunk.
+// Keeps an answer's body while it streams: in memory up to max_stored_body, beyond that in chunks
+// of the store up to max_spilled_body. If the body is longer still, or the store cannot keep it,
+// nothing is kept: the body is omitted, never cut. Uses no more memory than max_stored_body and one
+// chunk.
 class AnswerKeeper {
  public:
-  // With `may_spill` false (the answer is not going to be stored) no chunk is written, nor where
-  // its announced length is beyond max_spilled_body.
+  // Writes no chunk if `may_spill` is false (the answer is not going to be stored) or if the
+  // announced length exceeds max_spilled_body.
   AnswerKeeper(Store& store, Clock& clock, const RouteConfig& route, const Record& claim,
                bool may_spill, std::optional<std::uint64_t> announced_bytes);
 
   boost::asio::awaitable<void> keep(std::string_view piece);
-  // The body is whole. Afterwards what `answer` refers to is durable.
+  // Call it when the body is whole. Afterwards everything that `answer` refers to is durable.
   boost::asio::awaitable<void> finish(Answer& answer);
-  // No record is going to refer to what was kept.
+  // Call it when no record is going to refer to what was kept: drops the chunks.
   boost::asio::awaitable<void> discard();
 
  private:
@@ -41,13 +42,13 @@ class AnswerKeeper {
   const RecordId id_;
   const Token token_;
   BodyNote note_ = BodyNote::kept;
-  std::string held_;  // the body, or what of it is not in a chunk yet
+  std::string held_;  // the body, or the part of it that is not in a chunk yet
   std::uint64_t bytes_ = 0;
   std::uint32_t chunks_ = 0;
 };
 
-// Answers with the spilled body of `record`. If the first chunk cannot be read nothing is sent and
-// the error is for the log; if a later one cannot, the connection is cut.
+// Answers with the spilled body of `record`. If the first chunk cannot be read, sends nothing and
+// returns an error for the log; if a later one cannot, cuts the connection.
 boost::asio::awaitable<StoreResult<void>> send_spilled(ClientRequest& request, const Record& record,
                                                        const std::vector<Header>& extra);
 

@@ -13,14 +13,15 @@
 namespace semel {
 namespace {
 
-constexpr char kVersion = 2;  // 1, which had none, named the record
+constexpr char kVersion = 2;  // version 1 had no version byte and named the record
 constexpr std::size_t kProofBytes = 16;
 
 std::string_view view(const auto& bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-// The record's own handle never leaves the store: what is given out depends on the tenant as well.
+// The record's own handle never leaves the store: the proof given out depends on the tenant as
+// well.
 Token proof_of(const Record& record, std::string_view tenant) {
   Sha256 hash;
   hash.update_sized("semel status").update_sized(view(record.handle.bytes)).update_sized(tenant);
@@ -30,8 +31,8 @@ Token proof_of(const Record& record, std::string_view tenant) {
   return proof;
 }
 
-// What hides the key from those who see the name, in the log of a proxy say, and not the tenant's
-// credential. Done twice, it undoes itself.
+// Hides the key from those who see the name, in the log of a proxy for example, but do not know the
+// tenant's credential. Applying it twice undoes it.
 void mask(std::string_view tenant, const Token& proof, std::string& text) {
   Sha256Digest block{};
   for (std::size_t i = 0; i < text.size(); ++i) {

@@ -6,13 +6,12 @@
 
 #include "semel/record.h"
 
-// The name of an operation's status resource. Whoever has it cannot use it without being the tenant
-// it was made for, and nobody can guess it: it holds 128 bits that depend on the record's random
-// handle.
+// The name of an operation's status resource. Only the tenant that it was made for can use it, and
+// nobody can guess it: it holds 128 bits that depend on the record's random handle.
 //
-// It names the operation and the key, not the record. Which record that is follows from the tenant
-// who asks, so that nobody can have the store asked about another tenant's: how long the answer
-// takes would tell whether there is one.
+// It names the operation and the key, not the record. The record follows from the tenant who asks,
+// so that nobody can make the store look for another tenant's record: the time it takes to answer
+// would tell whether there is one.
 namespace semel {
 
 struct Handle {
@@ -21,16 +20,16 @@ struct Handle {
   Token proof;
 };
 
-// `key` is the record's, as the tenant sent it.
+// `key` is the record's key, as the tenant sent it.
 std::string handle_text(const Record& record, std::string_view tenant, std::string_view key);
 // "/.semel/operations/{handle}"
 std::string status_path(const Record& record, std::string_view tenant, std::string_view key);
 
-// nullopt: it is not the text of any handle that this tenant was given; or, of one that another was
-// given, an operation and a key that nobody has.
+// nullopt: the text is no handle that this tenant was given. For another tenant's handle it may
+// also return an operation and a key that nobody has.
 std::optional<Handle> parse_handle(std::string_view text, std::string_view tenant);
 
-// Whether the handle was made for this record and this tenant. In constant time.
+// Returns whether the handle was made for this record and this tenant. Takes constant time.
 bool fits(const Handle& handle, const Record& record, std::string_view tenant);
 
 }  // namespace semel

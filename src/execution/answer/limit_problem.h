@@ -5,7 +5,7 @@
 
 namespace semel {
 
-// What a client is told whose tenant has used up a limit of the route.
+// Returns the problem for a client whose tenant has used up a limit of the route.
 Problem limit_problem(TenantLimits::Limit exceeded);
 
 }  // namespace semel

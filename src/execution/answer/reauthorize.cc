@@ -12,7 +12,7 @@ namespace {
 
 constexpr auto kTimeout = std::chrono::seconds(2);
 
-// What a client may be told by the service that was asked, besides its status and body.
+// Fields that a client may get from the service that was asked, besides its status and body.
 constexpr std::string_view kPassedOn[] = {"Content-Type", "WWW-Authenticate"};
 
 bool is_printable(std::string_view text) {
@@ -29,7 +29,7 @@ SubRequest question(const ClientRequest& request, const Viewing& viewing) {
   ask.headers.push_back({"X-Original-Method", std::string(request.message.method())});
   ask.headers.push_back({"X-Original-URI", request.target.origin});
   ask.headers.push_back({"Semel-Record", viewing.record.hex()});
-  // A tenant by certificate or claim may hold any character; a header must not.
+  // A tenant from a certificate or claim may hold any character; a header must not.
   if (!viewing.tenant.empty() && is_printable(viewing.tenant)) {
     ask.headers.push_back({"Semel-Tenant", viewing.tenant});
   }

@@ -57,14 +57,15 @@ awaitable<void> send_from_chunks(ClientRequest& request, const RouteConfig& rout
 
 constexpr int kStatusMin = 200;
 
-// Straight into the head: this is what every retry costs.
+// Writes straight into the head, because every retry costs this.
 awaitable<void> send_stored(ClientRequest& request, const RouteConfig& route, std::string_view key,
                             const Record& record, Told told) {
   const Answer& answer = record.answer;
   if (answer.body_note == BodyNote::spilled) {
     return send_from_chunks(request, route, key, record, told);
   }
-  // Somebody has damaged the record. As a head it would be no HTTP, and the client would wait.
+  // Somebody has damaged the record. Sent as a head it would not be HTTP, and the client would
+  // wait.
   if (answer.status < kStatusMin) {
     return send_unreadable(request, route, key, "a completed record has no answer");
   }

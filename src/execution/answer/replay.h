@@ -10,29 +10,31 @@
 // Answers that come from a record instead of from an execution.
 namespace semel {
 
-// The key, given back to the client with every answer about it.
+// Returns the field that gives the key back to the client with every answer about it.
 std::vector<Header> echo(std::string_view key);
-// The same, with when the record expires.
+// Also returns the time when the record expires.
 std::vector<Header> echo(std::string_view key, const Record& record);
 
 boost::asio::awaitable<void> send_replay(ClientRequest& request, const RouteConfig& route,
                                          std::string_view key, const Record& record);
 
-// The record's answer to the request that was executed for it: completed by the executor.
+// Sends the record's answer to the request that was executed for it: the executor completed the
+// record.
 boost::asio::awaitable<void> send_committed(ClientRequest& request, const RouteConfig& route,
                                             std::string_view key, const Record& record);
 
-// What one who waited for an execution gets: the stored answer, or, if nothing was stored, the
-// answer that the first client got.
+// Answers a client that waited for an execution: with the stored answer or, if nothing was stored,
+// with the answer that the first client got.
 boost::asio::awaitable<void> send_settled(ClientRequest& request, const RouteConfig& route,
                                           std::string_view key, const Settled& settled);
 
-// What a finisher whose claim was taken over gets: the record's answer, never its own.
+// Answers a client whose claim was taken over before it finished: with the record's answer, never
+// with its own.
 boost::asio::awaitable<void> send_record(ClientRequest& request, const RouteConfig& route,
                                          std::string_view key, const RecordPtr& record);
 
 Problem in_progress_problem(const RouteConfig& route);
-// For one who waited for an execution that ended without an answer to give.
+// For a client that waited for an execution that ended without an answer to give.
 Problem ended_without_answer(const RouteConfig& route);
 Problem outcome_unknown();
 

@@ -21,12 +21,12 @@ bool named(const std::vector<Header>& headers, std::string_view name) {
   return false;
 }
 
-// What is left of a refused request's body is read and thrown away if it is no more than this.
+// The rest of a refused request's body is read and thrown away if it is no longer than this.
 constexpr std::uint64_t kDrainBytesMax = 64 * 1024;
 
 constexpr std::string_view kRetryAfterSeconds = "1";
 
-// A client that reads slowly is seen to go on by the pieces it takes.
+// Answers are written in pieces, so that a client that reads slowly is seen to make progress.
 constexpr std::size_t kPieceBytes = 64 * 1024;
 
 bool is_worth_retrying(Code code) {
@@ -125,7 +125,7 @@ bool reads_rest(const ClientRequest& request) {
 
 awaitable<void> send_problem(ClientRequest& request, const Problem& problem,
                              const RouteConfig* route, const std::vector<Header>& extra) {
-  // The client is to know that it cannot send another request after the rest of this one.
+  // Tell the client that it cannot send another request after the rest of this one.
   if (request.keep_alive && !request.message.is_done() && !reads_rest(request)) {
     request.keep_alive = false;
   }

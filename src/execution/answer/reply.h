@@ -18,18 +18,18 @@ namespace semel {
 // One request of a client while it is being handled. Lives in the session's frame.
 struct ClientRequest {
   Worker& worker;
-  const ActiveConfigPtr settings;  // as they were when it came; they hold until it is done
+  const ActiveConfigPtr settings;  // as they were when the request came; kept until it is done
   net::Connection& client;
   net::Request& message;
   Target target;
   const Forwarded& forwarded;
-  bool keep_alive = true;  // after the answer
-  // Its place among limits.in_flight. Given up before the answer's last bytes are written: a client
-  // that has its answer may send the next request at once.
+  bool keep_alive = true;  // whether the connection stays open after the answer
+  // The request's place among limits.in_flight. Given up before the answer's last bytes are
+  // written: a client that has its answer may send the next request at once.
   std::optional<InFlight> in_flight = {};
-  // The same among its tenant's of this route, where there is such a limit.
+  // Its place among the tenant's requests on this route, if there is such a limit.
   std::optional<TenantLimits::Slot> tenant_slot = {};
-  ShareHolder* peer = nullptr;  // who has the connection; null: a trusted proxy, which has no share
+  ShareHolder* peer = nullptr;  // owns the connection; null: a trusted proxy, which has no share
   void give_up_slot() {
     in_flight.reset();
     tenant_slot.reset();
@@ -45,52 +45,52 @@ struct ClientRequest {
 // How the end of an answer's body is marked for the client.
 enum class BodyEnd { length, chunks, close };
 
-// The head of an answer. `length` is announced where `end` says so and the status has a body.
+// Builds the head of an answer. Announces `length` if `end` says so and the status has a body.
 std::string answer_head(ClientRequest& request, int status, const std::vector<Header>& headers,
                         const std::vector<Header>& extra, BodyEnd end, std::uint64_t length);
 
-// The status line and the answer's own fields. What follows may be appended; end_head() ends it.
+// Returns the status line and the answer's own fields. More may be appended; end_head() ends it.
 std::string begin_head(int status, const std::vector<Header>& headers);
-// The answer has a Date of its own.
+// Returns whether the answer has a Date of its own.
 bool has_date(const std::vector<Header>& headers);
 
 // Ends a head that has its status line and the answer's own fields: adds Date unless they had one,
-// the body's framing, and what becomes of the connection.
+// the body's framing, and whether the connection stays open.
 void end_head(ClientRequest& request, std::string& head, bool is_dated, int status, BodyEnd end,
               std::uint64_t length);
 
-// Writes a piece of an answer, for which the client is waited for no longer than its pace allows.
+// Writes a piece of an answer. Waits for the client no longer than its pace allows.
 boost::asio::awaitable<net::IoResult<void>> write_at_pace(ClientRequest& request, ClientPace& pace,
                                                           std::string_view first,
                                                           std::string_view second = {},
                                                           std::string_view third = {});
 
-// Answers. A failure to write ends the connection after this request, nothing else.
+// Sends an answer. If it cannot be written, the connection ends after this request, nothing else.
 boost::asio::awaitable<void> send_answer(ClientRequest& request, const Answer& answer,
                                          const std::vector<Header>& extra);
-// The same with a head that is ready.
+// Sends an answer whose head is ready.
 boost::asio::awaitable<void> send_whole(ClientRequest& request, std::string head,
                                         const Answer& answer);
 boost::asio::awaitable<void> send_problem(ClientRequest& request, const Problem& problem,
                                           const RouteConfig* route,
                                           const std::vector<Header>& extra = {});
 
-// Takes a place among limits.in_flight. False: there is none, or none for this peer.
+// Takes a place among limits.in_flight. False: none is free, or none for this peer.
 bool take_slot(ClientRequest& request);
-// The same. False: the request has been answered.
+// Takes a place, or answers the request if there is none. False: it has been answered.
 boost::asio::awaitable<bool> take_slot_or_refuse(ClientRequest& request, const Route& route);
 
-// Whether what is left of a body that nobody wants is read, so that the connection can be used
+// Returns whether to read the rest of a body that nobody wants, so that the connection can be used
 // again.
 bool reads_rest(const ClientRequest& request);
 
 // Ends the connection in the middle of an answer, so that the client sees that it is not whole.
 void cut_off(ClientRequest& request);
 
-// Answers a request for which there is none.
+// Answers a request for which there is no place.
 boost::asio::awaitable<void> refuse_slot(ClientRequest& request, const Route& route);
 
-// The interim answer a client may be waiting for before it sends its body.
+// The interim answer that a client may be waiting for before it sends its body.
 bool expects_continue(const ClientRequest& request);
 boost::asio::awaitable<void> send_continue(ClientRequest& request);
 

@@ -21,10 +21,10 @@ class AnswerSink {
   boost::asio::awaitable<void> send_answer(const Answer& answer, const std::vector<Header>& extra);
   boost::asio::awaitable<void> send_problem(const Problem& problem, const RouteConfig& route,
                                             std::string_view key);
-  // The record's answer, completed by the executor that the client's request was executed by.
+  // Sends the record's answer, after the executor of the client's request completed the record.
   boost::asio::awaitable<void> send_committed(const RouteConfig& route, std::string_view key,
                                               const Record& record);
-  // The record's answer, never the claim's own.
+  // Sends the record's answer, never the claim's own.
   boost::asio::awaitable<void> send_record(const RouteConfig& route, std::string_view key,
                                            const RecordPtr& record);
   // Ends the connection in the middle of an answer, so that the client sees that it is not whole.

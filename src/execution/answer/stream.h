@@ -11,11 +11,13 @@
 
 namespace semel {
 
-// Passes a streaming answer on as it comes and has kept what may be stored of it. The client's end
-// of the answer is held back until finish(): only then is the whole of it recorded.
+// Passes a streaming answer on as it comes and hands it to the keeper, which keeps what may be
+// stored. Holds the end of the answer back from the client until finish(): only then is the whole
+// of it recorded.
 class AnswerStream {
  public:
-  // For nobody the answer is only read and kept, without a keeper only passed on.
+  // If `answers` is nobody, the answer is only read and kept; without a keeper it is only passed
+  // on.
   AnswerStream(Services& services, const RouteConfig& route, UpstreamCall& call,
                const AnswerSink& answers, AnswerKeeper* keeper);
 
@@ -37,7 +39,7 @@ class AnswerStream {
   AnswerKeeper* keeper_;
   BodyEnd end_ = BodyEnd::chunks;
   ClientPace pace_;
-  std::string held_back_;  // where the length is announced: the last piece
+  std::string held_back_;  // the last piece, unless the answer is sent in chunks
 };
 
 }  // namespace semel
