@@ -17,11 +17,11 @@ using asio::awaitable;
 
 namespace {
 
-// Kept apart from what is enforced: an answer that was never meant to be replayed is not, when the
-// route is switched to enforce.
+// Keeps observed records apart from enforced ones: when the route is switched to enforce, an answer
+// that was never meant to be replayed is not replayed.
 constexpr std::string_view kObservedPrefix = "\tobserved\t";
-// How a record says that its outcome is not known. It does not become unknown, since nobody has to
-// resolve what was only looked at.
+// Marks a record whose outcome is not known. Its state does not become unknown, since nobody has to
+// resolve a request that was only observed.
 constexpr std::string_view kUnknownReason = "observed: no answer";
 
 Observed in_flight(const RouteConfig& route) {
@@ -53,7 +53,7 @@ Observation::Observation(const ClientRequest& request, const Route& route)
       target_(request.target),
       method_(request.message.method()),
       held_bytes_(services_.buffered_bytes, nullptr) {
-  // This may outlive the connection.
+  // The observation may outlive the connection.
   if (request.peer) held_bytes_.belong_to(request.peer->shared_from_this());
   for (const net::Field& field : request.message.fields()) {
     headers_.push_back({std::string(field.name), std::string(field.value)});
@@ -194,7 +194,7 @@ Ask Observation::ask() const {
   Scope scope{settings_->config.name_space, tenant_,
               std::string(kObservedPrefix) + operation_of(route_, route_.name, target_)};
   Ask ask = make_ask(*settings_, route_, std::move(scope), *key_);
-  ask.policy.unknown = UnknownPolicy::retry;  // what a crash leaves behind is nobody's to resolve
+  ask.policy.unknown = UnknownPolicy::retry;  // nobody has to resolve what a crash leaves behind
   ask.recipe = recipe_;
   ask.fingerprint = fingerprint_;
   ask.fingerprint_under = [this](Recipe recipe) { return fingerprint_under(std::move(recipe)); };
@@ -229,7 +229,7 @@ awaitable<Admission> Observation::admit() const {
   try {
     co_return co_await services_.engine.admit(ask());
   } catch (const std::runtime_error& error) {
-    // A record whose hash key is missing: enforced, the request would get 503.
+    // The record's hash key is missing: on an enforcing route, the request would get 503.
     co_return StoreUnavailable{.why = error.what(), .unreadable = true};
   }
 }
@@ -254,7 +254,7 @@ awaitable<void> Observation::record() {
   }
 }
 
-// Its status alone: nobody is going to be given this answer again.
+// Keeps only the status: nobody is going to be given this answer again.
 Outcome Observation::outcome(std::uint32_t attempt) const {
   Outcome outcome;
   outcome.kind = OutcomeKind::unknown;
@@ -299,14 +299,14 @@ Observed Observation::would(const Admission& admission, std::string& detail) con
           [](const admission::OutcomeUnknown&) { return Observed::unknown; },
           [](const admission::Expired&) { return Observed::expired; },
           [](const admission::VersionChanged&) { return Observed::expired; },
-          [](const admission::NoRoom&) { return Observed::unseen; },  // it asks for no room
+          [](const admission::NoRoom&) { return Observed::unseen; },  // it never asks for room
       },
       admission);
 }
 
 void Observation::report(Observed would, std::string_view detail) {
   metrics_.observed(would);
-  // What would have changed nothing is not worth a line.
+  // A request that would have been treated the same is not worth a line.
   const bool same = would == Observed::executed || would == Observed::passed;
   const LogLevel level = same ? LogLevel::debug : LogLevel::info;
   if (!logs(level)) return;

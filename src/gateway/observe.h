@@ -14,15 +14,15 @@
 #include "semel/engine.h"
 #include "telemetry/observed.h"
 
-// `mode: observe`: the request is proxied as if its key were not there, and what an enforcing route
-// would have done is counted and logged afterwards.
+// `mode: observe`: proxies the request as if it had no key, and afterwards counts and logs what an
+// enforcing route would have done.
 //
 // The promise: nothing in here holds up, changes or refuses a request, whatever the key, the tenant
 // or the store are like. If it is broken, trying Semel out is an outage.
 namespace semel {
 
-// One request that is watched on its way through the proxy, which tells it what passes. Bounded: a
-// body larger than an enforcing route takes is not kept. On the worker's thread.
+// Watches one request on its way through the proxy, which reports what passes. Bounded: does not
+// keep a body larger than an enforcing route takes. Used on the worker's thread.
 class Observation final : public ProxyWatcher, public std::enable_shared_from_this<Observation> {
  public:
   Observation(const ClientRequest& request, const Route& route);
@@ -36,7 +36,7 @@ class Observation final : public ProxyWatcher, public std::enable_shared_from_th
   void answer_done() override { answer_whole_ = true; }
   void not_delivered() override { not_delivered_ = true; }
 
-  // Nothing more will pass: reports and records, in the background.
+  // Call it when nothing more will pass: reports and records, in the background.
   static void conclude(std::shared_ptr<Observation> observation);
 
  private:
@@ -65,11 +65,11 @@ class Observation final : public ProxyWatcher, public std::enable_shared_from_th
   Target target_;
   std::string method_;
   std::vector<Header> headers_;
-  std::optional<Observed> decided_;  // before the store was asked
+  std::optional<Observed> decided_;  // if known before the store is asked
   std::string why_;
   std::optional<std::string> key_;
   std::string tenant_;
-  std::optional<Credential> credential_;  // where the tenant has to be asked for: afterwards
+  std::optional<Credential> credential_;  // if the tenant has to be asked for, afterwards
   std::string body_;
   HeldBytes held_bytes_;
   bool request_whole_ = false;

@@ -14,7 +14,7 @@ using net::IoError;
 namespace {
 
 constexpr std::size_t kUpstreamHeadBytesMax = 64 * 1024;
-// A request body up to this size is sent on in one piece, once it is here.
+// A request body up to this size is sent on in one piece, after it has arrived.
 constexpr std::size_t kWholeBodyBytesMax = 64 * 1024;
 
 bool may_be_repeated(std::string_view method) {
@@ -61,7 +61,7 @@ class Proxying {
   awaitable<void> exchange_whole();
   awaitable<void> exchange_streaming();
   awaitable<void> pump_request();
-  // Reads the answer's head; interim answers are passed over.
+  // Reads the answer's head, skipping interim answers.
   awaitable<net::IoResult<void>> read_answer_head();
   awaitable<void> relay_answer();
   awaitable<void> relay_body(std::string head, BodyEnd end);
@@ -77,10 +77,10 @@ class Proxying {
   ProxyWatcher* const watcher_;
   std::unique_ptr<net::Connection> upstream_;
   std::optional<net::Response> response_;
-  std::string body_;  // what arrived with the head, or all of a short one
+  std::string body_;  // what arrived with the head, or all of a short body
   HeldBytes held_bytes_;
-  ClientPace sending_;   // of the client's body
-  ClientPace reading_;   // of the answer
+  ClientPace sending_;   // the client's pace in sending its body
+  ClientPace reading_;   // the client's pace in reading the answer
   bool reused_ = false;  // upstream_ has served another request before
   bool answer_begun_ = false;
   bool answer_ended_ = false;
@@ -90,8 +90,8 @@ class Proxying {
   std::string bad_body_;
 };
 
-// A place is taken only for what can be sent on: while a short body trickles in, nobody else is
-// kept out.
+// Takes a place only once the request can be sent on: a short body that trickles in keeps nobody
+// else out.
 awaitable<bool> Proxying::run() {
   if (!take_buffered_body()) {
     co_await fail(Code::bad_request, "The request's body is malformed.");
@@ -125,7 +125,7 @@ awaitable<net::IoResult<std::string_view>> Proxying::next_piece() {
 
 awaitable<bool> Proxying::read_short_body() {
   if (expects_continue(request_)) {
-    // A body is not asked for that there is no place for.
+    // Do not ask for a body that there is no place for.
     if (!co_await take_slot_or_refuse(request_, route_)) co_return false;
     request_.give_up_slot();
     co_await send_continue(request_);
@@ -193,8 +193,8 @@ awaitable<bool> Proxying::connect() {
   co_return true;
 }
 
-// The whole request is here. It is sent a second time only if the upstream provably got nothing of
-// it, or if its method allows to repeat it and the connection had been idle.
+// Exchanges a request that is here as a whole. Sends it a second time only if the upstream provably
+// got nothing of it, or if its method may be repeated and the connection had been idle.
 awaitable<void> Proxying::exchange_whole() {
   const bool has_body = !body_.empty() || request_.message.field("Content-Length") ||
                         request_.message.field("Transfer-Encoding");
@@ -226,8 +226,8 @@ awaitable<void> Proxying::exchange_whole() {
   co_await fail(Code::upstream_unreachable, "The service could not be reached or did not answer.");
 }
 
-// The body is still arriving. Both directions flow at once: an upstream may answer before it has
-// read everything, or answer as it reads.
+// Exchanges a request whose body is still arriving. Both directions flow at once: an upstream may
+// answer before it has read everything, or answer as it reads.
 awaitable<void> Proxying::exchange_streaming() {
   using asio::experimental::awaitable_operators::operator&&;
   BodyFraming framing;
@@ -266,7 +266,7 @@ awaitable<void> Proxying::exchange_streaming() {
       if (upstream_) upstream_->close();
     }
   };
-  // Named: a lambda must outlive the coroutine it made.
+  // Named, because a lambda must outlive the coroutine that it made.
   auto pump = pump_request();
   auto answering = answer();
   co_await (std::move(pump) && std::move(answering));
@@ -279,12 +279,12 @@ awaitable<void> Proxying::exchange_streaming() {
 awaitable<void> Proxying::pump_request() {
   const bool chunked = !request_.message.body_length();
   while (!answer_ended_) {
-    // While the client is to send, the upstream's time does not run.
+    // While it is the client's turn to send, the upstream's time does not run.
     upstream_->clear_deadline();
     const auto piece = co_await next_piece();
     if (answer_ended_) co_return;
     if (!piece) {
-      // The client is gone or sends nonsense: the upstream must not take this for the whole.
+      // The client is gone or sends nonsense: the upstream must not take this for the whole body.
       client_failed_ = piece.error() != IoError::malformed;
       late_body_ = piece.error() == IoError::timeout;
       if (!client_failed_) bad_body_ = "malformed";
@@ -350,7 +350,7 @@ awaitable<void> Proxying::relay_answer() {
 awaitable<void> Proxying::relay_body(std::string head, BodyEnd end) {
   while (!response_->is_done()) {
     if (request_sent_) upstream_->set_deadline(config_.upstream_timeout);
-    // What has arrived goes out with the head; a head alone does not wait for the body.
+    // Bytes that have arrived go out with the head, but the head does not wait for the body.
     auto piece = upstream_->buffered_piece(*response_);
     if (piece && piece->empty() && !response_->is_done()) {
       if (!head.empty()) {
@@ -363,7 +363,7 @@ awaitable<void> Proxying::relay_body(std::string head, BodyEnd end) {
       piece = co_await upstream_->read_piece(*response_);
     }
     if (!piece) {
-      // Cut short: the client must see that, not a whole answer.
+      // The answer was cut short: the client must see that, not a whole answer.
       cut_off(request_);
       route_.metrics().count(RequestResult::failed);
       co_return;

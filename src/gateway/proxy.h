@@ -7,7 +7,7 @@
 
 namespace semel {
 
-// Told what passes through the proxy. Called on the worker's thread.
+// Is told what passes through the proxy. Called on the worker's thread.
 class ProxyWatcher {
  public:
   virtual void request_piece(std::string_view piece) noexcept = 0;
@@ -24,9 +24,9 @@ class ProxyWatcher {
   ~ProxyWatcher() = default;
 };
 
-// Plain proxying: streams the request to the route's upstream and the answer back, in bounded
-// memory, keeping nothing. `watcher` may be null. False: the upstream was not asked, the client has
-// been told why.
+// Proxies a request without a key: streams it to the route's upstream and the answer back, in
+// bounded memory, and keeps nothing. `watcher` may be null. False: the upstream was not asked, and
+// the client has been told why.
 boost::asio::awaitable<bool> proxy(ClientRequest& request, const Route& route,
                                    ProxyWatcher* watcher = nullptr);
 

@@ -16,14 +16,14 @@ using asio::awaitable;
 
 namespace {
 
-// The kernel says that a socket takes more only when a third of its buffer is free, which grows to
-// megabytes: a slow client would seem to have stopped for minutes. With this it goes by what has
-// not been sent yet.
+// The kernel reports that a socket takes more only when a third of its buffer is free, and the
+// buffer grows to megabytes: a slow client would seem to have stopped for minutes. With this
+// option, the kernel goes by the bytes that have not been sent yet.
 using NotSentMax = asio::detail::socket_option::integer<IPPROTO_TCP, TCP_NOTSENT_LOWAT>;
 constexpr int kNotSentBytesMax = 128 * 1024;
 
 constexpr auto kKeepAliveIdle = std::chrono::seconds(75);
-// Connections beyond the limit that are told so; still more are closed without a word.
+// How many connections beyond the limit are told so; further ones are closed without a word.
 constexpr std::size_t kRefusedMax = 64;
 
 // A request whose head could not be read has no route and no version: it gets a plain refusal.
@@ -78,7 +78,7 @@ awaitable<void> handle(ClientRequest& request) {
     co_await send_problem(request, problem, nullptr);
     co_return;
   }
-  // Which of the two counts is read differently by different servers.
+  // Servers differ in which of the two counts.
   const auto host = request.message.field("Host");
   if (!target->authority.empty() && !net::iequals(host.value_or(""), target->authority)) {
     Problem problem{.detail = "The request's target and its Host name different hosts."};
@@ -126,7 +126,7 @@ awaitable<void> handle(ClientRequest& request) {
   }
 }
 
-// Makes the connection fit for the next request. False: it is to be closed.
+// Makes the connection ready for the next request. False: close it.
 awaitable<bool> finish_request(ClientRequest& request) {
   if (!request.keep_alive) co_return false;
   if (request.message.is_done()) co_return true;
@@ -138,7 +138,7 @@ awaitable<bool> finish_request(ClientRequest& request) {
   co_return true;
 }
 
-// False: the connection is to be closed.
+// Serves one request. False: the connection is to be closed.
 awaitable<bool> serve_request(Worker& worker, net::Connection& client, const Forwarded& from,
                               ShareHolder* peer) {
   const ActiveConfigPtr settings = worker.settings();
@@ -160,10 +160,10 @@ awaitable<bool> serve_request(Worker& worker, net::Connection& client, const For
   co_return co_await finish_request(request);
 }
 
-// Tells a client that there is no room for its connection, which does not count.
+// Tells a client that there is no room for its connection. The refused connection does not count.
 awaitable<void> refuse_connection(Worker& worker, net::Connection& client, const Forwarded& from) {
   const Counted refusing(worker.services().refusing);
-  // Nobody is told the reason inside a session that it would cost a handshake to make.
+  // Not over TLS: saying why would cost a handshake first.
   if (worker.settings()->key_material.server || refusing.before() >= kRefusedMax) co_return;
   net::Request none;
   ClientRequest request{worker, worker.settings(), client, none, {}, from, false};
@@ -181,8 +181,8 @@ struct ConnectionSlot {
   std::optional<Counted> own;
 };
 
-// Whether the connection may stay. Where all places are taken, an idle connection has to go for it:
-// one of the peer's own if that has its share already, the longest idle otherwise.
+// Returns whether the connection may stay. If all places are taken, an idle connection has to make
+// room: one of the peer's own if the peer has its share already, the longest idle otherwise.
 bool has_room(Worker& worker, const ConnectionSlot& slot, const ShareHolder* peer) {
   const std::size_t limit = worker.settings()->config.limits.connections;
   const std::size_t own = slot.own ? slot.own->before() : 0;
@@ -232,7 +232,7 @@ awaitable<void> serve_client(Worker& worker, asio::ip::tcp::socket socket) {
       const Worker::Idle idle(worker, client, peer.get());
       if (!co_await client.wait_readable()) break;
     }
-    if (settings != worker.settings()) {  // who is trusted may have changed
+    if (settings != worker.settings()) {  // trusted proxies may have changed
       settings = worker.settings();
       from.from_trusted_proxy = settings->trusted.contains(remote.address());
     }

@@ -1,4 +1,5 @@
-// A keyed request on its way in: key, tenant, body, fingerprint, up to what the engine is asked.
+// Takes a keyed request from its arrival up to the question to the engine: key, tenant, body,
+// fingerprint.
 #include "gateway/keyed/exchange.h"
 
 #include <algorithm>
@@ -21,11 +22,11 @@ using asio::awaitable;
 
 namespace {
 
-// What is queued lies in memory so many times until it is durable: encoded, in the claim, in the
+// Number of copies of a queued request in memory until it is durable: encoded, in the claim, in the
 // record, in the store's batch.
 constexpr std::size_t kQueuedCopies = 4;
 
-// A body of less is not counted for its tenant.
+// Smaller bodies are not counted for their tenant.
 constexpr std::size_t kOwnedAboveBytes = 16 * 1024;
 
 bool is_keyed_method(const RouteConfig& route, std::string_view method) {
@@ -41,7 +42,7 @@ awaitable<void> Exchange::run() {
     if (!caller) caller = co_await ask_caller(request_);
     refused = take_tenant(*std::move(caller));
   }
-  // Before the body: nobody without a signature has one kept.
+  // Checked before the body is read: without a signature no body is kept.
   if (!refused && config_.webhook) refused = check_delivery_head(request_, config_);
   if (!refused) refused = prepare_body();
   if (refused) {
@@ -53,7 +54,7 @@ awaitable<void> Exchange::run() {
     co_await refuse(*std::move(refused));
     co_return;
   }
-  // Only now: a body that trickles in does not keep others out.
+  // Taken only now, so that a body that trickles in does not keep others out.
   if (!take_slot(request_)) {
     co_await refuse_slot(request_, route_);
     co_return;
@@ -65,7 +66,7 @@ awaitable<void> Exchange::run() {
     fingerprint_ = make_fingerprint(recipe_, view());
   }
   if (!key_ && !co_await find_key_after_body()) co_return;
-  // The commonest of all: a retry of what is done.
+  // The most common case: a retry of a request that is done.
   if (!config_.webhook) {
     const auto recorded =
         services_.engine.recorded(make_id(scope(), *key_), recipe_, fingerprint_, config_.policy);
@@ -79,8 +80,8 @@ awaitable<void> Exchange::run() {
   co_await answer(std::move(admission));
 }
 
-// Whether the client wants to be answered at once and the work done later. A body that is too large
-// to be kept is executed now: a preference need not be heeded.
+// Finds out whether the client wants to be answered at once and the work done later. A request with
+// a body too large to be kept is executed now: a preference need not be heeded.
 awaitable<bool> Exchange::find_preference() {
   if (config_.webhook) {
     if (config_.webhook->mode != WebhookMode::queue) co_return true;
@@ -123,7 +124,7 @@ awaitable<void> Exchange::refuse(Problem problem) {
 
 std::optional<Problem> Exchange::find_key() {
   if (config_.webhook) {
-    tenant_ = kWebhookTenant;  // its key is in the event, which has to be verified first
+    tenant_ = kWebhookTenant;  // the key is in the event, which has to be verified first
     return std::nullopt;
   }
   FoundKey found = key_from_headers(config_.key, request_.message);
@@ -159,7 +160,7 @@ std::optional<Problem> Exchange::prepare_body() {
     }
     promised = std::move(*parsed);
   }
-  // Some executors go by the first of them, some by the last.
+  // Some executors go by the first of them, others by the last.
   if (request_.message.count("Content-Type") > 1) {
     request_.keep_alive = false;
     return Problem{.detail = "Send one Content-Type header, not several.", .new_key_safe = true};
@@ -244,7 +245,8 @@ awaitable<bool> Exchange::read_body() {
   co_return true;
 }
 
-// Who sends small bodies only cannot hold much: looking up whose they are would cost every request.
+// Looks up the tenant for larger bodies only: small ones cannot hold much, and the lookup would
+// cost every request.
 bool Exchange::hold(std::size_t memory_bytes) {
   const bool has_tenant = !tenant_.empty() && !config_.webhook;
   if (has_tenant && memory_bytes > kOwnedAboveBytes && !held_bytes_.has_tenant()) {
@@ -258,7 +260,7 @@ bool Exchange::hold(std::size_t memory_bytes) {
   return in_memory && in_file;
 }
 
-// The spool or the disk is full or broken, or the spool's folder is gone.
+// Refuses a request because the spool or the disk is full or broken, or the spool's folder is gone.
 awaitable<void> Exchange::cannot_keep(std::string why) {
   log_repeating(LogLevel::error, "request body not kept", config_.name,
                 {{"route", config_.name}, {"why", why}});
@@ -268,7 +270,7 @@ awaitable<void> Exchange::cannot_keep(std::string why) {
                              "with the same key."});
 }
 
-// Before anything is kept of it, or asked about it.
+// Verifies the event before anything is kept of it, or asked about it.
 awaitable<bool> Exchange::verify_event() {
   auto key = co_await verify_delivery(request_, config_, *body_);
   if (!key) {
@@ -291,8 +293,8 @@ awaitable<bool> Exchange::take_fingerprint() {
   co_return false;
 }
 
-// A record says which key made its fingerprint. Without that key nothing can be told about the
-// request, and it is not executed. What lies in a file is read by the spool's threads.
+// A record says which key made its fingerprint. Without that key nothing can be said about the
+// request, and it is not executed. A body in a file is read by the spool's threads.
 awaitable<Fingerprint> Exchange::fingerprint_under(Recipe recipe) const {
   Fingerprint plain;
   if (body_->is_spooled()) {
@@ -368,7 +370,7 @@ std::optional<std::string> Exchange::joined_field(std::string_view name) const {
 
 RequestView Exchange::view() const {
   RequestView view;
-  if (config_.webhook) return view;  // an event is itself by its key, however it came
+  if (config_.webhook) return view;  // an event is identified by its key, however it came
   view.method = request_.message.method();
   view.path = request_.target.path;
   view.query = request_.target.query;
@@ -412,7 +414,7 @@ awaitable<Admission> Exchange::admit_once() {
   try {
     co_return co_await services_.engine.admit(ask());
   } catch (const std::runtime_error& error) {
-    // Nothing can be told about a record made under another recipe. Nothing was claimed.
+    // Nothing can be said about a record made under another recipe. Nothing was claimed.
     co_return StoreUnavailable{.why = error.what(), .unreadable = true};
   }
 }

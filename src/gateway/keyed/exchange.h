@@ -6,11 +6,12 @@
 
 namespace semel {
 
-// Whether the request carries a key, or must, on this route; if not, it is proxied plainly.
+// Returns whether the request carries a key, or must, on this route; if not, it is proxied plainly.
 bool is_keyed(const ClientRequest& request, const RouteConfig& route);
 
-// Whether the method is one of the route's in other letters: `post` is another method than POST to
-// HTTP and to Semel, and the same to many a service, which would execute it at every retry.
+// Returns whether the method is one of the route's in other letters. To HTTP and to Semel, `post`
+// is another method than POST; to many services it is the same one, and they would execute it at
+// every retry.
 bool evades_key(const ClientRequest& request, const RouteConfig& route);
 
 // Takes a keyed request through the engine: executes it once, or answers from what is known.

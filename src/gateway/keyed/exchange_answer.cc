@@ -1,4 +1,4 @@
-// What a keyed request gets, once the engine has said what it is.
+// Answers a keyed request, once the engine has said what it is.
 #include <algorithm>
 
 #include "base/overloaded.h"
@@ -36,8 +36,8 @@ awaitable<void> Exchange::no_room() {
   co_await send_problem(request_, problem, &config_, extra);
 }
 
-// A provider that had its 202 gets it again, whatever the upstream said. One whose event was done
-// too long ago is told that all is well: some take 410 for a farewell, and stop sending.
+// A provider that got its 202 gets it again, whatever the upstream said. If the event was done too
+// long ago, the provider is told that all is well: some take 410 for a farewell, and stop sending.
 std::optional<RequestResult> Exchange::acknowledged_as(const Admission& admission) const {
   if (!config_.webhook) return std::nullopt;
   if (std::holds_alternative<admission::Expired>(admission) ||
@@ -46,7 +46,8 @@ std::optional<RequestResult> Exchange::acknowledged_as(const Admission& admissio
   }
   if (config_.webhook->mode != WebhookMode::queue) return std::nullopt;
   if (std::holds_alternative<admission::Replay>(admission)) return RequestResult::replayed;
-  // Only what is durable and has the event in it: another delivery's may not be committed yet.
+  // Only if the record is durable and has the event in it: another delivery's may not be committed
+  // yet.
   const auto* busy = std::get_if<admission::Busy>(&admission);
   if (busy && !busy->record->request.empty()) return RequestResult::accepted;
   if (std::holds_alternative<admission::OutcomeUnknown>(admission)) return RequestResult::unknown;
@@ -111,8 +112,8 @@ awaitable<void> Exchange::replay(const Record& record) {
   co_await send_replay(request_, config_, *key_, record);
 }
 
-// Where the answer itself is not given, what it made can be named: the client may look at that. Not
-// where it is another's to say who may see the answer.
+// Names what the execution made where the answer itself is not given: the client may look at that.
+// Not on a route where another service says who may see the answer.
 void Exchange::name_resource(Problem& problem, const Record& record) const {
   if (config_.reauthorize) return;
   problem.resource_type = record.resource_type;
@@ -129,7 +130,7 @@ awaitable<void> Exchange::run_claim(Claim claim) {
   co_await execution.run_to_end();
 }
 
-// The record keeps the request: whatever becomes of this process, it will be executed.
+// The record keeps the request, so it will be executed whatever becomes of this process.
 awaitable<void> Exchange::queued(admission::Queued queued) {
   count(RequestResult::accepted);
   const Record& record = *queued.record;
@@ -144,7 +145,7 @@ awaitable<void> Exchange::queued(admission::Queued queued) {
 
 awaitable<void> Exchange::outcome_unknown_of(RecordPtr record) {
   if (config_.policy.unknown == UnknownPolicy::probe && !probed_) {
-    probed_ = true;  // once a request: its answer may be about an attempt of our own
+    probed_ = true;  // once per request: its answer may be about an attempt of our own
     if (co_await services_.prober->ask(request_.worker, route_, record, *key_)) {
       Admission again = co_await admit();
       co_await answer(std::move(again));
@@ -155,7 +156,7 @@ awaitable<void> Exchange::outcome_unknown_of(RecordPtr record) {
   co_await send_problem(request_, outcome_unknown(), &config_, echo(*key_));
 }
 
-// Somebody executes this very request. One deadline holds over all the looks it takes.
+// This very request is being executed already. One deadline covers all the looks at it.
 awaitable<void> Exchange::busy(admission::Busy found) {
   const auto now = request_.worker.deadlines().now();
   if (!wait_until_) wait_until_ = now + config_.wait_timeout;
@@ -184,7 +185,7 @@ awaitable<void> Exchange::busy(admission::Busy found) {
       co_return;
     }
   }
-  // A record from before the route accepted has no handle.
+  // A record made before the route was set to accept has no handle.
   if (config_.in_progress == InProgress::accept && found.record->handle != Token{}) {
     count(RequestResult::accepted);
     co_await send_accepted(request_, *key_, tenant_, *found.record, preferences_.respond_async);
@@ -198,13 +199,14 @@ awaitable<void> Exchange::store_down(StoreUnavailable unavailable) {
   log_repeating(LogLevel::warn, "store unavailable", config_.name,
                 {{"route", config_.name}, {"why", unavailable.why}});
   if (slot_) {
-    // The write may land yet; executing it now, without a record, could be the second time.
+    // The write may still land; executing the request now, without a record, could be the second
+    // time.
     co_await refuse({.code = Code::store_unavailable,
                      .detail = "It is not known whether the request was taken on. Retry with the "
                                "same key only."});
     co_return;
   }
-  // What was done under a record that is there but cannot be read must not be done again.
+  // A request must not be executed again if its record is there but cannot be read.
   if (config_.store_down == StoreDown::pass && !unavailable.unreadable) {
     const RecordId id = make_id(scope(), *key_);
     const UnkeyedRequest unkeyed{request_, route_, *body_,

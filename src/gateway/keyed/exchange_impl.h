@@ -12,8 +12,9 @@
 
 namespace semel {
 
-// A keyed request on its way through. exchange.cc: key, tenant, body, fingerprint, up to what the
-// engine is asked; exchange_answer.cc: what the engine says. Executing it is execution.cc's.
+// Takes a keyed request through the gateway. exchange.cc: key, tenant, body, fingerprint, up to the
+// question to the engine; exchange_answer.cc: what the engine says. execution.cc executes the
+// request.
 class Exchange {
  public:
   Exchange(ClientRequest& request, const Route& route)
@@ -28,16 +29,16 @@ class Exchange {
 
  private:
   boost::asio::awaitable<void> refuse(Problem problem);
-  // What is to be refused; nullopt: nothing. They wait for nobody.
+  // These return the problem to refuse the request with; nullopt: none. They wait for nobody.
   std::optional<Problem> find_key();
   std::optional<Problem> take_tenant(Caller caller);
-  // Decides what the body is going to be read as, before it comes.
+  // Decides how the body is going to be read, before it comes.
   std::optional<Problem> prepare_body();
   std::optional<Problem> compare_digest();
   // False: the request has been answered.
   boost::asio::awaitable<bool> read_body();
   boost::asio::awaitable<bool> refuse_size();
-  // Counts what is held of the body: so much in memory, and the file. False: there is no room for
+  // Counts what is held of the body: this much in memory, and the file. False: there is no room for
   // it.
   bool hold(std::size_t memory_bytes);
   boost::asio::awaitable<void> cannot_keep(std::string why);
@@ -58,7 +59,7 @@ class Exchange {
 
   boost::asio::awaitable<void> answer(Admission admission);
   boost::asio::awaitable<void> replay(const Record& record);
-  // How a known event is counted that its provider is told no more of than that it is known.
+  // Returns how to count a known event whose provider is told only that it is known.
   std::optional<RequestResult> acknowledged_as(const Admission& admission) const;
   boost::asio::awaitable<void> busy(admission::Busy busy);
   boost::asio::awaitable<void> mismatch(admission::Mismatch found);
@@ -85,11 +86,11 @@ class Exchange {
   Fingerprint fingerprint_;
   TenantLimits::Verdict limited_;
   Preferences preferences_;
-  std::optional<Background::Slot> slot_;  // there, if the request is to be queued
+  std::optional<Background::Slot> slot_;  // set if the request is to be queued
   std::string to_be_queued_;              // the request, if so
   bool probed_ = false;
-  // It has waited for an execution in another process. Whatever became of that, it does not execute
-  // now: thousands may have waited with it.
+  // The request has waited for an execution in another process. Whatever became of that, it is not
+  // executed now: thousands may have waited with it.
   bool only_waits_ = false;
   std::optional<std::chrono::steady_clock::time_point> wait_until_;
 };

@@ -50,7 +50,7 @@ FoundKey key_from_body(const KeyConfig& config, std::string_view content_encodin
                           ": it has a Content-Encoding."};
   }
   const auto pointer = JsonPointer::parse(config.pointer);
-  if (!pointer) return found_key::Bad{pointer.error()};  // the configuration has none like that
+  if (!pointer) return found_key::Bad{pointer.error()};  // the configuration has no such pointer
   const JsonFound found = find_in_json(body, *pointer);
   if (std::holds_alternative<json_found::Absent>(found)) return found_key::None{};
   if (const auto* unreadable = std::get_if<json_found::Unreadable>(&found)) {

@@ -22,13 +22,14 @@ struct Bad {
 }  // namespace found_key
 using FoundKey = std::variant<found_key::None, found_key::Key, found_key::Bad>;
 
-// Looks at the configured header and its aliases. Repeats and aliases that disagree are bad.
+// Looks at the configured header and its aliases. Repeated headers and aliases that disagree are
+// Bad.
 FoundKey key_from_headers(const KeyConfig& config, const net::Request& request);
 bool has_key_header(const KeyConfig& config, const net::Request& request);
 
-// The string at a JSON Pointer in the body, whatever its media type says. None: the body is empty,
-// or JSON with nothing there. Bad: something else is there, or nobody can tell (json_find.h, or a
-// Content-Encoding): to call that "no key" would be to execute every retry.
+// Returns the string at a JSON Pointer in the body, whatever its media type says. None: the body is
+// empty, or JSON with nothing there. Bad: something else is there, or nobody can tell (json_find.h,
+// or a Content-Encoding): taking that for "no key" would execute every retry.
 FoundKey key_from_body(const KeyConfig& config, std::string_view content_encoding,
                        std::string_view body);
 

@@ -24,7 +24,7 @@ using boost::asio::awaitable;
 namespace {
 
 constexpr Duration kWaitMax = std::chrono::seconds(60);
-// A wait is looked after this often for a process that wants to end.
+// How often a wait checks whether the process wants to end.
 constexpr Duration kWaitSlice = std::chrono::seconds(1);
 // What this process does not execute is looked at again after this.
 constexpr std::string_view kRetryAfterSeconds = "1";
@@ -80,8 +80,8 @@ json::object answer_json(const Answer& answer) {
   return out;
 }
 
-// What the tenant may know. The reason is told only where it is the executor's status: other ones
-// are the operator's business.
+// Returns what the tenant may know. Includes the reason only if it is the executor's status: other
+// reasons are the operator's business.
 std::string status_json(const Record& record, Time now) {
   json::object out;
   out["state"] = to_string(record.state);
@@ -112,7 +112,7 @@ Answer status_answer(int status, const Record& record, Time now) {
   return answer;
 }
 
-// The value of `wait` in the query, as a duration or in plain seconds.
+// Returns the value of `wait` in the query, a duration or plain seconds.
 std::expected<Duration, std::string> wait_of(std::string_view query) {
   Duration wait{0};
   while (!query.empty()) {
@@ -163,7 +163,7 @@ class StatusLook {
         co_return;
       }
       if (is_pending(**found) && time_left() > Duration{0}) {
-        // Many may wait for one record; none of them needs to hold its request.
+        // Many clients may wait for one record; none of them needs to keep it in memory meanwhile.
         const Seen seen{(*found)->token, (*found)->version};
         found->reset();
         co_await wait_for_news(seen);
@@ -185,8 +185,8 @@ class StatusLook {
     return std::chrono::duration_cast<Duration>(wait_until_ - request_.worker.deadlines().now());
   }
 
-  // Returns when the record may have changed, or the time is over. Woken by push where the
-  // execution is this process's.
+  // Returns when the record may have changed or the time is over. Woken by push if this process
+  // executes the request.
   awaitable<void> wait_for_news(Seen seen) {
     while (time_left() > Duration{0}) {
       const Duration slice = std::min(time_left(), kWaitSlice);
@@ -208,7 +208,7 @@ class StatusLook {
       co_return;
     }
     if (record->state == RecordState::completed) {
-      // Of several routes that it may have come by, each has a say.
+      // If it may have come by several routes, each of them has a say.
       const Config& config = request_.settings->config;
       const std::vector<std::size_t> routes = find_routes(config, *record);
       if (routes.empty()) {

@@ -5,17 +5,17 @@
 
 #include "execution/answer/reply.h"
 
-// Where a client that was answered 202 learns what became of its operation.
+// Tells a client that was answered with 202 what became of its operation.
 namespace semel {
 
-// The 202: the operation is queued or in progress, and its status is at Location. `applied`: the
-// client had asked for it with Prefer: respond-async.
+// Sends the 202: the operation is queued or in progress, and its status is at Location. `applied`:
+// the client had asked for it with Prefer: respond-async.
 boost::asio::awaitable<void> send_accepted(ClientRequest& request, std::string_view key,
                                            std::string_view tenant, const Record& record,
                                            bool applied);
 
-// GET /.semel/operations/{handle}. A handle that is none, that belongs to nothing, or that another
-// tenant was given: 404, and nobody can tell which.
+// Serves GET /.semel/operations/{handle}. Answers 404 to a handle that is invalid, that belongs to
+// nothing, or that another tenant was given, and nobody can tell which.
 boost::asio::awaitable<void> serve_status(ClientRequest& request);
 
 }  // namespace semel

@@ -6,9 +6,9 @@
 
 namespace semel {
 
-// Holds the caller until the claim on the record, which another process holds, may have ended, or
-// until `timeout` has passed: by push, where the store can, else for a moment. Look at the record
-// again.
+// Waits until the claim on the record, which another process holds, may have ended, or until
+// `timeout` has passed: by push if the store can, else for a moment. Look at the record again
+// afterwards.
 boost::asio::awaitable<void> wait_elsewhere(Services& services, RecordId id, Token token,
                                             Duration timeout);
 

@@ -23,7 +23,7 @@ std::unexpected<Problem> refused(Code code, std::string detail) {
 
 void tell_of(const Problem& problem, const ClientRequest& request, const RouteConfig& route) {
   if (problem.code != Code::signature_invalid) return;
-  // Anybody can send such deliveries: a line for each would let them fill the log.
+  // Anybody can send such deliveries: one line per delivery would let them fill the log.
   log_repeating(
       LogLevel::warn, "signature invalid", route.name,
       {{"route", route.name}, {"peer", request.forwarded.peer_address}, {"why", problem.detail}});
@@ -37,7 +37,7 @@ std::vector<std::string> header_values(const net::Request& message, std::string_
   return values;
 }
 
-// One delivery, and where its parts are. Lives while the request does.
+// Gives access to the parts of one delivery. Lives while the request does.
 struct Delivery {
   const RouteConfig& route;
   const net::Request& message;
@@ -103,7 +103,7 @@ Verified id_in_body(const Delivery& delivery) {
   return refused(Code::key_missing, "The event has no id at " + scheme.id_pointer + ".");
 }
 
-// On the spool's threads, if the body lies in a file; throws if that cannot be read.
+// Runs on the spool's threads if the body is in a file; throws if that cannot be read.
 Verified verify(const Delivery& delivery, Time now) {
   const WebhookConfig& webhook = *delivery.route.webhook;
   const auto headers = [&](std::string_view name) { return delivery.headers(name); };

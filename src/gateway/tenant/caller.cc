@@ -14,7 +14,7 @@ std::unexpected<Problem> unknown(std::string detail) {
   return std::unexpected(Problem{.code = Code::tenant_unknown, .detail = std::move(detail)});
 }
 
-// Empty: not exactly one bearer token.
+// Returns "" unless there is exactly one bearer token.
 std::string_view bearer_token(const net::Request& message) {
   constexpr std::string_view kScheme = "Bearer ";
   if (message.count("Authorization") != 1) return {};

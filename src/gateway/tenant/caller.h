@@ -8,16 +8,17 @@
 #include "core/problem.h"
 #include "execution/answer/reply.h"
 
-// Who is asking, whatever the tenant's source is.
+// Finds out who is asking, whatever the tenant's source is.
 //
 // Nothing may be looked up, recorded or sent on before the tenant is known: if that is broken, one
 // caller gets another's answers.
 namespace semel {
 
-// The tenant, or what the client is told: 401 if it is not proven, 503 if that cannot be found out.
+// The tenant, or the problem to tell the client: 401 if the tenant is not proven, 503 if that
+// cannot be found out.
 using Caller = std::expected<std::string, Problem>;
 
-// nullopt: it has to be asked for, with ask_caller(). Every source but introspect knows at once.
+// nullopt: ask for the tenant with ask_caller(). Every source except introspect knows at once.
 std::optional<Caller> find_caller(const ClientRequest& request);
 boost::asio::awaitable<Caller> ask_caller(ClientRequest& request);
 

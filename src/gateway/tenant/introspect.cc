@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t kTenantBytesMax = 1024;
 
-// The service is part of it: after a reload another one may be asked.
+// Includes the service: after a reload another one may be asked.
 Sha256Digest digest_of(const IntrospectConfig& config, const Credential& credential) {
   Sha256 digest;
   digest.update_sized(config.url.authority())
@@ -86,7 +86,7 @@ awaitable<Introspected> introspect(Worker& worker, ActiveConfigPtr settings,
   Introspected found = read_answer(config, *answer);
   const auto* tenant = std::get_if<introspected::Tenant>(&found);
   if (tenant && config.cache_for > Duration{0}) {
-    // From when it was asked: what the service knew then is not older than cache_for.
+    // Counted from the question, so that what the service knew is never older than cache_for.
     worker.introspections().put(digest, tenant->name, after(asked_at, config.cache_for),
                                 worker.services().clock.steady());
   }

@@ -9,7 +9,7 @@
 #include "runtime/active_config.h"
 #include "semel/clock.h"
 
-// Asking an auth service who the holder of a credential is.
+// Asks an auth service who the holder of a credential is.
 namespace semel {
 
 class Worker;
@@ -27,7 +27,7 @@ struct Tenant {
   std::string name;
 };
 struct Refused {};      // the service says no
-struct Unavailable {};  // it says nothing that can be used; logged
+struct Unavailable {};  // it gave no usable answer; logged
 }  // namespace introspected
 using Introspected =
     std::variant<introspected::Tenant, introspected::Refused, introspected::Unavailable>;
