@@ -10,8 +10,8 @@
 
 namespace semel {
 
-// The configured store, whose commits `metrics` counts and whose troubles are logged. The error is
-// a sentence.
+// Opens the configured store. `metrics` counts its commits, and its troubles are logged. The error
+// is a sentence.
 std::expected<std::unique_ptr<Store>, std::string> open_store_for(const Config& config,
                                                                   Metrics& metrics);
 

@@ -32,7 +32,7 @@ bool counts_live(const Config& config) {
                              [](const RouteConfig& route) { return route.limits.live_keys > 0; });
 }
 
-// The spool's own folder, if it has one, is made as it is needed.
+// Makes the spool's own folder, if it has one and it is missing.
 std::expected<void, std::string> make_spool(const std::string& path) {
   std::error_code failed;
   if (path.empty() || std::filesystem::is_directory(path, failed)) return {};
@@ -126,7 +126,7 @@ std::expected<void, std::string> Server::bind() {
         return std::unexpected("cannot listen on " + wanted.host + ":" +
                                std::to_string(wanted.port) + ": " + error.message());
       }
-      endpoint = acceptor.local_endpoint();  // the port, if it was left to the system
+      endpoint = acceptor.local_endpoint();  // has the port, if the system picked it
       worker->listen(std::move(acceptor));
     }
     listening_.push_back({wanted.host, endpoint.port()});

@@ -20,29 +20,29 @@ namespace semel {
 // The running gateway: its workers, their threads, and the order in which it all ends.
 class Server {
  public:
-  // `store` must outlive nothing else here: it is destroyed first. Binds every listener; the error
-  // is a sentence for the operator.
+  // Binds every listener. `store` need not outlive anything else here: it is destroyed first. The
+  // error is a sentence for the operator.
   static std::expected<std::unique_ptr<Server>, std::string> start(Config config,
                                                                    std::unique_ptr<Metrics> metrics,
                                                                    std::unique_ptr<Store> store);
   ~Server();
 
-  // The addresses that are listened on, with the ports that were picked.
+  // Returns the addresses that are listened on, with the ports that were picked.
   const std::vector<HostPort>& listening() const { return listening_; }
   Services& services() { return *services_; }
-  // The first worker's loop: for what runs once a process (the admin listener, signals).
+  // Returns the first worker's loop, for what runs once per process (the admin listener, signals).
   boost::asio::io_context& context() { return workers_.front()->context(); }
   net::Deadlines& deadlines() { return workers_.front()->deadlines(); }
-  // For the index-th of what is spread over the workers.
+  // Returns the worker for the index-th of the things that are spread over the workers.
   Worker& worker_for(std::size_t index) { return *workers_[index % workers_.size()]; }
   // Serves until stopped.
   void run();
-  // Stops accepting, lets what runs finish for up to drain_timeout, then makes run() return.
+  // Stops accepting, gives running work up to drain_timeout to finish, then makes run() return.
   void drain();
-  // Handles new requests under `wanted`, and new connections with the certificates of `trust`, but
-  // for what needs a restart, which it logs. To be called on context().
+  // Handles new requests under `wanted`, and new connections with the certificates of
+  // `key_material`, except for changes that need a restart, which it logs. Call it on context().
   boost::asio::awaitable<void> reload(Config wanted, KeyMaterial key_material);
-  // As of the last reload. To be called on context().
+  // As of the last reload. Call it on context().
   const Config& config() const { return settings_->config; }
   const ActiveConfig& settings() const { return *settings_; }
 
@@ -51,7 +51,7 @@ class Server {
                   std::unique_ptr<Store> store);
   std::expected<void, std::string> bind();
   boost::asio::awaitable<void> wait_until_idle();
-  // Takes what changes in the keys of tokens as their file changes.
+  // Reloads the keys of tokens when their file changes.
   boost::asio::awaitable<void> follow_files();
 
   // Torn down explicitly, in ~Server: the threads of the store and of files_ first (they post to
