@@ -10,21 +10,24 @@
 
 namespace semel {
 
-// Who may do what on the admin listener. Reading from this machine is free; everything else needs a
-// named token in the Authorization header, which no web page can make a browser send unasked.
+// Decides who may do what on the admin listener. Reading from this machine is free; everything else
+// needs a named token in the Authorization header, which no web page can make a browser send
+// unasked.
 class AdminAccess {
  public:
   // On loopback, with no tokens: nothing can be changed.
   AdminAccess() = default;
-  // Without a tokens file one token is generated beside the data. The memory store has no such
-  // place: nothing can be changed then. The error is a sentence for the operator.
+  // Without a tokens file, generates one token beside the data. The memory store has no such place,
+  // so nothing can be changed then. The error is a sentence for the operator.
   static std::expected<AdminAccess, std::string> open(const Config& config, TokenSource& random);
 
-  // The answer that turns the request away, or nullopt. On a loopback listener the Host must be one
-  // of this machine's names: a page from elsewhere whose name was bent to 127.0.0.1 has another.
+  // Returns the answer that turns the request away, or nullopt. On a loopback listener the Host
+  // must be one of this machine's names: a page from elsewhere whose name was made to resolve to
+  // 127.0.0.1 has another one.
   std::optional<Answer> refuse(const net::Request& request, std::string_view path) const;
 
-  // For a request that changes something: the name that goes with its token.
+  // Returns the name that goes with the token of a request that changes something, or the answer
+  // that refuses the request.
   std::expected<std::string, Answer> operator_of(const net::Request& request) const;
 
  private:

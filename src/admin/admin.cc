@@ -26,7 +26,7 @@ bool is_json(const net::Request& request) {
   return net::iequals(type.substr(0, type.find(';')), "application/json");
 }
 
-// nullopt: it is cut off, or too large.
+// nullopt: the body is cut off, or too large.
 awaitable<std::optional<std::string>> read_body(AdminConnections& connections,
                                                 net::Connection& client, net::Request& request) {
   const AdminConnections::Waiting sending(connections, client);
@@ -97,7 +97,7 @@ awaitable<void> Admin::accept() {
 awaitable<void> Admin::serve(tcp::socket socket) {
   const auto connections = connections_;
   const Counted connected(connections->open);
-  // A probe of /healthz must not be kept out by those who hold connections and do nothing.
+  // Clients that hold connections and do nothing must not keep out a probe of /healthz.
   if (connected.before() >= kConnectionsMax && !connections->end_longest_waiting()) co_return;
   net::Connection client(std::move(socket), deadlines_);
   bool keep_alive = true;
@@ -111,7 +111,7 @@ awaitable<void> Admin::serve(tcp::socket socket) {
       read = co_await client.read_head(request, kHeadBytesMax, why);
     }
     if (!read && read.error() != net::IoError::malformed) co_return;
-    if (client.is_given_up()) co_return;  // another has its place, although it asked after all
+    if (client.is_given_up()) co_return;  // its place is taken, although it asked after all
     const Answer reply =
         read ? co_await answer(client, request) : problem_answer(400, "bad-request", why);
     keep_alive = read && request.keep_alive() && request.is_done();
@@ -129,7 +129,8 @@ awaitable<void> Admin::serve(tcp::socket socket) {
     }
   }
   const AdminConnections::Waiting closing(*connections, client);
-  // What was refused unread would otherwise take the answer back with it.
+  // Otherwise the unread rest of a refused request would reset the connection, and the answer would
+  // be lost.
   co_await client.close_gently();
 }
 
@@ -160,7 +161,7 @@ awaitable<Answer> Admin::read(const Target& target) {
   co_return text_answer(404, "Here are /healthz, /readyz, /metrics and /api/keys.\n");
 }
 
-// Nobody without a token makes this process read a body.
+// Checks the token first: nobody without one makes this process read a body.
 awaitable<Answer> Admin::change(net::Connection& client, net::Request& request, std::string path) {
   auto who = access_.operator_of(request);
   if (!who) co_return std::move(who.error());
@@ -189,7 +190,7 @@ awaitable<Answer> Admin::change(net::Connection& client, net::Request& request, 
 Answer Admin::ready() const {
   if (services_.draining) return text_answer(503, "draining\n");
   if (const auto trouble = services_.store.trouble()) return text_answer(503, *trouble + "\n");
-  // Not 503: answers that are recorded are given, and what runs is recorded.
+  // Not 503: recorded answers are still given, and what runs is still recorded.
   std::string text = "ready\n";
   if (services_.store_disk && services_.store_disk->is_low()) {
     text += "takes no new keys: " + services_.store_disk->describe() + "\n";

@@ -21,8 +21,8 @@ class Admin {
 
   HostPort listening() const { return listening_; }
 
-  // Reads the tokens as they are now; it may wait for the disk. use() then makes them count, on the
-  // thread of the server's first worker.
+  // Reads the tokens as they are now; may wait for the disk. use() then puts them into effect, on
+  // the thread of the server's first worker.
   static std::expected<AdminAccess, std::string> read_access(const Config& config);
   void use(AdminAccess access) { access_ = std::move(access); }
 
@@ -42,7 +42,7 @@ class Admin {
   net::Deadlines& deadlines_;
   AdminAccess access_;
   KeysApi keys_;
-  // Shared with connections that may outlive this object: they go with the server's loop.
+  // Shared with connections that may outlive this object: they end with the server's loop.
   const std::shared_ptr<AdminConnections> connections_ = std::make_shared<AdminConnections>();
   boost::asio::ip::tcp::acceptor acceptor_;
   HostPort listening_;

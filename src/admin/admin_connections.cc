@@ -7,7 +7,7 @@ namespace semel {
 AdminConnections::Waiting::Waiting(AdminConnections& connections, net::Connection& client)
     : list_(connections.waiting_), place_(list_.insert(list_.end(), &client)) {}
 
-// However the wait ends, also where the loop goes with everything in it.
+// Runs however the wait ends, also if the loop is destroyed with everything in it.
 AdminConnections::Waiting::~Waiting() {
   list_.erase(place_);
 }

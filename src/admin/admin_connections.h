@@ -8,13 +8,13 @@
 
 namespace semel {
 
-// The connections of the admin listener, and which of them wait for their client. All on one
-// thread.
+// The connections of the admin listener, and which of them wait for their client. Used on one
+// thread only.
 struct AdminConnections {
   std::atomic<std::size_t> open = 0;
 
-  // A connection while it is its client's turn: to ask, to send the rest, to take its answer, or to
-  // close. May be ended by end_longest_waiting().
+  // Marks a connection while it is its client's turn: to ask, to send the rest, to take its answer,
+  // or to close. end_longest_waiting() may end such a connection.
   class Waiting {
    public:
     Waiting(AdminConnections& connections, net::Connection& client);
@@ -27,7 +27,7 @@ struct AdminConnections {
     const std::list<net::Connection*>::iterator place_;
   };
 
-  // Ends the connection that waits for its client for longest. False: none waits.
+  // Ends the connection that has waited longest for its client. False: none waits.
   bool end_longest_waiting();
 
  private:

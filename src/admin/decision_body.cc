@@ -33,7 +33,8 @@ Wrong read_bool(std::string_view name, const json::value& value, bool& out) {
   return std::nullopt;
 }
 
-// What would break the answer's framing, or is Semel's to say, may not be given by hand.
+// Returns whether an operator may give this field: not if it would break the answer's framing, or
+// if only Semel may set it.
 bool may_be_given(std::string_view name) {
   static const RouteConfig any_route;
   return !HopByHop::is_always(name) && !is_ours(name, any_route, true) && !is_never_kept(name) &&
@@ -55,7 +56,7 @@ Wrong add_header(std::string_view name, const json::value& value, std::vector<He
   return std::nullopt;
 }
 
-// An object of texts, or a list of pairs where a name stands more than once.
+// Reads an object of texts, or a list of pairs if a name stands there more than once.
 Wrong read_headers(const json::value& value, std::vector<Header>& out) {
   if (const auto* object = value.if_object()) {
     for (const auto& member : *object) {
@@ -220,7 +221,8 @@ std::expected<DecisionBody, std::string> parse_decision(const std::string& body,
   if (many && out.where.empty()) {
     return std::unexpected("where: is required; say which records are meant");
   }
-  // Nothing else can be resolved, but for what still runs, and that has to be asked for by name.
+  // Only unknown records can be resolved, except those that still run, which have to be asked for
+  // by name.
   if (many && !out.where.state && decided != Decided::forgotten)
     out.where.state = RecordState::unknown;
   return out;

@@ -11,22 +11,22 @@
 
 namespace semel {
 
-// An operator's decision: the outcome of an unknown record, or that a recorded answer is forgotten.
+// An operator's decision: the outcome of an unknown record, or to forget a recorded answer.
 enum class Decided { completed, released, forgotten };
 // nullopt: no such verb.
 std::optional<Decided> parse_verb(std::string_view verb);
 std::string_view verb_of(Decided decided);
 
-// What an operator sent about one record, or about all that match.
+// An operator's decision about one record, or about all that match.
 //
 //   {"reason": "checked the ledger", "force": false,
 //    "answer": {"status": 201, "headers": {"Content-Type": "text/plain"}, "body": "…"},
 //    "where": {"state": "unknown", "operation": "charges", "older": "1h"},
 //    "limit": 100, "cursor": "…", "dry_run": false}
 //
-// `answer` belongs to resolve and is required there; `body_base64` may stand for `body`. `force` is
-// for what may still run, and so not for forget. `where`,
-// `limit`, `cursor` and `dry_run` belong to many, and `where` may not be empty.
+// `answer` belongs to resolve and is required there; `body_base64` may replace `body`. `force` is
+// for requests that may still run, and so not for forget. `where`, `limit`, `cursor` and `dry_run`
+// belong to decisions about many records, and `where` may not be empty.
 struct DecisionBody {
   Resolution resolution;
   KeyFilter where;
@@ -35,9 +35,9 @@ struct DecisionBody {
   bool dry_run = false;
 };
 
-inline constexpr std::size_t kDecisionsMax = 1000;  // of one request
+inline constexpr std::size_t kDecisionsMax = 1000;  // per request
 
-// The error is a sentence for the operator. Members that are not known are refused.
+// The error is a sentence for the operator. Unknown members are refused.
 std::expected<DecisionBody, std::string> parse_decision(const std::string& body, Decided decided,
                                                         bool many);
 

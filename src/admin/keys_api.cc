@@ -18,17 +18,17 @@ using asio::awaitable;
 
 namespace {
 
-constexpr std::size_t kListedMax = 1000;      // of one request
-constexpr std::size_t kExaminedMax = 10'000;  // of one request
-constexpr std::size_t kPageRecords = 200;     // of one call to the store
-constexpr std::size_t kIdDigitsMin = 8;       // of the beginning of an id
+constexpr std::size_t kListedMax = 1000;      // per request
+constexpr std::size_t kExaminedMax = 10'000;  // per request
+constexpr std::size_t kPageRecords = 200;     // per call to the store
+constexpr std::size_t kIdDigitsMin = 8;       // of an abbreviated id
 constexpr std::size_t kIdDigits = 2 * sizeof(RecordId::bytes);
 
 Answer store_unavailable(const StoreUnavailable& unavailable) {
   return problem_answer(503, "store-unavailable", unavailable.why);
 }
 
-// The id before the first that begins with these digits: where a scan for them begins.
+// Returns the id before the first one that begins with these digits: where a scan for them begins.
 std::optional<RecordId> just_before(std::string_view digits) {
   std::string padded(digits);
   padded.resize(kIdDigits, '0');
@@ -37,7 +37,7 @@ std::optional<RecordId> just_before(std::string_view digits) {
   for (std::size_t i = id->bytes.size(); i-- > 0;) {
     if (id->bytes[i]-- > 0) return id;
   }
-  return std::nullopt;  // all zero: from the beginning
+  return std::nullopt;  // all zero: scan from the beginning
 }
 
 bool is_hex(std::string_view text) {
@@ -169,14 +169,14 @@ awaitable<StoreResult<KeysApi::Found>> KeysApi::search(Search search) {
     }
     if (!page->next) co_return found;
     after = page->next;
-    co_await asio::post(executor, asio::use_awaitable);  // others have their turn
+    co_await asio::post(executor, asio::use_awaitable);  // give others a turn
   }
   found.next = after;
   co_return found;
 }
 
-// The record's id is made of these, so there is nothing to search. Null: it is not there under
-// exactly this operation, which with the path as scope has the path in it.
+// Reads the record directly, since its id is made of these. Null: it is not there under exactly
+// this operation, which includes the path if the path is the scope.
 awaitable<StoreResult<RecordPtr>> KeysApi::by_key(KeyFilter filter) {
   const Scope scope{server_.config().name_space, *filter.tenant, *filter.operation};
   auto record = co_await services_.store.read(make_id(scope, *filter.key));
@@ -208,7 +208,7 @@ awaitable<Resolved> KeysApi::resolve(Decided decided, RecordId id, Resolution re
   const std::string who = resolution.who;
   const std::string why = resolution.why;
   const bool forced = resolution.force;
-  // No cache of any process gives the answer for longer.
+  // No cache of any process gives the answer for longer than this.
   if (decided == Decided::forgotten) resolution.forget_for = server_.config().store.cache_for;
   Resolved resolved = co_await services_.engine.resolve(id, std::move(resolution));
   const auto* refused = std::get_if<resolve::Refused>(&resolved);

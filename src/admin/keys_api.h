@@ -12,20 +12,21 @@
 
 namespace semel {
 
-// The records of the store, for operators: /api/keys. Every call looks at a bounded number of
-// records and says where to go on; scans give way to requests between pages.
+// Serves the records of the store to operators: /api/keys. Every call looks at a bounded number of
+// records and says where to go on. Scans give way to requests between pages.
 class KeysApi {
  public:
   explicit KeysApi(Server& server) : server_(server), services_(server.services()) {}
 
   // GET /api/keys?state=…&operation=…&tenant=…&key=…&older=…&newer=…&limit=…&cursor=…
   boost::asio::awaitable<Answer> list(std::string query);
-  // GET /api/keys/{id}; the beginning of an id is enough if it is the only one.
+  // GET /api/keys/{id}; the beginning of an id is enough if no other id begins so.
   boost::asio::awaitable<Answer> show(std::string id);
   // POST /api/keys/{id}/resolve, /release and /forget
   boost::asio::awaitable<Answer> decide(Decided decided, std::string id, std::string who,
                                         std::string body);
-  // POST /api/keys/resolve, /release and /forget: all that match `where`, up to `limit`.
+  // POST /api/keys/resolve, /release and /forget: decides about all records that match `where`, up
+  // to `limit`.
   boost::asio::awaitable<Answer> decide_many(Decided decided, std::string who, std::string body);
 
  private:

@@ -82,7 +82,7 @@ json::object recipe_of(const Recipe& recipe) {
           {"headers", list(recipe.headers)}, {"hash_key_id", printable_utf8(recipe.hash_key_id)}};
 }
 
-// As far as can be told from here: another process is believed alive as long as its lease.
+// As far as can be told from here: another process is believed alive while its lease lasts.
 json::object owner_of(const Record& record, Time now) {
   const bool is_here = record.owner == this_node();
   json::value alive = nullptr;

@@ -6,8 +6,8 @@
 
 namespace semel {
 
-// A record as operators see it. Left out are what would let somebody act in another's name or see
-// a client's data: the token, the status resource's handle, the bodies.
+// Shows a record as operators see it. Leaves out everything that would let somebody act in
+// another's name or see a client's data: the token, the status resource's handle, the bodies.
 boost::json::object record_summary(const Record& record, Time now);
 boost::json::object record_details(const Record& record, Time now);
 

@@ -55,7 +55,7 @@ std::optional<Sha256Digest> parse_digest(std::string_view hex) {
   return out;
 }
 
-// The lines that say something, each cut at its first space.
+// Returns the lines that say something, each cut at its first space.
 std::vector<Line> lines_of(std::string_view text) {
   std::vector<Line> out;
   std::size_t number = 0;
@@ -71,7 +71,8 @@ std::vector<Line> lines_of(std::string_view text) {
   return out;
 }
 
-// Whole or not at all: a file cut short by a crash would keep the gateway from starting.
+// Writes the whole file or nothing: a file cut short by a crash would keep the gateway from
+// starting.
 std::expected<void, std::string> write_private(const std::string& file, std::string_view text) {
   const std::string unfinished = file + ".new";
   const int descriptor = open(
