@@ -13,15 +13,15 @@ namespace {
 constexpr int kHeartbeatSeconds = 20;
 constexpr int kFrameBytesMax = 131'072;
 constexpr timeval kConnectTimeout{5, 0};
-// A broker that is short of memory or disk stops reading from those who publish, and the library
-// would wait in a write for as long as that lasts: the connection is given up instead.
+// A broker that is short of memory or disk stops reading from publishers, and the library would
+// wait in a write for as long as that lasts: after this time, the connection is given up instead.
 constexpr unsigned kUnreadTimeoutMs = 10'000;
 constexpr timeval kRpcTimeout{10, 0};
 
 }  // namespace
 
 std::optional<AmqpAddress> parse_amqp_address(const BrokerAddress& broker) {
-  std::string url = broker.url;  // is taken apart in place
+  std::string url = broker.url;  // parsed in place
   amqp_connection_info info{};
   amqp_default_connection_info(&info);
   if (amqp_parse_url(url.data(), &info) != AMQP_STATUS_OK) return std::nullopt;

@@ -8,10 +8,10 @@
 #include "brokers/amqp_library.h"
 #include "config/config.h"
 
-// Connections to RabbitMQ. rabbitmq-c's connections are for one thread each, and its calls block.
+// Connections to RabbitMQ. A connection of rabbitmq-c is for one thread only, and its calls block.
 namespace semel {
 
-struct AmqpAddress {  // a URL, taken apart
+struct AmqpAddress {  // a parsed URL
   std::string host;
   int port = 0;
   std::string user;
@@ -29,15 +29,15 @@ struct AmqpDestroy {
 };
 using AmqpConnection = std::unique_ptr<amqp_connection_state_t_, AmqpDestroy>;
 
-// Connects and logs in, in bounded time. With TLS the server's certificate and name are verified.
-// The error says what failed and why.
+// Connects and logs in, in bounded time. With TLS, verifies the server's certificate and name. The
+// error says what failed and why.
 std::expected<AmqpConnection, std::string> connect(const AmqpAddress& address);
 
-// Opens a channel on which the broker confirms what is published.
+// Opens a channel on which the broker confirms published messages.
 std::expected<void, std::string> open_confirming_channel(amqp_connection_state_t connection,
                                                          amqp_channel_t channel);
 
-// What a call said, as an error that begins with `what`.
+// Checks the result of a call. The error begins with `what`.
 std::expected<void, std::string> check(int status, std::string_view what);
 std::expected<void, std::string> check(const amqp_rpc_reply_t& reply, std::string_view what);
 

@@ -8,8 +8,8 @@
 
 namespace semel {
 
-// Commands from other threads to one thread, which waits for `descriptor()` to become readable
-// together with whatever else it waits for. put() never blocks for long.
+// Passes commands from other threads to one thread, which waits for `descriptor()` to become
+// readable together with whatever else it waits for. put() never blocks for long.
 template <typename Command>
 class Commands {
  public:
@@ -23,7 +23,7 @@ class Commands {
     if (was_empty) wake();
   }
   void wake() { wakeup_.signal(); }
-  // All of them, in order; the descriptor is quiet until the next one comes.
+  // Returns all commands, in order. The descriptor is quiet until the next one comes.
   std::vector<Command> take() {
     wakeup_.clear();
     std::lock_guard lock(mutex_);

@@ -11,7 +11,7 @@
 #include "config/config.h"
 #include "semel/record.h"
 
-// Clients of Kafka, by librdkafka.
+// Clients of Kafka, made with librdkafka.
 namespace semel {
 
 using KafkaSettings = std::vector<std::pair<std::string, std::string>>;
@@ -21,12 +21,12 @@ struct KafkaDestroy {
 };
 using KafkaClient = std::unique_ptr<rd_kafka_t, KafkaDestroy>;
 
-// Where the brokers are, and whatever else the configuration sets. More may be appended.
+// Returns the brokers' addresses and whatever else the configuration sets. More may be appended.
 KafkaSettings kafka_settings(const BrokerAddress& broker);
 
 // The error says which setting is wrong, and why.
 std::expected<rd_kafka_conf_t*, std::string> make_kafka_conf(const KafkaSettings& settings);
-// Takes the configuration, also where it fails.
+// Takes ownership of the configuration, even if it fails.
 std::expected<KafkaClient, std::string> make_kafka_client(rd_kafka_type_t type,
                                                           rd_kafka_conf_t* conf);
 
@@ -37,9 +37,10 @@ struct KafkaRecord {
   const std::string* key;  // nullptr: none
   const std::string& value;
   const std::vector<Header>& headers;
-  void* opaque;  // what its delivery report will carry
+  void* opaque;  // its delivery report will carry this
 };
-// Hands it to the producer, which reports later what became of it. The error: it never will.
+// Hands the record to the producer, which reports later what became of it. After an error, it never
+// will.
 std::expected<void, rd_kafka_resp_err_t> produce(rd_kafka_t* producer, const KafkaRecord& record);
 
 }  // namespace semel

@@ -7,10 +7,11 @@ namespace {
 
 constexpr std::int64_t kReconnectWaitMs = 250;
 constexpr int kReconnectForever = -1;
-// A server that does not read holds up whoever writes, and everybody who asks about the connection.
+// A server that does not read would hold up whoever writes, and everybody who asks about the
+// connection.
 constexpr std::int64_t kWriteDeadlineMs = 5000;
 
-// The library checks the certificate for the host that it connects to by itself.
+// The library itself checks that the certificate is for the host that it connects to.
 natsStatus secure(natsOptions* options, const BrokerAddress& broker) {
   natsStatus status = natsOptions_SetSecure(options, true);
   const char* ca = broker.ca_file.empty() ? kSystemCertificates : broker.ca_file.c_str();

@@ -9,7 +9,7 @@
 
 #include "config/config.h"
 
-// Connections to NATS, and what its library hands out.
+// Connections to NATS, and owners of what its library hands out.
 namespace semel {
 
 template <typename T, void (*destroy)(T*)>
@@ -23,11 +23,11 @@ using NatsSubscription =
     std::unique_ptr<natsSubscription, NatsDestroy<natsSubscription, natsSubscription_Destroy>>;
 using NatsMessage = std::unique_ptr<natsMsg, NatsDestroy<natsMsg, natsMsg_Destroy>>;
 
-// What failed, and the library's reasons.
+// Says what failed, with the library's reasons.
 std::unexpected<std::string> nats_failed(std::string_view what, natsStatus status);
 
-// For a connection that is made again whenever it is lost. With tls:// the server's certificate is
-// verified, and that it is the one of the URL's host. `name` is what the server knows us by.
+// Returns options for a connection that is made again whenever it is lost. With tls://, verifies
+// the server's certificate, and that it belongs to the URL's host. The server knows us by `name`.
 std::expected<NatsOptions, std::string> nats_options(const BrokerAddress& broker, const char* name);
 // Blocks for a few seconds at most.
 std::expected<NatsConnection, std::string> connect_nats(const NatsOptions& options);

@@ -4,8 +4,8 @@
 
 namespace semel {
 
-// The pauses between attempts to connect to a broker. Five seconds at most: a broker that is back
-// is to be used soon.
+// Returns the pauses between attempts to connect to a broker. At most five seconds, so that a
+// broker that is back is used soon.
 inline Backoff reconnect_pauses() {
   return {std::chrono::milliseconds(100), std::chrono::seconds(5)};
 }
