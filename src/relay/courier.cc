@@ -18,23 +18,25 @@ using std::chrono::milliseconds;
 using std::chrono::minutes;
 using std::chrono::seconds;
 
-// While there is traffic the outbox is looked at this often, and nobody who enqueues has to notify.
+// While there is traffic the outbox is looked at this often, so that those who enqueue need not
+// notify.
 constexpr auto kLookEvery = milliseconds(20);
-constexpr int kQuietLooks = 3;  // then it is left to notifications
+constexpr int kQuietLooks = 3;  // then notifications are relied on
 constexpr Duration kLookSoonest = milliseconds(5);
-// A transaction that enqueued and will not notify is open.
+// For while a transaction is open that enqueued and will not notify.
 constexpr auto kLookForOpenEvery = milliseconds(50);
-// Notifications can be lost; so can the relay that was idle instead of us.
+// Looks at least this often: notifications can be lost, and so can the relay that was idle instead
+// of us.
 constexpr auto kLookAnyway = seconds(1);
 constexpr auto kUnconfiguredEvery = seconds(10);
 constexpr auto kUnconfiguredAgain = minutes(10);
-// Payloads held of one destination: more lanes are not taken before some have ended.
+// Payload bytes held per destination. Beyond it, no more lanes are taken before some have ended.
 constexpr std::size_t kHeldBytesMax = 32 << 20;
-constexpr std::size_t kNamesMax = 500;  // destinations that are URLs, at once
+constexpr std::size_t kNamesMax = 500;  // destinations that are URLs, per window
 constexpr std::size_t kUnconfiguredMax = 1000;
 constexpr Duration kReconnectMin = milliseconds(100);
 constexpr Duration kReconnectMax = seconds(5);
-// Also where there is no time left: what takes longer is in trouble.
+// Granted even if there is no time left: a database that takes longer is in trouble.
 constexpr Duration kPatienceMin = seconds(1);
 
 bool is_url(std::string_view name) {
@@ -122,7 +124,7 @@ void Courier::reconnect() {
   if (failures_ > 0) {
     const Duration pause = backoff(kReconnectMin, kReconnectMax, failures_, random_number());
     pollfd watched{wakeup_.descriptor(), POLLIN, 0};
-    // Reports ring too, and nothing can be done with them yet: at least so long is slept.
+    // Reports wake us too, and nothing can be done with them yet, so sleep at least this long.
     poll(&watched, 1, static_cast<int>(pause.count()));
     std::this_thread::sleep_for(kReconnectMin);
   }
@@ -171,7 +173,7 @@ Courier::Result Courier::write_down() {
     held_.erase(lane);
   }
   unwritten_.clear();
-  // There may be more behind, or in other lanes.
+  // There may be more messages behind, or in other lanes.
   if (ended && look_at_ != Clock::time_point::max()) look_at_ = Clock::now();
   return {};
 }
@@ -193,7 +195,8 @@ Courier::Result Courier::renew() {
   return {};
 }
 
-// Another has them. What is being delivered is finished, its report will change nothing.
+// Notes leases that another relay has now. Deliveries under them are finished, but their reports
+// will change nothing.
 void Courier::lose(const std::vector<LeaseId>& leases) {
   for (const LeaseId& lease : leases) {
     const auto lane = held_.find(lease);
@@ -225,7 +228,7 @@ Courier::Result Courier::look(Deliveries& deliveries) {
   return settle_down(deliveries);
 }
 
-// The next window of the destinations that are URLs.
+// Reads the next window of the destinations that are URLs.
 Courier::Result Courier::find_urls() {
   auto found = outbox_->destinations(urls_after_, kNamesMax);
   if (!found) return std::unexpected(found.error());
@@ -304,7 +307,7 @@ std::shared_ptr<Lane> Courier::lane_of(LeasedLane leased, Clock::time_point unti
   for (StoredMessage& stored : leased.messages) {
     lane->bytes += stored.payload.size();
     const RecordId& from = stored.record ? *stored.record : outbox_->identity();
-    // With the time: a database that was restored gives out its numbers once more.
+    // Includes the time, because a database that was restored gives out its numbers once more.
     const std::string label =
         "outbox/" + std::to_string(stored.id) + "/" + std::to_string(stored.enqueued_at);
     lane->messages.push_back({stored.id, std::move(stored.payload), read_headers(stored.headers),
@@ -314,12 +317,12 @@ std::shared_ptr<Lane> Courier::lane_of(LeasedLane leased, Clock::time_point unti
   return lane;
 }
 
-// Nothing came for a while: from now on whoever enqueues is to say so.
+// Nothing came for a while: from now on whoever enqueues has to notify.
 Courier::Result Courier::settle_down(Deliveries& deliveries) {
   const Open open = open_destinations();
   if (!open.all) {
-    // What waits for a busy destination is taken when something of it has ended, and need not be
-    // told of; the others are looked at meanwhile.
+    // Messages for a busy destination are taken when something of it has ended, so nobody has to
+    // notify about them; the other destinations are looked at meanwhile.
     look_at_ = Clock::now() + kLookForOpenEvery;
     return get_up();
   }
@@ -331,7 +334,7 @@ Courier::Result Courier::settle_down(Deliveries& deliveries) {
       return {};
     }
     idle_ = *how == LieDown::idle;
-    // What was committed before that told nobody.
+    // Whoever committed before that notified nobody.
     const auto taken = take(deliveries);
     if (!taken) return std::unexpected(taken.error());
     if (*taken > 0) {
@@ -363,7 +366,7 @@ Courier::Result Courier::sleep() {
   const auto notified = outbox_->wait(wakeup_.descriptor(), std::max(pause, Duration(0)));
   if (!notified) return std::unexpected(notified.error());
   if (!*notified || look_at_ == Clock::time_point::max()) return {};
-  // While we look ourselves nobody else has to be told to notify: not every commit of a burst.
+  // While we look ourselves, nobody has to notify: otherwise every commit of a burst would.
   quiet_looks_ = 0;
   look_at_ = Clock::now();
   return get_up();

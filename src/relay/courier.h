@@ -21,8 +21,8 @@ namespace semel::relay {
 // and writes down what became of them. Blocks; has a thread of its own.
 //
 // If a report never lands, the lane's lease runs out and its messages are delivered again, under
-// the same keys. Nothing is ever taken out of the outbox that was not taken by its destination or
-// made a dead letter.
+// the same keys. No message ever leaves the outbox unless its destination took it or it was made a
+// dead letter.
 class Courier {
  public:
   using Clock = std::chrono::steady_clock;
@@ -31,36 +31,37 @@ class Courier {
   Courier(std::string url, std::string schema, const RelayConfig& config, Duration drain_timeout,
           std::string who);
 
-  // Whether the outbox is there at all. The error is a sentence for the operator.
+  // Opens the outbox, to see whether it is there at all. The error is a sentence for the operator.
   std::expected<void, std::string> open();
-  // Until stop(), and until every lane was given back, or drain_timeout has passed: false.
+  // Runs until stop(), and then until every lane was given back (true) or drain_timeout has passed
+  // (false).
   bool run(Deliveries& deliveries);
 
-  // From any thread.
+  // May be called from any thread.
   void stop();
   void report(Report report);
 
  private:
   using Result = std::expected<void, std::string>;
 
-  // One round: writes down, renews, takes, sleeps. The error: the connection is to be made anew.
+  // One round: writes down, renews, takes, sleeps. The error: the connection has to be made anew.
   Result round(Deliveries& deliveries);
   Result write_down();
   Result renew();
   Result look(Deliveries& deliveries);
   Result find_urls();
   Result warn_of_unconfigured_destinations();
-  // How many lanes were taken.
+  // Returns how many lanes were taken.
   std::expected<std::size_t, std::string> take(Deliveries& deliveries);
   Result settle_down(Deliveries& deliveries);
   Result sleep();
   Result get_up();
 
   void reconnect();
-  // How long the database is waited for, now.
+  // Returns how long to wait for the database now.
   Duration patience();
   void lose(const std::vector<LeaseId>& leases);
-  // The destinations that can be given more, and how much more to each.
+  // The destinations that can be given more, and how much more each can be given.
   struct Open {
     std::vector<Room> rooms;
     bool all = true;
@@ -81,12 +82,12 @@ class Courier {
   // When to give up, once it is to stop; under mutex_.
   std::optional<Clock::time_point> give_up_;
 
-  // The rest is the thread's own.
+  // Everything below belongs to the courier's thread.
   std::optional<Outbox> outbox_;
-  int failures_ = 0;               // to connect, one after another
+  int failures_ = 0;               // to connect, in a row
   std::uint64_t connections_ = 0;  // that were tried
   std::vector<Report> unwritten_;
-  // What is held of a destination.
+  // How much of one destination is held.
   struct Busy {
     std::size_t lanes = 0;
     std::size_t bytes = 0;
@@ -94,15 +95,15 @@ class Courier {
   std::map<LeaseId, std::shared_ptr<Lane>> held_;
   std::map<std::string, Busy> busy_;  // by destination
   std::vector<std::string> names_;    // the configured destinations
-  std::vector<std::string> urls_;     // those that are URLs, of this window
+  std::vector<std::string> urls_;     // the destinations of this window that are URLs
   std::string urls_after_;            // where the next window begins; "": at the beginning
-  std::set<std::string> unconfigured_destinations_;  // destinations that were warned of
+  std::set<std::string> unconfigured_destinations_;  // those that were warned of
   Clock::time_point unconfigured_at_{};              // when to look for them again
   Clock::time_point unconfigured_forget_at_{};
   Clock::time_point renew_at_{};
   Clock::time_point look_at_{};
   int quiet_looks_ = 0;
-  bool idle_ = false;  // who enqueues notifies us
+  bool idle_ = false;  // those who enqueue notify us
 };
 
 }  // namespace semel::relay

@@ -84,7 +84,7 @@ bool Database::take_notifications() {
 }
 
 std::expected<bool, std::string> Database::wait(int other, Duration timeout) {
-  // Some may have come along with the result of a statement.
+  // Notifications may have come along with the result of a statement.
   if (take_notifications()) return true;
   pollfd watched[] = {{PQsocket(link_.get()), POLLIN, 0}, {other, POLLIN, 0}};
   const auto milliseconds = std::clamp<std::int64_t>(timeout.count(), 0, 60'000);

@@ -11,34 +11,34 @@
 #include "postgres/values.h"
 #include "semel/time.h"
 
-// PostgreSQL for a thread that may block: one connection, one statement at a time, each a
+// A PostgreSQL connection for a thread that may block: one statement at a time, each in a
 // transaction of its own.
 namespace semel::relay {
 
-// The text form of an array, for a parameter.
+// Returns the text form of an array, for a parameter.
 std::string array_of(std::span<const std::int64_t> numbers);
 std::string array_of(std::span<const std::string> texts);
 
 class Database {
  public:
-  // How long the reply to a statement is waited for. A server that has stopped answering without
-  // ending the connection would hold up everything else.
+  // How long to wait for the reply to a statement. Otherwise a server that has stopped answering
+  // without ending the connection would hold up everything else.
   static constexpr Duration kPatience = std::chrono::seconds(10);
 
-  // The error is a sentence for the operator. A pooler in between is refused: locks and
-  // notifications of a session would be somebody else's. So is a schema that is not this program's.
+  // The error is a sentence for the operator. Refuses a pooler in between, because locks and
+  // notifications of a session would be somebody else's, and a schema that is not this program's.
   static std::expected<Database, std::string> connect(const std::string& url,
                                                       const std::string& schema,
                                                       Duration patience = kPatience);
-  // For the statements from now on.
+  // Applies to the statements from now on.
   void set_patience(Duration patience) { patience_ = patience; }
 
   // Parameters are texts; nullopt is NULL. After an error the connection is of no use, unless the
-  // server merely refused the statement. Where no reply came in time, the statement may be executed
-  // all the same, also later.
+  // server merely refused the statement. If no reply came in time, the statement may be executed
+  // all the same, even later.
   std::expected<PgRows, std::string> query(
       const std::string& statement, const std::vector<std::optional<std::string>>& values = {});
-  // A statement without parameters or results.
+  // Runs a statement without parameters or results.
   std::expected<void, std::string> run(const std::string& statement);
 
   // Waits until there is a notification, `other` is readable, or the time is over. True: there were

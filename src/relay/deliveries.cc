@@ -117,7 +117,8 @@ asio::awaitable<void> Deliveries::run(std::shared_ptr<Lane> lane) {
     if (winding_up_ || !is_ours) break;
     Outcome outcome = Retry{"the destination cannot be used"};
     try {
-      // The message lives as long as anybody has it: a broker's thread may for longer than this.
+      // The message lives as long as anybody holds it: a broker's thread may hold it longer than
+      // this.
       const std::shared_ptr<const Message> shared(lane, &message);
       if (destination) outcome = co_await destination->deliver(shared);
     } catch (const std::exception& error) {
@@ -128,8 +129,9 @@ asio::awaitable<void> Deliveries::run(std::shared_ptr<Lane> lane) {
     note(*lane, message, report);
     report_(std::move(report));
     if (verdict == Verdict::retry || verdict == Verdict::blocked) co_return;
-    // What follows a dead letter is sent only once that is written down: if this process died
-    // before, the next one would try it again, and it would be taken after what follows it.
+    // The messages after a dead letter are sent only once that is written down: if this process
+    // died before, the next one would try the dead letter again, and it would be taken after those
+    // that follow it.
     if (verdict == Verdict::dead) break;
   }
   report_(Report{lane->lane, lane->lease, 0, Verdict::end});

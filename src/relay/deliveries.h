@@ -17,43 +17,44 @@
 
 namespace semel::relay {
 
-// The name of a destination for the log: of a URL, without the query, which may be a secret.
+// Returns the name of a destination for the log: a URL without its query, which may be a secret.
 std::string_view loggable(std::string_view destination);
 
-// A lane as it is being delivered. Shared by the thread that delivers and the one that speaks to
-// the database; the atomics are how they tell each other.
+// A lane while it is being delivered. Shared by the thread that delivers and the one that talks to
+// the database; they communicate through the atomics.
 struct Lane {
   std::int64_t lane = 0;
   LeaseId lease;
   std::string destination;
-  bool ordered = false;  // more may come behind its messages
+  bool ordered = false;  // more messages may follow these
   std::vector<Message> messages;
   std::size_t bytes = 0;  // of their payloads
-  // Until when it is ours, by our own clock. No delivery begins later.
+  // The lane is ours until then, by our own clock. No delivery begins later.
   std::atomic<std::chrono::steady_clock::time_point> until;
   std::atomic<bool> lost = false;  // it is another's already
 };
 
-// Delivers lanes: the messages of each one after another, the lanes side by side.
+// Delivers lanes: the messages of each lane one after another, the lanes side by side.
 //
 // Message n + 1 of a lane is sent only when n was taken or is written down as a dead letter. So
-// whatever happens to leases, what a destination sees for the first time is in order; only what it
-// has seen before, under the same key, may come late.
+// whatever happens to leases, the messages that a destination sees for the first time are in order;
+// only messages that it has seen before, under the same key, may come late.
 class Deliveries {
  public:
-  // `report` gets what became of each message, in order; the last report of a lane gives it back
-  // (see Verdict). Called on the thread that runs `context`.
+  // Calls `report` with what became of each message, in order, on the thread that runs `context`.
+  // The last report of a lane gives it back (see Verdict).
   Deliveries(boost::asio::io_context& context, const RelayConfig& config, const Clock& clock,
              std::function<void(Report)> report);
   ~Deliveries();
 
   // Prepares the configured destinations. The error is a sentence for the operator.
   std::expected<void, std::string> open();
-  // From any thread.
+  // May be called from any thread.
   void start(std::shared_ptr<Lane> lane);
-  // From any thread: no delivery begins any more. What runs is finished and reported.
+  // Lets no delivery begin any more; finishes and reports those that run. May be called from any
+  // thread.
   void wind_up() { winding_up_ = true; }
-  // When every lane has been reported: lets the context run out of work.
+  // Call it when every lane has been reported: lets the context run out of work.
   void close();
 
  private:

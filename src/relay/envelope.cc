@@ -22,8 +22,8 @@ bool is_text_for_a_header(std::string_view value) {
   return std::ranges::all_of(value, [](char c) { return c >= ' ' && c <= '~'; });
 }
 
-// The attribute that a header stands for. Kafka's way to write it is taken for the same, so that
-// there cannot be two of them.
+// Returns the attribute that a header stands for. Also takes Kafka's way to write it, so that there
+// cannot be two of them.
 std::optional<std::string> attribute_of(std::string_view header_name) {
   std::string name = lower_case(header_name);
   if (!name.starts_with("ce-") && !name.starts_with("ce_")) return std::nullopt;
@@ -72,7 +72,7 @@ std::expected<Envelope, std::string> envelope_of(const Message& message,
       return;
     }
     const auto attribute = config.cloudevents ? attribute_of(header.name) : std::nullopt;
-    // What the content is, and what it is an event of, is said in one place each.
+    // The content type and each attribute of the event are said in one place only.
     if (attribute && *attribute != "datacontenttype") {
       if (!has(out.attributes, *attribute)) out.attributes.push_back({*attribute, header.value});
     } else if (!attribute) {
@@ -87,7 +87,7 @@ std::expected<Envelope, std::string> envelope_of(const Message& message,
     }
     put(header);
   }
-  // Where a message says the same header itself, the message's counts.
+  // If a message has the same header itself, the message's counts.
   for (const Header& header : config.headers) {
     if (!has(*message.headers, header.name)) put(header);
   }

@@ -29,7 +29,7 @@ std::optional<RecordId> record_id(std::string_view bytes) {
   return id;
 }
 
-// Those at the places that the server has named, which begin with 1.
+// Returns the leases at the places that the server has named, which begin with 1.
 std::vector<LeaseId> at_places(const PgRows& rows, const std::vector<LeaseId>& leases) {
   std::vector<LeaseId> out;
   for (int row = 0; row < rows.size(); ++row) {
@@ -44,7 +44,7 @@ std::vector<std::int64_t> numbers_of(const std::vector<LeaseId>& leases) {
   return out;
 }
 
-// Nothing of the kind that PostgreSQL refuses in a text.
+// Replaces characters of the kind that PostgreSQL refuses in a text.
 std::string valid_text(std::string why) {
   constexpr std::size_t kLengthMax = 1000;
   std::ranges::replace_if(why, [](char c) { return c < ' ' || c > '~'; }, '?');
@@ -60,8 +60,8 @@ std::expected<Outbox, std::string> Outbox::open(const std::string& url, const st
   auto database = Database::connect(url, schema, patience);
   if (!database) return std::unexpected(std::move(database.error()));
   Outbox outbox(*std::move(database), schema, std::move(who), connection);
-  // A report that is lost in a crash of the server is a delivery that is made again, under the same
-  // key: not worth a sync each. The indexes are right whatever the statistics of a queue say.
+  // If a report is lost in a crash of the server, the delivery is made again, under the same key:
+  // not worth one sync per report. The indexes are right whatever the statistics of a queue say.
   for (const char* setting :
        {"SET application_name = 'semel relay'", "SET search_path = pg_catalog",
         "SET synchronous_commit = off", "SET enable_seqscan = off", "SET enable_bitmapscan = off",

@@ -10,7 +10,7 @@
 #include "semel/record.h"
 
 // The relay's side of sql/functions/4_outbox.sql. Every call blocks, is one transaction, and leaves
-// none open. An error is a sentence for the operator; what the statement did is not known then.
+// none open. An error is a sentence for the operator; then it is not known what the statement did.
 namespace semel::relay {
 
 struct StoredMessage {
@@ -22,11 +22,11 @@ struct StoredMessage {
   std::int64_t enqueued_at = 0;  // in milliseconds
 };
 
-// Which lease of all that ever were: numbers may come again after a crash of the database, but not
-// on one connection.
+// Identifies a lease among all that ever were: numbers may be given out again after a crash of the
+// database, but not on one connection.
 struct LeaseId {
   std::int64_t number = 0;
-  std::uint64_t connection = 0;  // of this relay to the database, on which it was taken
+  std::uint64_t connection = 0;  // the relay's connection on which it was taken
   auto operator<=>(const LeaseId&) const = default;
 };
 
@@ -35,13 +35,13 @@ struct LeasedLane {
   std::int64_t lane = 0;
   LeaseId lease;
   std::string destination;
-  std::optional<std::string> ordering_key = {};  // nullopt: no more come behind these
+  std::optional<std::string> ordering_key = {};  // nullopt: no more messages follow these
   std::vector<StoredMessage> messages;
 };
 
 enum class Verdict { delivered, retry, dead, blocked, end };
-// What became of a message, or (`end`) that no more of the lane will be delivered under this lease.
-// `retry`, `blocked` and `end` give the lane back.
+// Reports what became of a message, or (`end`) that no more of the lane will be delivered under
+// this lease. `retry`, `blocked` and `end` give the lane back.
 struct Report {
   std::int64_t lane = 0;
   LeaseId lease;
@@ -52,17 +52,17 @@ struct Report {
 };
 
 enum class LieDown {
-  idle,     // who enqueues from now on notifies
+  idle,     // whoever enqueues from now on notifies
   another,  // another relay waits; notifications come here too
   soon,     // a transaction that enqueued is open and will not notify
 };
 
-// What a relay can be given more of one destination.
+// How much more of one destination a relay can be given.
 struct Room {
   std::string destination;
   std::int64_t lanes = 0;
-  std::int64_t bytes = 0;  // of their first messages; as much again may come behind those
-  bool is_idle = false;    // nothing of it is held: one message is given whatever its size
+  std::int64_t bytes = 0;  // of their first messages; as much again may follow those
+  bool is_idle = false;    // nothing of it is held, so one message is given whatever its size
 };
 
 class Outbox {
@@ -74,18 +74,18 @@ class Outbox {
   // See Database::set_patience.
   void set_patience(Duration patience) { database_.set_patience(patience); }
 
-  // What keys are derived from where there is no record.
+  // Keys are derived from this where there is no record.
   const RecordId& identity() const { return identity_; }
 
   std::expected<std::vector<LeasedLane>, std::string> take(const std::vector<Room>& rooms,
                                                            Duration lease);
-  // Both give the leases that are not ours any more; of those nothing was written. They may have
+  // Both return the leases that are not ours any more; nothing was written for those. They may have
   // been taken on an earlier connection.
   std::expected<std::vector<LeaseId>, std::string> report(const std::vector<Report>& reports);
   std::expected<std::vector<LeaseId>, std::string> renew(const std::vector<std::int64_t>& lanes,
                                                          const std::vector<LeaseId>& leases,
                                                          Duration lease);
-  // Until the next lane is due; nullopt: there is none. May be negative.
+  // Returns the time until the next lane is due; nullopt: there is none. May be negative.
   std::expected<std::optional<Duration>, std::string> next_due(
       const std::vector<std::string>& destinations);
   std::expected<std::vector<std::string>, std::string> destinations(const std::string& after,
@@ -103,7 +103,7 @@ class Outbox {
         schema_(std::move(schema)),
         who_(std::move(who)),
         connection_(connection) {}
-  // The name under which a connection of this relay holds its leases.
+  // Returns the name under which a connection of this relay holds its leases.
   std::string holder(std::uint64_t connection) const;
   std::string function(std::string_view name_and_arguments) const;
 

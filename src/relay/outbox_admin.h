@@ -8,7 +8,7 @@
 
 #include "relay/database.h"
 
-// What an operator sees and does in the outbox. Blocks. Errors are sentences for the operator.
+// Shows the outbox to an operator and changes it. Blocks. Errors are sentences for the operator.
 namespace semel::relay {
 
 struct OutboxRow {
@@ -19,12 +19,12 @@ struct OutboxRow {
   std::int64_t attempts = 0;
   std::string last_error;
   Duration age{0};                 // since it was enqueued
-  std::optional<Duration> due_in;  // of its lane; none if it is dead or blocked
+  std::optional<Duration> due_in;  // until its lane is due; none if it is dead or blocked
   std::int64_t payload_bytes = 0;
 };
 
 struct OutboxFilter {
-  bool dead_only = false;  // dead and blocked ones
+  bool dead_only = false;  // only dead and blocked ones
   std::optional<std::string> destination;
 };
 
@@ -33,10 +33,10 @@ class OutboxAdmin {
   static std::expected<OutboxAdmin, std::string> open(const std::string& url,
                                                       const std::string& schema);
 
-  // By number, from the one after `after` on.
+  // Lists messages by number, from the one after `after` on.
   std::expected<std::vector<OutboxRow>, std::string> list(const OutboxFilter& filter,
                                                           std::int64_t after, std::size_t rows_max);
-  // Both give the ones they found.
+  // Both return the messages that they found.
   std::expected<std::vector<std::int64_t>, std::string> retry(const std::vector<std::int64_t>& ids);
   std::expected<std::vector<std::int64_t>, std::string> drop(const std::vector<std::int64_t>& ids);
 

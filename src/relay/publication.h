@@ -12,7 +12,8 @@
 
 namespace semel::relay {
 
-// A message on its way to a broker: handed to the broker's thread, and awaited meanwhile.
+// A message on its way to a broker: handed to the broker's thread while somebody waits for the
+// outcome.
 class Publication : public std::enable_shared_from_this<Publication> {
  public:
   Publication(boost::asio::any_io_executor executor, std::shared_ptr<const Message> message,
@@ -22,29 +23,30 @@ class Publication : public std::enable_shared_from_this<Publication> {
   const std::shared_ptr<const Message> message;
   const Envelope envelope;
 
-  // From any thread: what became of it. The first word counts.
+  // Says what became of the message. Only the first call counts. May be called from any thread.
   void settle(Outcome outcome);
-  // From any thread. Nobody waits for it any more: it is not to be sent.
+  // True: nobody waits for it any more, so it must not be sent. May be called from any thread.
   bool is_abandoned() const { return abandoned_; }
 
-  // On the executor's thread: until it is settled, or the time is over, which is to be tried again.
+  // Waits until it is settled or the time is over, which is a Retry. Call it on the executor's
+  // thread.
   boost::asio::awaitable<Outcome> outcome(Duration timeout);
 
  private:
   boost::asio::steady_timer timer_;
-  std::optional<Outcome> outcome_;  // of the executor's thread
+  std::optional<Outcome> outcome_;  // used on the executor's thread only
   std::atomic<bool> abandoned_ = false;
 };
 
-// What publishes to one broker, on threads of its own.
+// Publishes to one broker, on threads of its own.
 //
-// Each publication is settled: Delivered when the broker has confirmed that it keeps the message,
+// Settles every publication: Delivered when the broker has confirmed that it keeps the message,
 // Retry when it has not or nobody knows. Those that wait for a connection that cannot be made are
-// settled too. What is abandoned is not sent.
+// settled too. Abandoned ones are not sent.
 class Publisher {
  public:
   virtual ~Publisher() = default;  // ends its threads, in bounded time
-  // From any thread; returns at once. They are sent in the order of the calls.
+  // Returns at once. Messages are sent in the order of the calls. May be called from any thread.
   virtual void publish(std::shared_ptr<Publication> publication) = 0;
 };
 

@@ -15,8 +15,8 @@ struct RelayOptions {
   Duration drain_timeout = std::chrono::seconds(30);
 };
 
-// Delivers what is in the outbox until SIGTERM or SIGINT; then finishes what is being delivered and
-// gives its leases back. `ready` is called once it has begun. False: drain_timeout passed with
+// Delivers the messages of the outbox until SIGTERM or SIGINT; then finishes the deliveries that
+// run and gives the leases back. Calls `ready` once it has begun. False: drain_timeout passed with
 // deliveries still running, which this process must not outlive. The error is a sentence for the
 // operator: it could not begin.
 std::expected<bool, std::string> run_relay(const RelayOptions& options,

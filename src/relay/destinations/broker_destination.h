@@ -11,9 +11,9 @@
 
 namespace semel::relay {
 
-// Publishes to RabbitMQ, NATS JetStream or Kafka, each message under its derived key, and has
-// delivered it when the broker says that it keeps it. A confirmation that never comes, or was lost
-// with its connection, is an attempt that failed: the message is published again.
+// Publishes to RabbitMQ, NATS JetStream or Kafka, each message under its derived key. A message is
+// delivered when the broker says that it keeps it. A confirmation that never comes, or was lost
+// with its connection, is a failed attempt: the message is published again.
 class BrokerDestination final : public Destination {
  public:
   // Begins to connect. The error is a sentence for the operator: the configuration cannot be used.

@@ -46,7 +46,7 @@ std::expected<std::unique_ptr<HttpDestination>, std::string> HttpDestination::ma
       std::move(config), std::move(executor), deadlines, clock, std::move(tls)));
 }
 
-// The error: the message cannot be said in HTTP.
+// The error: the message cannot be expressed in HTTP.
 std::expected<std::string, std::string> HttpDestination::head_of(const Message& message) const {
   const auto envelope = envelope_of(message, config_);
   if (!envelope) return std::unexpected(envelope.error());
@@ -84,11 +84,12 @@ awaitable<Outcome> HttpDestination::exchange(const std::string& head, const std:
       connection = *std::move(connected);
     }
     connection->set_deadline(left());
-    // An answer may come before everything was read: a failure to write is left to the answer.
+    // An answer may come before everything was read, so a failure to write is ignored: reading the
+    // answer decides.
     co_await connection->write(head, body);
     const auto answered = co_await net::read_answer_head(*connection, response);
     if (answered) break;
-    // Closed while it was idle. It may have been taken: the key tells.
+    // The connection was closed while it was idle. The message may have been taken: the key tells.
     const bool again = reused && answered.error() != IoError::timeout;
     if (!again) co_return Retry{net::describe_missing_answer(answered.error())};
     reused = false;
@@ -100,7 +101,7 @@ awaitable<Outcome> HttpDestination::exchange(const std::string& head, const std:
   if (const auto text = response->field("Retry-After")) {
     after = parse_retry_after(*text, clock_.now());
   }
-  // The answer's body says nothing to us; it is read so that the connection can be used again.
+  // The answer's body means nothing to us; it is read so that the connection can be used again.
   std::size_t bytes = 0;
   bool whole = false;
   while (bytes <= kAnswerBytesMax) {

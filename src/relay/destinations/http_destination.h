@@ -12,14 +12,14 @@
 
 namespace semel::relay {
 
-// POSTs a message to a URL, with its derived key as Idempotency-Key. What the answer means:
+// POSTs a message to a URL, with its derived key as Idempotency-Key. The answers mean:
 //
 //   2xx                               delivered
 //   408, 409, 425, 429, 5xx, 3xx      try again, not before Retry-After
 //   no answer, no connection          try again; it may have arrived
 //   any other 4xx                     refused
 //
-// Redirects are not followed. Everything on the thread of its executor.
+// Does not follow redirects. Runs on the thread of its executor.
 class HttpDestination final : public Destination {
  public:
   // Reads the TLS files. The error is a sentence for the operator.

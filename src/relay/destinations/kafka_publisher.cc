@@ -8,7 +8,7 @@ namespace {
 
 constexpr int kPollMs = 100;
 
-// Handed through librdkafka, which keeps one pointer for us.
+// Passed through librdkafka, which keeps one pointer for us.
 using Handle = std::shared_ptr<Publication>;
 
 Outcome outcome_of(rd_kafka_resp_err_t error) {
@@ -23,7 +23,7 @@ Outcome outcome_of(rd_kafka_resp_err_t error) {
   }
 }
 
-// Everything that is still on its way is reported as not delivered.
+// Reports everything that is still on its way as not delivered.
 void abandon_all(rd_kafka_t* producer) {
   rd_kafka_purge(producer, RD_KAFKA_PURGE_F_QUEUE | RD_KAFKA_PURGE_F_INFLIGHT);
   rd_kafka_flush(producer, kPollMs);
@@ -48,7 +48,8 @@ KafkaPublisher::~KafkaPublisher() {
 }
 
 std::expected<std::shared_ptr<rd_kafka_t>, std::string> KafkaPublisher::make_producer() const {
-  // As Java's producer does; librdkafka's own would spread an empty ordering key over partitions.
+  // Partitions as Java's producer does; librdkafka's own way would spread an empty ordering key
+  // over partitions.
   KafkaSettings settings = kafka_settings(target_);
   settings.insert(settings.begin(), {"partitioner", "murmur2_random"});
   settings.emplace_back("enable.idempotence", "true");
@@ -96,7 +97,7 @@ void KafkaPublisher::replace_if_broken() {
   if (rd_kafka_fatal_error(producer_.get(), why, sizeof why) == RD_KAFKA_RESP_ERR_NO_ERROR) return;
   log_event(LogLevel::error, "broker lost", {{"topic", target_.topic}, {"why", why}});
   auto fresh = make_producer();
-  if (!fresh) return;  // what is published meanwhile fails, and is tried again
+  if (!fresh) return;  // messages published meanwhile fail and are tried again
   std::shared_ptr<rd_kafka_t> broken = *std::move(fresh);
   {
     const std::lock_guard lock(mutex_);

@@ -12,8 +12,9 @@
 
 namespace semel::relay {
 
-// Publishes to a topic of Kafka by an idempotent producer, with the ordering key as the message's
-// key. Experimental. What the producer cannot deliver within the timeout it drops, and says so.
+// Publishes to a topic of Kafka with an idempotent producer, and with the ordering key as the
+// message's key. Experimental. The producer drops messages that it cannot deliver within the
+// timeout, and says so.
 class KafkaPublisher final : public Publisher {
  public:
   static std::expected<std::unique_ptr<Publisher>, std::string> make(const BrokerTarget& target,
@@ -28,7 +29,7 @@ class KafkaPublisher final : public Publisher {
 
   std::expected<std::shared_ptr<rd_kafka_t>, std::string> make_producer() const;
   void run();
-  // A producer that cannot go on (the library's "fatal error") is replaced by a new one.
+  // Replaces a producer that cannot go on (the library's "fatal error") with a new one.
   void replace_if_broken();
   static void on_report(rd_kafka_t*, const rd_kafka_message_t* report, void*);
 
@@ -37,7 +38,7 @@ class KafkaPublisher final : public Publisher {
   std::atomic<bool> stopping_ = false;
   std::mutex mutex_;
   std::shared_ptr<rd_kafka_t> producer_;  // under mutex_
-  std::thread thread_;                    // asks for reports
+  std::thread thread_;                    // polls for reports
 };
 
 }  // namespace semel::relay

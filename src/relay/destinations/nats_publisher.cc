@@ -1,6 +1,6 @@
-// The promise: Delivered is said only after the stream has acknowledged the message. What was not
-// acknowledged when the connection was lost may have arrived; it is published again with the same
-// Nats-Msg-Id.
+// The promise: Delivered is said only after the stream has acknowledged the message. A message that
+// was not acknowledged when the connection was lost may have arrived; it is published again with
+// the same Nats-Msg-Id.
 #include "relay/destinations/nats_publisher.h"
 
 #include <poll.h>
@@ -16,14 +16,14 @@ namespace {
 
 constexpr std::int64_t kReadTimeoutMs = 50;
 constexpr auto kLookAtConnectionEvery = std::chrono::milliseconds(1000);
-// Nothing is to be kept while the connection is away and sent when nobody waits for it any more.
+// Nothing is buffered while the connection is away, to be sent when nobody waits for it any more.
 constexpr int kReconnectBytes = 1;
 constexpr std::int64_t kFlushTimeoutMs = 1000;
 constexpr const char* kNotAcknowledged =
     "the connection was lost before the stream acknowledged it";
 constexpr int kMessageTooLarge = 10054;
 
-// What the stream said of a message.
+// Reads what the stream said about a message.
 Outcome read_answer(std::string_view json_text) {
   boost::system::error_code error;
   const boost::json::value answer = boost::json::parse(json_text, error);
@@ -149,7 +149,7 @@ bool NatsPublisher::is_connected() const {
   return natsConnection_Status(connection_.get()) == NATS_CONN_STATUS_CONNECTED;
 }
 
-// The library connects again by itself, but gives up for good when it was refused twice.
+// The library reconnects by itself, but gives up for good when it was refused twice.
 bool NatsPublisher::is_closed() const {
   return natsConnection_IsClosed(connection_.get());
 }
@@ -167,7 +167,7 @@ void NatsPublisher::send(const Waiting& publication) {
   if (status == NATS_OK) status = add_headers(message.get(), *publication);
   {
     const std::lock_guard lock(mutex_);
-    // Their acknowledgement would tell nobody anything.
+    // Nobody waits for their acknowledgement any more.
     while (!unconfirmed_.empty() && unconfirmed_.begin()->second->is_abandoned()) {
       unconfirmed_.erase(unconfirmed_.begin());
     }
@@ -194,7 +194,7 @@ void NatsPublisher::read_until_closed() {
     if (status == NATS_OK) {
       acknowledged(answer.get());
     } else if (status == NATS_NO_RESPONDERS) {
-      // The library does not say for which; all go to the same subject.
+      // The library does not say for which message; all go to the same subject.
       try_all_again("no stream takes the subject " + target_.subject);
     } else {
       look_for_a_loss();

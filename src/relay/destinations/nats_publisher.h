@@ -16,8 +16,8 @@
 namespace semel::relay {
 
 // Publishes to a subject of JetStream, with the derived key as Nats-Msg-Id, by which the stream
-// itself forgets duplicates within its window. One thread connects and sends, another reads what
-// the stream acknowledges.
+// itself drops duplicates within its window. One thread connects and sends, another reads the
+// stream's acknowledgements.
 class NatsPublisher final : public Publisher {
  public:
   static std::expected<std::unique_ptr<Publisher>, std::string> make(const std::string& name,
@@ -34,7 +34,7 @@ class NatsPublisher final : public Publisher {
 
   void run();
   Worked open();
-  // While there is no connection.
+  // Pauses while there is no connection, and refuses what is published meanwhile.
   void rest(std::chrono::milliseconds pause, const std::string& why);
   void refuse_waiting(const std::string& why);
   void wait(std::chrono::milliseconds timeout);
@@ -44,7 +44,7 @@ class NatsPublisher final : public Publisher {
 
   void read_until_closed();
   void acknowledged(natsMsg* answer);
-  // What is unconfirmed was sent by a connection that is gone.
+  // Finds out whether the connection that sent the unconfirmed messages is gone.
   void look_for_a_loss();
   void try_all_again(const std::string& why);
 
@@ -54,12 +54,12 @@ class NatsPublisher final : public Publisher {
   Commands<Waiting> waiting_;
   std::atomic<bool> stopping_ = false;
 
-  // In this order: what comes later refers to what comes before.
+  // In this order: later members refer to earlier ones.
   NatsConnection connection_;
-  std::string inbox_;  // where acknowledgements go, without their numbers
+  std::string inbox_;  // the subject for acknowledgements, without their numbers
   NatsSubscription subscription_;
   std::uint64_t published_ = 0;
-  std::uint64_t reconnects_ = 0;  // of the reading thread
+  std::uint64_t reconnects_ = 0;  // used by the reading thread only
 
   std::mutex mutex_;
   std::map<std::uint64_t, Waiting> unconfirmed_;  // by publishing number; under mutex_

@@ -1,6 +1,6 @@
 // The promise: Delivered is said only after the broker has confirmed the message and has not
-// returned it. What was unconfirmed when the connection was lost may have arrived; it is published
-// again with the same message_id.
+// returned it. A message that was unconfirmed when the connection was lost may have arrived; it is
+// published again with the same message_id.
 #include "relay/destinations/rabbitmq_publisher.h"
 
 #include <poll.h>
@@ -161,7 +161,7 @@ RabbitmqPublisher::Worked RabbitmqPublisher::send(const Waiting& publication) {
   return check(status, "cannot publish");
 }
 
-// Their confirmation would tell nobody anything.
+// Nobody waits for their confirmation any more.
 void RabbitmqPublisher::forget_abandoned() {
   while (!unconfirmed_.empty() && unconfirmed_.begin()->second.publication->is_abandoned()) {
     unconfirmed_.erase(unconfirmed_.begin());
@@ -221,7 +221,7 @@ void RabbitmqPublisher::confirmed(std::uint64_t number, bool multiple, bool kept
   }
 }
 
-// What is returned is confirmed afterwards, and in the order of publishing.
+// A message is returned before it is confirmed, in the order of publishing.
 RabbitmqPublisher::Worked RabbitmqPublisher::returned() {
   amqp_message_t message{};
   auto worked = check(amqp_read_message(connection_.get(), kChannel, &message, 0), "no message");

@@ -14,8 +14,8 @@
 
 namespace semel::relay {
 
-// Publishes to an exchange of RabbitMQ with confirms, persistent and mandatory: a message for which
-// there is no queue comes back and is refused. One connection, on one thread.
+// Publishes to an exchange of RabbitMQ with confirms, persistent and mandatory: a message that no
+// queue takes comes back and is refused. Uses one connection, on one thread.
 class RabbitmqPublisher final : public Publisher {
  public:
   static std::expected<std::unique_ptr<Publisher>, std::string> make(const std::string& name,
@@ -36,15 +36,15 @@ class RabbitmqPublisher final : public Publisher {
 
   void run();
   Worked open();
-  // Until it is stopped, or until the connection is lost, which is the error.
+  // Serves until it is stopped, or until the connection is lost, which is the error.
   Worked serve();
   Worked send_waiting();
   Worked send(const Waiting& publication);
-  // Takes what has arrived. False: nothing (more) has.
+  // Takes the next thing that has arrived. False: nothing (more) has.
   std::expected<bool, std::string> read_one();
   void confirmed(std::uint64_t number, bool multiple, bool kept);
   Worked returned();
-  // There is no connection: everything that was handed over is to be tried again.
+  // There is no connection: settles everything that was handed over, to be tried again.
   void give_up(const std::string& why);
   void rest(std::chrono::milliseconds pause, const std::string& why);
   void forget_abandoned();
@@ -56,7 +56,7 @@ class RabbitmqPublisher final : public Publisher {
   Commands<Waiting> waiting_;
   std::atomic<bool> stopping_ = false;
 
-  // Of the thread alone.
+  // Used by the thread only.
   AmqpConnection connection_;
   std::uint64_t published_ = 0;
   std::map<std::uint64_t, Sent> unconfirmed_;  // by publishing number
