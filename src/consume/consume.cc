@@ -15,8 +15,8 @@
 namespace semel::consume {
 namespace {
 
-// Writing to who is gone, or to a file that may not grow, is an error of that write; unless the
-// program has said otherwise.
+// Makes writing to a closed connection, or to a file that may not grow, an error of that write,
+// unless the program has said otherwise.
 void ignore_unless_handled(int signal) {
   struct sigaction now = {};
   if (sigaction(signal, nullptr, &now) != 0) return;
@@ -27,7 +27,8 @@ bool is_empty(const Entry& entry) {
   return std::visit([](const auto& function) { return !function; }, entry.handler);
 }
 
-// Why the functions do not fit the file; `config` keeps the entries that have one.
+// Returns why the functions do not fit the file. Leaves in `config` only the entries that have a
+// function.
 std::string fit(Config& config, const std::string& file, const std::vector<Entry>& entries) {
   std::string wrong;
   const auto complain = [&](std::string line) {
@@ -107,7 +108,7 @@ std::expected<Consumer, std::string> Consumer::open(const Options& options,
   }
   ignore_unless_handled(SIGPIPE);
   ignore_unless_handled(SIGXFSZ);
-  // They are in the order of the entries: fit() has put them so.
+  // fit() has put the routes in the order of the entries.
   const auto make = [&entries](Worker& worker, const Route& route, const ConsumeConfig& entry) {
     return std::make_unique<FunctionHandler>(worker, route, entry,
                                              function_of(entries[route.index()], entry.in_flight));

@@ -5,7 +5,7 @@
 
 namespace semel {
 
-// The message as a function of the program sees it.
+// Wraps a message for a function of the program.
 consume::Message consume_message(std::shared_ptr<const Message> message, std::string id);
 
 }  // namespace semel

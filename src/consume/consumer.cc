@@ -1,6 +1,6 @@
 // The promise: a message is acknowledged only when its record is completed, or when the broker has
-// it among the dead letters. If this process dies in here, the broker delivers it again, and the
-// record tells what became of it: done, never begun, or unknown.
+// it among the dead letters. If this process dies in here, the broker delivers the message again,
+// and the record tells what became of it: done, never begun, or unknown.
 #include "consume/consumer.h"
 
 #include <boost/asio/co_spawn.hpp>
@@ -26,7 +26,7 @@ namespace {
 
 constexpr Duration kLookAgainMin = std::chrono::milliseconds(200);
 constexpr Duration kLookAgainMax = std::chrono::seconds(10);
-// How long somebody else's execution is waited for at a time.
+// How long to wait at a time for somebody else's execution.
 constexpr Duration kWaitForOther = std::chrono::seconds(5);
 constexpr std::size_t kDetailLengthMax = 500;
 
@@ -47,7 +47,8 @@ Consumer::Consumer(Worker& worker, Route route, ConsumeConfig config,
       source_(std::move(source)),
       handler_(std::move(handler)),
       metrics_(services_.metrics, config_.route.name) {
-  // Not from where a place becomes free: where nothing awaits, one would begin inside the other.
+  // Posted, not called where a place becomes free: if nothing suspends, each message would begin
+  // inside the one before.
   slots_->freed = [this] { asio::post(worker_.context(), [this] { pump(); }); };
 }
 
@@ -184,8 +185,8 @@ Consumer::Next Consumer::next_after(Item& item, const Admission& admission) {
             return AfterOther{busy.record->id, busy.record->token};
           },
           [&](const StoreUnavailable& unavailable) { return look_again(unavailable); },
-          // A message is neither queued nor counted against a limit, and what is executed does not
-          // come here.
+          // A message is neither queued nor counted against a limit, and one that is executed does
+          // not come here.
           [&](const admission::Queued& queued) { return look_again(queued); },
           [&](const admission::NoRoom& no_room) { return look_again(no_room); },
           [&](const admission::Execute& execute_it) { return look_again(execute_it); },
@@ -206,7 +207,8 @@ Ask Consumer::ask_for(const Item& item) const {
   return ask;
 }
 
-// The body alone is compared: what else a message carries may change from one delivery to the next.
+// Compares only the body: everything else that a message carries may change from one delivery to
+// the next.
 awaitable<Fingerprint> Consumer::fingerprint_under(std::shared_ptr<const Message> message,
                                                    Recipe recipe) const {
   RequestView view;
@@ -221,7 +223,7 @@ awaitable<Consumer::Next> Consumer::execute(Item& item, Claim claim, MessageHand
   const RecordPtr claimed = claim.record;
   co_await handler_->execute(item.message, item.key, std::move(claim), std::move(slot));
 
-  // Not what was answered counts, but what is durable.
+  // The durable record counts, not what was answered.
   const auto found = co_await services_.store.read(claimed->id);
   if (!found) co_return Again{pause_after(++item.looks)};
   const Record& record = *found ? **found : *claimed;
@@ -248,12 +250,12 @@ Consumer::Next Consumer::judge(Item& item, const Record& record) {
                    .attempt = record.attempt}};
     case RecordState::released:
       return retry_later(item, record, "attempts-exhausted");
-    default:  // the outcome is not durable yet; the engine goes on trying
+    default:  // the outcome is not durable yet; the engine keeps trying
       return Again{pause_after(++item.looks)};
   }
 }
 
-// Attempts are counted by the record, and here, for a record may expire in between.
+// Attempts are counted by the record and here, because a record may expire in between.
 Consumer::Next Consumer::retry_later(Item& item, const Record& record, std::string_view reason) {
   const std::uint32_t attempts = std::max(record.attempt, item.tries);
   if (attempts >= config_.max_attempts) {
@@ -310,7 +312,7 @@ awaitable<void> Consumer::conclude(Item item, Next next) {
   } else {
     co_await pause(std::get<Again>(next).after);
   }
-  if (!source_->is_current(delivery)) {  // it comes again by itself
+  if (!source_->is_current(delivery)) {  // the broker delivers it again
     metrics_.count(MessageMetrics::End::lost);
     co_return;
   }

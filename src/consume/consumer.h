@@ -17,24 +17,24 @@
 
 namespace semel {
 
-// Takes the messages of one source to their handler, each id once: the record decides, as for a
+// Takes the messages of one source to their handler, once per id: the record decides, as for a
 // request with a key. A message is acknowledged when the record says completed, and not before.
 //
-// It lives on one worker; everything but the constructor, start() and stop() is called there.
+// Lives on one worker; everything but the constructor, start() and stop() is called there.
 class Consumer {
  public:
   Consumer(Worker& worker, Route route, ConsumeConfig config, std::unique_ptr<Source> source,
            std::unique_ptr<MessageHandler> handler);
-  // When the worker runs no longer.
+  // Call it when the worker runs no longer.
   ~Consumer();
 
   // Begins to take messages, on the worker.
   void start();
-  // Takes no more, and gives back what has not begun. What runs is finished: it counts among the
-  // gateway's active requests.
+  // Takes no more messages, and gives back those that have not begun. Those that run are finished:
+  // they count among the gateway's active requests.
   void drain();
-  // Settles what was decided and closes. To be called when the worker runs no longer, or before it
-  // is destroyed.
+  // Settles what was decided and closes. Call it when the worker runs no longer, or before it is
+  // destroyed.
   void stop() { source_->stop(); }
 
  private:
@@ -42,15 +42,15 @@ class Consumer {
   struct Item {
     std::shared_ptr<const Message> message;
     std::string key;
-    Counted active;  // a request of the gateway, as far as draining is concerned
-    Counted bytes;   // of the gateway's buffered_bytes
+    Counted active;  // counts as a request of the gateway, so that draining waits for it
+    Counted bytes;   // counted among the gateway's buffered_bytes
     MessageMetrics::Held held;
-    std::uint32_t tries = 0;  // executions from here
-    // It is a dead letter that the broker would not take yet: it is not to be executed again.
+    std::uint32_t tries = 0;  // number of executions by this process
+    // Set if it is a dead letter that the broker would not take yet: it must not be executed again.
     std::optional<DeadLetter> dead = std::nullopt;
-    std::uint32_t looks = 0;  // in a row at a store that cannot be reached, at a broker, …
+    std::uint32_t looks = 0;  // fruitless, in a row: at a store out of reach, at a broker, …
   };
-  // What is to be done with a message next.
+  // The next step for a message.
   struct Done {};
   struct Dead {
     DeadLetter why;
@@ -70,7 +70,7 @@ class Consumer {
   void pump();
   MessageHandler::Slot take_slot();
   boost::asio::awaitable<void> run(Item item, MessageHandler::Slot slot);
-  // Asks the record, and executes if it says so.
+  // Asks the record, and executes the message if it says so.
   boost::asio::awaitable<Next> step(Item& item, MessageHandler::Slot slot);
   Ask ask_for(const Item& item) const;
   // Decides what to do about a message that is not executed now.
@@ -78,13 +78,13 @@ class Consumer {
   boost::asio::awaitable<Fingerprint> fingerprint_under(std::shared_ptr<const Message> message,
                                                         Recipe recipe) const;
   boost::asio::awaitable<Next> execute(Item& item, Claim claim, MessageHandler::Slot slot);
-  // What the record says after an execution under `token`.
+  // Decides by the record what to do next, after an execution.
   Next judge(Item& item, const Record& record);
   Next retry_later(Item& item, const Record& record, std::string_view reason);
   boost::asio::awaitable<void> conclude(Item item, Next next);
-  // True: the broker has it among the dead letters.
+  // True: the broker has the message among the dead letters.
   boost::asio::awaitable<bool> put_aside(std::shared_ptr<const Message> message, DeadLetter why);
-  // Until then, or until everything is woken.
+  // Waits for that long, or until everything is woken.
   boost::asio::awaitable<void> pause(Duration duration);
   void wake_all();
   Duration pause_after(std::uint32_t count) const;
@@ -98,7 +98,7 @@ class Consumer {
   MessageMetrics metrics_;
   bool draining_ = false;
   std::deque<Item> ready_;
-  // Of `in_flight`. A place may be let go of when this object is gone.
+  // The places of `in_flight`. A place may be released after this object is gone.
   struct Slots {
     std::size_t taken = 0;
     std::function<void()> freed;

@@ -1,5 +1,5 @@
 // The promise: what a function has returned is recorded under its claim, and nothing else is. A
-// function that threw, or was not heard of, may have acted: that is unknown, never "failed".
+// function that threw, or never reported, may have acted: that is unknown, never "failed".
 #include "consume/function_handler.h"
 
 #include <simdjson.h>
@@ -23,10 +23,10 @@ namespace {
 
 constexpr std::size_t kReasonLengthMax = 300;
 constexpr std::size_t kResourceLengthMax = 1024;
-// What a timer can wait for without its clock running over.
+// The longest wait of a timer that does not overflow its clock.
 constexpr Duration kWaitMax = std::chrono::hours(24 * 365);
 
-// Text of the program's own goes into records, logs and the headers of dead letters.
+// Cleans text of the program's own, which goes into records, logs and the headers of dead letters.
 std::string tidy(std::string text, std::size_t length_max) {
   if (text.size() > length_max) {
     std::size_t end = length_max;
@@ -79,7 +79,7 @@ Outcome call(const consume::Handler& function, const consume::Message& message,
 
 }  // namespace
 
-// The way back to the worker, for as long as there is one.
+// Leads back to the worker while there is one.
 struct FunctionHandler::Link {
   explicit Link(asio::io_context& context_in) : context(&context_in) {}
   std::mutex mutex;
@@ -101,7 +101,7 @@ FunctionHandler::FunctionHandler(Worker& worker, Route route, ConsumeConfig conf
       link_(std::make_shared<Link>(worker.context())) {}
 
 FunctionHandler::~FunctionHandler() {
-  function_ = nullptr;  // its threads end
+  function_ = nullptr;  // ends its threads
   const std::lock_guard lock(link_->mutex);
   link_->context = nullptr;
 }
@@ -175,7 +175,7 @@ awaitable<void> FunctionHandler::record_late(std::shared_ptr<Call> call, Claim c
 }
 
 // With `completes: executor` the function's own transaction has completed the record, if it has
-// committed: to say "unknown" is a write that this forestalls.
+// committed: then the attempt to record "unknown" fails.
 awaitable<void> FunctionHandler::record(Claim claim, Outcome outcome) {
   outcome = tidy(std::move(outcome), config_.route.max_stored_body);
   const bool is_success = outcome.kind == OutcomeKind::final && outcome.answer.status < 400;

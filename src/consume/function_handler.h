@@ -8,14 +8,15 @@ namespace semel {
 
 // Has a function of the program execute each message (semel/consume.h).
 //
-// A function cannot be ended. One that has not returned within `max_execution` is unknown from then
-// on; it keeps its place until it returns, and what it then says is recorded after all. Under
-// `unknown: retry` its message waits for that, rather than run beside itself.
+// A function cannot be ended. If it has not returned within `max_execution`, its outcome is unknown
+// from then on; it keeps its place until it returns, and the outcome that it then returns is
+// recorded after all. Under `unknown: retry` its message waits for that, so that it does not run
+// twice at once.
 class FunctionHandler final : public MessageHandler {
  public:
   FunctionHandler(Worker& worker, Route route, ConsumeConfig config,
                   consume::AsyncHandler function);
-  // What is told from now on is dropped.
+  // Outcomes reported from now on are dropped.
   ~FunctionHandler() override;
 
   boost::asio::awaitable<void> execute(std::shared_ptr<const Message> message, std::string key,
@@ -34,10 +35,11 @@ class FunctionHandler final : public MessageHandler {
   const Route route_;
   const ConsumeConfig config_;
   consume::AsyncHandler function_;
-  const std::shared_ptr<Link> link_;  // what tells of an outcome may outlive this
+  const std::shared_ptr<Link> link_;  // those who report an outcome may outlive this
 };
 
-// Calls `function` on `threads` threads. They are joined when the last copy goes.
+// Returns a handler that calls `function` on `threads` threads, which are joined when its last copy
+// goes.
 consume::AsyncHandler on_threads(consume::Handler function, std::size_t threads);
 
 }  // namespace semel

@@ -8,7 +8,7 @@
 
 namespace semel {
 
-// One delivery of a message: it can be settled only on the connection that it came by.
+// One delivery of a message. It can be settled only on the connection that it came by.
 struct DeliveryId {
   std::uint64_t connection = 0;
   std::uint64_t number = 0;
@@ -19,7 +19,7 @@ struct Message {
   DeliveryId delivery;
   std::string body;
   std::string content_type;
-  std::vector<Header> properties;  // of the broker's own: message_id, sequence, …
+  std::vector<Header> properties;  // the broker's own: message_id, sequence, …
   std::vector<Header> headers;     // the publisher's
   bool redelivered = false;
 };
@@ -28,12 +28,12 @@ struct Message {
 struct DeadLetter {
   std::string reason = {};
   std::string detail = {};     // a sentence
-  std::string operation = {};  // under which its id counts
-  std::string record = {};     // the record's id, where there is one
+  std::string operation = {};  // that its id counts under
+  std::string record = {};     // the record's id, if there is one
   std::uint32_t attempt = 0;
 };
 
-// What a dead letter carries beside the message itself.
+// Returns the headers that a dead letter carries besides the message itself.
 std::vector<Header> headers_of(const DeadLetter& why);
 
 }  // namespace semel

@@ -8,7 +8,8 @@
 
 namespace semel {
 
-// The id of a message, by which it is done once. The error is why it has none that can be used.
+// Returns the id of a message, under which it is executed once. The error says why it has no usable
+// id.
 std::expected<std::string, DeadLetter> find_message_key(const MessageKeyConfig& config,
                                                         const Message& message);
 

@@ -8,18 +8,18 @@
 
 namespace semel {
 
-// What became of the messages of one queue, and how many are held: semel_messages_total and
+// Counts what became of the messages of one queue, and how many are held: semel_messages_total and
 // semel_messages_held. Thread-safe.
 class MessageMetrics {
  public:
-  // lost: its connection was, before it was settled; the broker delivers it again.
+  // lost: the connection was lost before the message was settled; the broker delivers it again.
   enum class End { acknowledged, dead_letter, returned, lost };
 
   MessageMetrics(Metrics& metrics, const std::string& operation);
 
   void count(End end) { ends_[static_cast<std::size_t>(end)]->Increment(); }
 
-  // One message, for as long as it is held.
+  // Counts one message while it is held.
   class Held {
    public:
     explicit Held(prometheus::Gauge* gauge) : gauge_(gauge) { gauge_->Increment(); }

@@ -8,8 +8,7 @@
 namespace semel {
 namespace {
 
-// The consumers' handlers in place of the file's routes, and nobody to be listened to but the
-// admin.
+// Replaces the file's routes by the consumers' handlers, and leaves no listener but the admin's.
 Config without_routes(Config config) {
   config.listen.clear();
   config.tls.reset();
@@ -38,7 +37,8 @@ std::expected<std::unique_ptr<ConsumeProcess>, std::string> ConsumeProcess::open
   if (!server) return std::unexpected(std::move(server.error()));
   std::unique_ptr<ConsumeProcess> process(new ConsumeProcess);
   process->server_ = *std::move(server);
-  // On a shared store: what a gateway has queued is for gateways, which have its route.
+  // On a shared store: requests that a gateway has queued are for gateways, which have their
+  // routes.
   process->server_->services().engine.hand_queued_to(nullptr);
   auto admin = Admin::start(*process->server_);
   if (!admin) {
@@ -57,14 +57,14 @@ std::expected<std::unique_ptr<ConsumeProcess>, std::string> ConsumeProcess::open
 ConsumeProcess::~ConsumeProcess() {
   consumers_.clear();
   admin_.reset();
-  // A store that has stopped is not closed: closing would sync once more what failed to be synced.
+  // A store that has stopped is not closed: closing would sync again what failed to be synced.
   if (server_ && server_->services().store.trouble()) static_cast<void>(server_.release());
 }
 
 void ConsumeProcess::run() {
   for (auto& consumer : consumers_) consumer->start();
   server_->run();
-  // What was decided is settled with the brokers; the rest they deliver again.
+  // Settle with the brokers what was decided; they deliver the rest again.
   for (auto& consumer : consumers_) consumer->stop();
   flush_log();
 }

@@ -11,14 +11,14 @@
 
 namespace semel {
 
-// Every entry of `consume` as one process runs them: the store, the workers, the admin listener and
-// a consumer for each entry. What `semel consume` and a program with functions of its own share.
+// Runs every entry of `consume` in one process: the store, the workers, the admin listener and one
+// consumer per entry. Shared by `semel consume` and programs with functions of their own.
 class ConsumeProcess {
  public:
   using MakeHandler = std::function<std::unique_ptr<MessageHandler>(
       Worker& worker, const Route& route, const ConsumeConfig& entry)>;
 
-  // Opens the store and the admin listener; nothing is fetched yet. The error is a sentence for the
+  // Opens the store and the admin listener; fetches nothing yet. The error is a sentence for the
   // operator.
   static std::expected<std::unique_ptr<ConsumeProcess>, std::string> open(
       Config config, const MakeHandler& make_handler);
@@ -29,8 +29,8 @@ class ConsumeProcess {
 
   // Takes messages until drained.
   void run();
-  // Takes no more, finishes what runs (drain_timeout), returns the rest; then run() returns.
-  // Thread-safe, also before run().
+  // Takes no more messages, finishes those that run (drain_timeout), returns the rest; then run()
+  // returns. Thread-safe, also before run().
   void drain();
 
  private:

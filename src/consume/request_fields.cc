@@ -8,7 +8,7 @@
 namespace semel {
 namespace {
 
-// Of the message's headers, those that a handler gets without being asked for.
+// Headers of the message that a handler gets without being asked for.
 bool passes_by_itself(std::string_view lower_case_name) {
   return lower_case_name == "traceparent" || lower_case_name == "tracestate" ||
          lower_case_name.starts_with("ce-");
@@ -22,7 +22,7 @@ bool is_field_name(std::string_view text) {
   });
 }
 
-// Publishers may put anything into a header; a request may not hold all of it.
+// Publishers may put anything into a header, but a request cannot hold all of it.
 bool is_field_value(std::string_view text) {
   return std::ranges::all_of(text, [](char c) {
     return (static_cast<unsigned char>(c) >= ' ' && c != 0x7f) || c == '\t';

@@ -9,13 +9,13 @@
 
 namespace semel {
 
-// What of a message becomes fields of the request to its handler at `host`: its type, its trace,
-// CloudEvents' headers, and those that the entry names. Publishers may put anything into a header;
-// what a request cannot hold is left out.
+// Returns the fields of the request to the message's handler at `host`: the message's type, its
+// trace, CloudEvents' headers, and those that the entry names. Publishers may put anything into a
+// header; leaves out what a request cannot hold.
 std::vector<net::Field> handler_fields(const ConsumeConfig& config, const Message& message,
                                        const std::string& host);
 
-// Its traceparent, as the record keeps it; empty: it has none.
+// Returns the message's traceparent, as the record keeps it; empty: it has none.
 std::string trace_of(const Message& message);
 
 }  // namespace semel

@@ -5,7 +5,7 @@
 
 namespace semel {
 
-// What RabbitMQ delivered. The delivery itself is left to the caller.
+// Converts what RabbitMQ delivered. Leaves `delivery` to the caller.
 Message to_message(const amqp_envelope_t& envelope);
 
 }  // namespace semel

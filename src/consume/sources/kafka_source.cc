@@ -82,19 +82,19 @@ std::expected<KafkaClient, std::string> KafkaSource::make_producer() const {
   return make_kafka_client(RD_KAFKA_PRODUCER, *conf);
 }
 
-// An idempotent producer that has lost its place takes nothing more.
+// Replaces an idempotent producer that has lost its place: it takes nothing more.
 void KafkaSource::replace_broken_producer() {
   char why[512];
   if (rd_kafka_fatal_error(producer_.get(), why, sizeof why) == RD_KAFKA_RESP_ERR_NO_ERROR) return;
   auto fresh = make_producer();
-  if (!fresh) return;  // what is published meanwhile fails, and is tried again
+  if (!fresh) return;  // messages published meanwhile fail and are tried again
   log_event(LogLevel::error, "dead letters: the producer is replaced",
             {{"operation", operation_}, {"why", why}});
   end_producer();
   producer_ = *std::move(fresh);
 }
 
-// Whoever waits for a letter is told that it was not kept.
+// Tells whoever waits for a letter that it was not kept.
 void KafkaSource::end_producer() {
   rd_kafka_purge(producer_.get(), RD_KAFKA_PURGE_F_QUEUE | RD_KAFKA_PURGE_F_INFLIGHT);
   rd_kafka_poll(producer_.get(), 0);
@@ -135,7 +135,7 @@ void KafkaSource::run() {
     rd_kafka_poll(producer_.get(), 0);
     replace_broken_producer();
     pause_or_resume();
-    // Also where nothing is wanted: members that do not poll are put out of their group.
+    // Poll even if nothing is wanted: members that do not poll are put out of their group.
     if (rd_kafka_message_t* message = rd_kafka_consumer_poll(consumer_.get(), kPollMs)) {
       take(*message);
       rd_kafka_message_destroy(message);
@@ -258,7 +258,7 @@ void KafkaSource::commit(bool wait) {
   for (auto& [number, partition] : partitions_) {
     const std::int64_t done =
         partition.unsettled.empty() ? partition.next : *partition.unsettled.begin();
-    // Before the end everything is committed once more: what was sent before may not have arrived.
+    // Before the end, everything is committed once more: earlier commits may not have arrived.
     if (done < 0 || (!wait && done <= partition.committed)) continue;
     rd_kafka_topic_partition_list_add(offsets.get(), config_.topic.c_str(), number)->offset = done;
     partition.committed = done;
@@ -271,14 +271,13 @@ void KafkaSource::on_rebalance(rd_kafka_t*, rd_kafka_resp_err_t what,
   static_cast<KafkaSource*>(self)->rebalance(what, partitions);
 }
 
-// Whatever was given out under the old assignment belongs to somebody else from here on, or comes
-// again.
+// Messages delivered under the old assignment belong to somebody else from here on, or come again.
 void KafkaSource::rebalance(rd_kafka_resp_err_t what, rd_kafka_topic_partition_list_t* partitions) {
   if (what == RD_KAFKA_RESP_ERR__ASSIGN_PARTITIONS) {
     log_event(LogLevel::info, "broker connected",
               {{"topic", config_.topic}, {"partitions", std::to_string(partitions->cnt)}});
     rd_kafka_assign(consumer_.get(), partitions);
-    // One that was paused before it was taken away comes back paused.
+    // A partition that was paused before it was taken away comes back paused.
     rd_kafka_resume_partitions(consumer_.get(), partitions);
     paused_ = false;
     return;

@@ -16,11 +16,11 @@
 
 namespace semel {
 
-// A topic of Kafka, as a member of a consumer group. Experimental.
+// Reads a topic of Kafka, as a member of a consumer group. Experimental.
 //
-// Kafka remembers one offset a partition: everything before it is done. Messages are settled in any
-// order here, and what is committed is the offset of the first that is not. After a loss some that
-// are done come again, and are known. All on one thread.
+// Kafka remembers one offset per partition: everything before it is done. Messages are settled in
+// any order here, and the committed offset is that of the first one that is not settled. After a
+// loss, some messages that are done come again, and are recognized. Everything runs on one thread.
 class KafkaSource final : public Source {
  public:
   static std::expected<std::unique_ptr<Source>, std::string> make(const ConsumeConfig& config);
@@ -31,7 +31,7 @@ class KafkaSource final : public Source {
     return delivery.connection == assignment_;
   }
   void ack(const DeliveryId& delivery) override;
-  // The offset stays where it is: whoever gets the partition next begins there.
+  // Leaves the offset where it is: whoever gets the partition next begins there.
   void give_back(const DeliveryId&) override {}
   void dead_letter(std::shared_ptr<const Message> message, DeadLetter why,
                    std::function<void(bool)> done) override;
@@ -45,8 +45,8 @@ class KafkaSource final : public Source {
   };
   struct Partition {
     std::set<std::int64_t> unsettled;
-    std::int64_t next = -1;       // after the last one delivered
-    std::int64_t committed = -1;  // as far as we have said
+    std::int64_t next = -1;       // after the last message delivered
+    std::int64_t committed = -1;  // as far as we have told Kafka
   };
   struct Command {
     DeliveryId delivery;
@@ -54,7 +54,7 @@ class KafkaSource final : public Source {
     DeadLetter why = {};
     std::function<void(bool)> done = nullptr;
   };
-  // On its way to the dead letters' topic.
+  // A dead letter on its way to the dead letters' topic.
   struct Letter {
     KafkaSource& source;
     DeliveryId delivery;
@@ -89,7 +89,7 @@ class KafkaSource final : public Source {
   std::atomic<bool> stopping_ = false;
   std::atomic<std::uint64_t> assignment_ = 1;
 
-  // Of the thread alone.
+  // Used by the thread only.
   KafkaClient consumer_;
   KafkaClient producer_;
   bool paused_ = false;

@@ -9,8 +9,8 @@
 
 namespace semel {
 
-// Nothing is connected yet. The error is a sentence for the operator: what the configuration says
-// cannot be used.
+// Makes the source of an entry; connects nothing yet. The error is a sentence for the operator: the
+// configuration cannot be used.
 std::expected<std::unique_ptr<Source>, std::string> make_source(const ConsumeConfig& config);
 
 }  // namespace semel

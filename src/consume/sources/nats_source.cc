@@ -1,5 +1,6 @@
 // The promise: a message is acknowledged only after ack() was called, or after the stream of the
-// dead letters has confirmed it. What is not acknowledged is delivered again after AckWait.
+// dead letters has confirmed it. A message that is not acknowledged is delivered again after
+// AckWait.
 #include "consume/sources/nats_source.h"
 
 #include <poll.h>
@@ -20,7 +21,7 @@ constexpr std::int64_t kFlushTimeoutMs = 5000;
 constexpr std::int64_t kAckPendingMin = 1000;
 constexpr auto kLookAfterConsumerEvery = std::chrono::seconds(2);
 constexpr std::int64_t kNanosecondsPerMs = 1'000'000;
-// How often in an AckWait the server is told that a message is still being worked on.
+// How often per AckWait the server is told that a message is still being worked on.
 constexpr int kExtendsPerAckWait = 3;
 
 std::vector<Header> headers_in(natsMsg* message) {
@@ -150,14 +151,14 @@ bool NatsSource::fetch_from(const Link& link) {
                 {{"stream", config_.stream}, {"why", nats_failed("cannot fetch", status).error()}});
     }
     if (!pause(wait_.next())) return true;
-    // The library connects again by itself, but gives up for good when it was refused twice.
+    // The library reconnects by itself, but gives up for good when it was refused twice.
     if (link.is_closed()) return false;
     look_after_consumer(link);
   }
   return true;
 }
 
-// What came by it cannot be settled any more. The server delivers it again.
+// Drops the link. Its messages cannot be settled any more; the server delivers them again.
 void NatsSource::drop_link() {
   std::shared_ptr<Link> link;
   std::map<std::uint64_t, Fetched> unsettled;  // goes first: messages refer to their subscription
@@ -188,8 +189,8 @@ std::expected<std::shared_ptr<NatsSource::Link>, std::string> NatsSource::open()
   return link;
 }
 
-// Somebody may have deleted the consumer. To who fetches from one that is not there, NATS 2.9 says
-// nothing; 2.10 says so once, and then that nobody answers.
+// Somebody may have deleted the consumer. NATS 2.9 says nothing to a client that fetches from a
+// consumer that is not there; 2.10 says so once, and then that nobody answers.
 void NatsSource::look_after_consumer(const Link& link) {
   const auto now = std::chrono::steady_clock::now();
   if (now < look_after_consumer_at_) return;
@@ -200,7 +201,7 @@ void NatsSource::look_after_consumer(const Link& link) {
   }
 }
 
-// The consumer as it is, if it can be used, or a new one.
+// Uses the consumer as it is, if it can be used, or makes a new one.
 NatsSource::Worked NatsSource::find_consumer(const Link& link) {
   jsConsumerInfo* info = nullptr;
   jsErrCode code{};
@@ -228,9 +229,9 @@ NatsSource::Worked NatsSource::find_consumer(const Link& link) {
   return {};
 }
 
-// It goes on where the one that was deleted had been: what is older may have been done so long ago
-// that its records are gone. One that was never seen, or a stream that was made anew, begins with
-// the first message.
+// The new consumer goes on where the deleted one had been: older messages may have been done so
+// long ago that their records are gone. If none was ever seen, or the stream was made anew, it
+// begins with the first message.
 NatsSource::Worked NatsSource::make_consumer(const Link& link) {
   const auto created_at = stream_created_at(link.jet_stream.get(), config_.stream);
   if (!created_at) return Trouble("cannot ask about the stream " + config_.stream);
@@ -289,7 +290,7 @@ bool NatsSource::pause(std::chrono::milliseconds duration) {
 
 void NatsSource::take(Fetched fetched) {
   jsMsgMetaData* about = nullptr;
-  if (natsMsg_GetMetaData(&about, fetched.get()) != NATS_OK) return;  // not of JetStream
+  if (natsMsg_GetMetaData(&about, fetched.get()) != NATS_OK) return;  // not from JetStream
   const std::uint64_t number = about->Sequence.Stream;
   Message message;
   message.delivery = {connection_, number};
@@ -305,8 +306,8 @@ void NatsSource::take(Fetched fetched) {
   }
   {
     std::lock_guard lock(mutex_);
-    // It may come again while it is being worked on, after the server was away: it is settled by
-    // its latest delivery then.
+    // After the server was away, a message may come again while it is being worked on: then it is
+    // settled by its latest delivery.
     const bool is_new = !unsettled_.contains(number);
     unsettled_[number] = std::move(fetched);
     if (!is_new) return;
@@ -369,7 +370,7 @@ void NatsSource::settle(Command command) {
   }
   const Taken taken = remove(command.delivery);
   if (!taken.message) return;
-  // A lost acknowledgement brings the message again, and then it is known.
+  // If an acknowledgement is lost, the message comes again, and is recognized.
   if (command.kind == Command::Kind::ack) {
     natsMsg_Ack(taken.message.get(), nullptr);
   } else {
@@ -378,7 +379,8 @@ void NatsSource::settle(Command command) {
 }
 
 bool NatsSource::publish_dead_letter(const Link& link, const Command& command) {
-  // While the server is away each would take its whole timeout, and acknowledgements wait behind.
+  // While the server is away, each would take its whole timeout, and acknowledgements would wait
+  // behind it.
   if (!link.is_connected()) return false;
   natsMsg* made = nullptr;
   if (natsMsg_Create(&made, dead_letter_subject_.c_str(), nullptr, command.message->body.data(),
@@ -387,7 +389,8 @@ bool NatsSource::publish_dead_letter(const Link& link, const Command& command) {
   }
   const Fetched letter(made);
   for (const Header& header : command.message->headers) {
-    // The server's own: the id would make it a duplicate of the message itself in the same stream.
+    // The server's own headers: the id would make it a duplicate of the message itself in the same
+    // stream.
     if (header.name.starts_with("Nats-")) continue;
     natsMsgHeader_Add(letter.get(), header.name.c_str(), header.value.c_str());
   }

@@ -20,10 +20,10 @@
 namespace semel {
 
 // A pull consumer of a JetStream stream. One thread fetches; the other settles, publishes dead
-// letters, and tells the server of everything that is still being worked on before its AckWait is
-// over. What was fetched can be settled after the library has lost the connection and made it
-// again, so deliveries are named by their number in the stream; not after the library has given it
-// up.
+// letters, and tells the server about every message that is still being worked on before its
+// AckWait is over. A fetched message can be settled even after the library has lost the connection
+// and made it again, so deliveries are named by their number in the stream; but not after the
+// library has given the connection up.
 class NatsSource final : public Source {
  public:
   static std::expected<std::unique_ptr<Source>, std::string> make(const ConsumeConfig& config);
@@ -50,7 +50,7 @@ class NatsSource final : public Source {
   };
   using JetStream = std::unique_ptr<jsCtx, NatsDestroy<jsCtx, jsCtx_Destroy>>;
   using Fetched = NatsMessage;
-  // In this order: what comes later refers to what comes before.
+  // In this order: later members refer to earlier ones.
   struct Link {
     NatsConnection connection;
     JetStream jet_stream;
@@ -60,7 +60,7 @@ class NatsSource final : public Source {
     }
     bool is_closed() const { return natsConnection_IsClosed(connection.get()); }
   };
-  // How far a consumer had come that was seen, and in which stream.
+  // How far the consumer had come when it was last seen, and in which stream.
   struct Progress {
     std::int64_t stream_created_at = 0;
     std::uint64_t acknowledged = 0;  // all up to this number
@@ -76,10 +76,11 @@ class NatsSource final : public Source {
   Worked make_consumer(const Link& link);
   void look_after_consumer(const Link& link);
   Worked subscribe(Link& link);
-  // Until nothing is wanted any more, or the library has given the connection up: false.
+  // Fetches until nothing is wanted any more (true), or the library has given the connection up
+  // (false).
   bool fetch_from(const Link& link);
   void drop_link();
-  // Waits until there is room for more messages; how many, or 0 when none are wanted any more.
+  // Waits until there is room for more messages. Returns for how many; 0: none are wanted any more.
   int wait_for_room();
   void take(Fetched message);
   bool pause(std::chrono::milliseconds duration);
@@ -88,7 +89,7 @@ class NatsSource final : public Source {
   void settle(Command command);
   bool publish_dead_letter(const Link& link, const Command& command);
   void keep_alive();
-  // A message, and what it refers to.
+  // A message, and the link that it refers to.
   struct Taken {
     std::shared_ptr<Link> link;
     Fetched message;
@@ -104,7 +105,7 @@ class NatsSource final : public Source {
   std::atomic<bool> fetching_ = true;
   std::atomic<bool> stopping_ = false;
 
-  // Of the fetching thread.
+  // Used by the fetching thread only.
   Backoff wait_ = reconnect_pauses();
   std::chrono::steady_clock::time_point look_after_consumer_at_{};
   std::optional<Progress> progress_;

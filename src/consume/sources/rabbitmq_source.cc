@@ -1,5 +1,5 @@
 // The promise: a message is acknowledged only after ack() was called, or after the broker has
-// confirmed its dead letter. What a lost connection left unsettled comes again.
+// confirmed its dead letter. Messages that a lost connection left unsettled come again.
 #include "consume/sources/rabbitmq_source.h"
 
 #include <poll.h>
@@ -21,13 +21,13 @@ constexpr const char* kConsumerTag = "semel";
 constexpr auto kLookAtHeartbeatsEvery = std::chrono::milliseconds(2000);
 constexpr timeval kNow{0, 0};
 constexpr auto kConfirmsAtStop = std::chrono::seconds(5);
-// A quorum queue counts how often a message came back, and gives it up at its delivery limit: from
-// RabbitMQ 4 on after 20 times, where nothing else is said. From here on the operator hears of it.
+// A quorum queue counts how often a message came back, and gives it up at its delivery limit, which
+// is 20 by default from RabbitMQ 4 on. From this count on the operator is warned.
 constexpr const char* kDeliveryCountHeader = "x-delivery-count";
 constexpr unsigned long kDeliveriesWorthAWord = 10;
-// Says that the headers of the message are not with the letter.
+// Says that the message's own headers are not in the letter.
 const std::string kOmittedHeader = "Semel-Dead-Letter-Omitted";
-// Tells which publishing a returned dead letter was.
+// Tells which publication a returned dead letter belongs to.
 constexpr const char* kPublishedHeader = "Semel-Published";
 
 void set_headers(amqp_basic_properties_t& properties, std::vector<amqp_table_entry_t>& entries) {
@@ -50,9 +50,9 @@ void warn_of_delivery_limit(const Message& message, const std::string& queue) {
   }
 }
 
-// Asked before anything is sent: the connection is of no use after half a message.
+// Checked before anything is sent: after half a message the connection is of no use.
 bool fit_a_frame(amqp_connection_state_t connection, amqp_basic_properties_t& properties) {
-  constexpr std::size_t kFrameAndContentHeader = 64;  // 20, and room
+  constexpr std::size_t kFrameAndContentHeader = 64;  // 20, and some room
   std::string room(
       static_cast<std::size_t>(amqp_get_frame_max(connection)) - kFrameAndContentHeader, '\0');
   return amqp_encode_properties(AMQP_BASIC_CLASS, &properties, {room.size(), room.data()}) >= 0;
@@ -129,7 +129,7 @@ void RabbitmqSource::run() {
               {{"broker", broker_.host}, {"queue", config_.queue}, {"why", worked.error()}});
     callbacks_.lost();
     wait_for_events(pause.next());
-    run_commands();  // of the connection that is gone: nothing but refusals
+    run_commands();  // for the connection that is gone: only refuses
   }
   run_commands();
 }
@@ -142,7 +142,7 @@ void RabbitmqSource::wait_for_events(std::chrono::milliseconds timeout) {
     const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
         until - std::chrono::steady_clock::now());
     poll(waits, 2, static_cast<int>(std::max<std::int64_t>(0, left.count())));
-    // Without a connection there is nothing to do before its time but to refuse.
+    // Without a connection there is nothing to do until then but refuse.
     if (!connection_) run_commands();
   } while (!connection_ && !stopping_ && std::chrono::steady_clock::now() < until);
 }
@@ -157,7 +157,7 @@ RabbitmqSource::Worked RabbitmqSource::open_channels() {
   amqp_basic_qos(connection, kConsumeChannel, 0, static_cast<std::uint16_t>(config_.prefetch), 0);
   worked = check(amqp_get_rpc_reply(connection), "prefetch refused");
   if (!worked) return worked;
-  // Before the first delivery: what it is settled by must be current.
+  // Before the first delivery, which must be current to be settled.
   ++connection_number_;
   published_ = 0;
   if (!fetching_) return {};
@@ -184,7 +184,7 @@ RabbitmqSource::Worked RabbitmqSource::serve() {
       auto worked = check(amqp_get_rpc_reply(connection_.get()), "cannot stop consuming");
       if (!worked) return worked;
     }
-    const bool stopping = stopping_;  // before the commands: none comes after it
+    const bool stopping = stopping_;  // read before the commands: none comes after it
     auto worked = run_commands();
     if (!worked) return worked;
     if (stopping) {
@@ -232,7 +232,7 @@ RabbitmqSource::Worked RabbitmqSource::run_commands() {
   return worked;
 }
 
-// Many at once with one frame, where nothing before the last of them is still unsettled.
+// Acknowledges many messages with one frame, if nothing before the last of them is still unsettled.
 RabbitmqSource::Worked RabbitmqSource::send_acks(std::vector<std::uint64_t> numbers) {
   std::ranges::sort(numbers);
   const std::uint64_t oldest_unsettled =
@@ -267,7 +267,8 @@ RabbitmqSource::Worked RabbitmqSource::publish_dead_letter(Command command) {
   added.push_back({kPublishedHeader, std::to_string(number)});
   properties._flags |= AMQP_BASIC_HEADERS_FLAG | AMQP_BASIC_DELIVERY_MODE_FLAG;
   properties.delivery_mode = AMQP_DELIVERY_PERSISTENT;
-  // It is not to vanish where it is put aside; and only its publisher may claim a user id.
+  // A dead letter must not expire where it is put aside; and only its publisher may claim a user
+  // id.
   properties._flags &= ~(AMQP_BASIC_EXPIRATION_FLAG | AMQP_BASIC_USER_ID_FLAG);
   std::vector<amqp_table_entry_t> entries = with_headers(properties, added);
   set_headers(properties, entries);

@@ -16,7 +16,8 @@
 namespace semel {
 
 // A queue of RabbitMQ, over one connection with two channels: one to consume, one to publish dead
-// letters with confirms. rabbitmq-c's connections are for one thread: everything is done on it.
+// letters with confirms. A connection of rabbitmq-c is for one thread, so everything is done on
+// that thread.
 class RabbitmqSource final : public Source {
  public:
   static std::expected<std::unique_ptr<Source>, std::string> make(const ConsumeConfig& config);
@@ -47,7 +48,7 @@ class RabbitmqSource final : public Source {
       delete envelope;
     }
   };
-  // What the broker said of a message, without the body, which the Message has.
+  // The broker's description of a message, without the body, which the Message has.
   using Envelope = std::unique_ptr<amqp_envelope_t, EnvelopeFree>;
   // A dead letter on its way.
   struct Published {
@@ -68,7 +69,7 @@ class RabbitmqSource final : public Source {
   Worked run_commands();
   Worked send_acks(std::vector<std::uint64_t> numbers);
   Worked publish_dead_letter(Command command);
-  // Takes what has arrived. False: nothing (more) has.
+  // Takes the next thing that has arrived. False: nothing (more) has.
   std::expected<bool, std::string> read_one();
   Worked take_delivery(amqp_envelope_t envelope);
   Worked read_other_frame();
@@ -87,7 +88,7 @@ class RabbitmqSource final : public Source {
   std::atomic<bool> stopping_ = false;
   std::atomic<std::uint64_t> connection_number_ = 0;
 
-  // Of the thread alone.
+  // Used by the thread only.
   AmqpConnection connection_;
   bool consuming_ = false;
   std::map<std::uint64_t, Envelope> unsettled_;  // by delivery tag

@@ -8,9 +8,9 @@
 
 namespace semel {
 
-// A queue of a broker. It delivers each message and keeps it ours (deadlines of the broker are
-// extended) until it is settled: by ack(), give_back() or a dead letter that was kept. A message
-// that is never settled is delivered again by the broker.
+// A queue of a broker. Delivers each message and keeps it ours (extending the broker's deadlines)
+// until it is settled: by ack(), give_back() or a dead letter that was kept. The broker delivers a
+// message again that is never settled.
 //
 // The broker's library runs on threads of the source. All calls but start() and stop() may be made
 // from any thread and return at once.
@@ -19,7 +19,8 @@ class Source {
   struct Callbacks {
     // A message has come. No more than `prefetch` are delivered and not settled at any time.
     std::function<void(Message)> delivered;
-    // What came by earlier connections can no longer be settled: the broker delivers it again.
+    // Messages that came by earlier connections can no longer be settled: the broker delivers them
+    // again.
     std::function<void()> lost;
   };
 
@@ -29,22 +30,22 @@ class Source {
   // source's threads and must not block.
   virtual void start(Callbacks callbacks) = 0;
 
-  // Whether the delivery can still be settled.
+  // Returns whether the delivery can still be settled.
   virtual bool is_current(const DeliveryId& delivery) const = 0;
 
-  // It is done.
+  // The message is done.
   virtual void ack(const DeliveryId& delivery) = 0;
-  // It is not done: the broker may deliver it again, to anybody.
+  // The message is not done: the broker may deliver it again, to anybody.
   virtual void give_back(const DeliveryId& delivery) = 0;
-  // Puts the message where dead letters go and, once the broker has it there for sure, acknowledges
-  // it. `done(false)`: it is not there (or nobody knows), and the message is still ours if it is
-  // current. `done` is called once, on a thread of the source.
+  // Puts the message among the dead letters and, once the broker has it there for sure,
+  // acknowledges it. `done(false)`: it is not there (or nobody knows), and the message is still
+  // ours if it is current. `done` is called once, on a thread of the source.
   virtual void dead_letter(std::shared_ptr<const Message> message, DeadLetter why,
                            std::function<void(bool)> done) = 0;
 
-  // No more deliveries from now on.
+  // Delivers no more messages from now on.
   virtual void stop_fetching() = 0;
-  // Settles what was asked for, closes, ends the threads. After it no callback is called.
+  // Settles what was asked for, closes, ends the threads. Calls no callback after that.
   virtual void stop() = 0;
 };
 
