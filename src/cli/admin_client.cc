@@ -19,7 +19,7 @@ namespace json = boost::json;
 
 constexpr auto kTimeout = std::chrono::minutes(2);
 
-// The token that a gateway with this configuration takes, if it can be read.
+// Returns the token that a gateway with this configuration takes, if it can be read.
 std::optional<std::string> configured_token(const Config& config) {
   const bool generated = config.admin.tokens_file.empty();
   if (generated && config.store.kind != StoreKind::embedded) return std::nullopt;

@@ -23,8 +23,8 @@ struct AdminReply {
 // A blocking client: one request on a connection of its own. The errors are sentences for people.
 class AdminClient {
  public:
-  // Without a token the gateway lets nothing be changed; that is for it to say, unless a token file
-  // was named and cannot be used.
+  // Without a token the gateway lets nothing be changed, and says so itself. It is an error here
+  // only if a token file was named and cannot be used.
   static std::expected<AdminClient, std::string> open(const AdminOptions& options);
 
   std::expected<AdminReply, std::string> get(const std::string& target) const;

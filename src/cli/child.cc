@@ -21,7 +21,7 @@ Child::Child(const std::vector<std::string>& arguments, const std::string& log_f
     const int log = open(log_file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
     sigset_t none;
     sigemptyset(&none);
-    sigprocmask(SIG_SETMASK, &none, nullptr);  // what the parent waits for must reach the child
+    sigprocmask(SIG_SETMASK, &none, nullptr);  // signals the parent waits for reach the child
     dup2(ends[1], STDOUT_FILENO);
     if (log >= 0) dup2(log, STDERR_FILENO);
     execv("/proc/self/exe", const_cast<char* const*>(argv.data()));

@@ -16,7 +16,7 @@ class Child {
   Child(const Child&) = delete;
   Child& operator=(const Child&) = delete;
 
-  // The next line of its standard output; empty when it has ended.
+  // Returns the next line of its standard output; empty when it has ended.
   std::string read_line();
   void signal(int number) const;
   // Returns when it has ended.

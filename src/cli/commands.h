@@ -3,8 +3,8 @@
 #include <CLI/CLI.hpp>
 #include <functional>
 
-// One file a command. Each adds itself to the command line and, when it was chosen, puts what is
-// to be done into `run`, whose result is the exit code.
+// One file per command. Each adds itself to the command line and, if it was chosen, puts the work
+// into `run`, whose result is the exit code.
 namespace semel::cli {
 
 inline constexpr int kExitOk = 0;

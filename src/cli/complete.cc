@@ -15,9 +15,9 @@
 #include "postgres/schema.h"
 #include "semel/completer.h"
 
-// Resumes what was left behind by handing its claim to the application, as the gateway would: with
-// Semel-Record and Semel-Token. If the application does not finish it, the operation stays as it is
-// and is tried again; nothing is decided here.
+// Resumes abandoned operations by handing their claims to the application, as the gateway would:
+// with Semel-Record and Semel-Token. If the application does not finish an operation, it stays as
+// it is and is tried again; nothing is decided here.
 namespace semel::cli {
 namespace {
 
@@ -95,12 +95,12 @@ std::string shown(const pg::Abandoned& one) {
                      one.claim.record.hex().substr(0, 16));
 }
 
-// Says what became of it in one line. False: it is not finished.
+// Resumes one operation and prints in one line what became of it. False: it is not finished.
 bool resume(PGconn* connection, const CompleteOptions& options, const Settled& settled,
             const pg::Abandoned& one) {
   HttpRequest request(http::verb::post, settled.to.target, 11);
   request.set(http::field::content_type, options.content_type);
-  // A key that is no header's value is left out: Semel-Record names it as well.
+  // A key that cannot be a header's value is left out: Semel-Record names it as well.
   const auto is_printable = [](char c) { return c >= ' ' && c <= '~'; };
   if (std::ranges::all_of(one.key, is_printable)) request.set("Idempotency-Key", one.key);
   request.set("Semel-Record", one.claim.record.hex());
@@ -113,7 +113,7 @@ bool resume(PGconn* connection, const CompleteOptions& options, const Settled& s
     std::printf("completed %s from '%s'\n", shown(one).c_str(), one.recovery_point.c_str());
     return true;
   }
-  // Without an answer the application may still be at it: its lease decides.
+  // Without an answer the application may still be working on it: its lease decides.
   const std::string why =
       answer ? fmt::format("answered {}", answer->result_int()) : "no answer: " + answer.error();
   if (answer && answer->result_int() >= 300) pg::give_back(connection, one.claim, why);
@@ -122,14 +122,14 @@ bool resume(PGconn* connection, const CompleteOptions& options, const Settled& s
   return false;
 }
 
-// A signal that asks to end has come, and waits.
+// Returns whether a signal that asks to end is pending.
 bool is_asked_to_end() {
   sigset_t waiting;
   sigpending(&waiting);
   return sigismember(&waiting, SIGTERM) == 1 || sigismember(&waiting, SIGINT) == 1;
 }
 
-// Everything that is due, once. The number that is not finished.
+// Resumes everything that is due, once. Returns the number of operations that are not finished.
 int round(PGconn* connection, const CompleteOptions& options, const Settled& settled,
           std::set<RecordId>& told) {
   int unfinished = 0;
@@ -150,7 +150,7 @@ int round(PGconn* connection, const CompleteOptions& options, const Settled& set
   return unfinished;
 }
 
-// A step that is done by functions of another version could be done twice.
+// Checks the schema: a step that is done by functions of another version could be done twice.
 std::optional<SchemaMisfit> misfit_of(const CompleteOptions& options) {
   constexpr auto kPatience = std::chrono::seconds(10);
   auto link = PgLink::connect(options.url);
@@ -182,7 +182,7 @@ int complete(CompleteOptions options) {
     const Connection connection = connect(options);
     return round(connection.get(), options, settled, told) == 0 ? kExitOk : kExitFailed;
   }
-  // Later, when the schema is upgraded under it, it waits to be replaced.
+  // Only at the start: if the schema is upgraded later, this process waits to be replaced.
   if (const auto misfit = misfit_of(options); misfit && misfit->unfit) {
     complain(misfit->why);
     return kExitFailed;
@@ -197,7 +197,7 @@ int complete(CompleteOptions options) {
     try {
       if (!connection) connection = connect(options);
       round(connection.get(), options, settled, told);
-    } catch (const pg::Error& error) {  // the database is away: it is asked again
+    } catch (const pg::Error& error) {  // the database is away: try again
       std::fprintf(stderr, "semel: %s\n", error.what());
       connection.reset();
     }

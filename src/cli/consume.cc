@@ -21,7 +21,8 @@ struct Options {
   std::string admin;
 };
 
-// Why the options cannot be followed; what is left in the configuration is to be done.
+// Applies the options: leaves in the configuration only what is to be done. Returns why they cannot
+// be followed, or nullopt.
 std::optional<std::string> apply(const Options& options, Config& config) {
   if (!options.admin.empty()) {
     auto address = config_file::parse_listen(options.admin);

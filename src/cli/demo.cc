@@ -22,7 +22,7 @@ constexpr int kAtOnce = 50;
 constexpr auto kSlowCharge = std::chrono::milliseconds(300);
 const std::string kBody = R"({"amount":4200,"currency":"eur"})";
 
-// Of a problem document, its code and what differs; anything else as it is.
+// Shortens a problem document to its code and what differs; returns anything else as it is.
 std::string in_short(const std::string& body) {
   boost::system::error_code error;
   const boost::json::value value = boost::json::parse(body, error);
@@ -34,7 +34,7 @@ std::string in_short(const std::string& body) {
   return out;
 }
 
-// A temporary folder that goes with the demo.
+// A temporary folder that is removed with the demo.
 class Folder {
  public:
   Folder() {
@@ -58,7 +58,8 @@ std::uint16_t port_of(const std::string& line) {
   return static_cast<std::uint16_t>(std::stoi(line.substr(line.rfind(':') + 1)));
 }
 
-// `semel serve` in front of the payments API, in a process of its own so that it can be killed.
+// Runs `semel serve` in front of the payments API, in a process of its own so that it can be
+// killed.
 class DemoGateway {
  public:
   DemoGateway(const Folder& folder, std::uint16_t upstream_port)
@@ -237,7 +238,7 @@ void wait_for_signal(const sigset_t& signals) {
 }
 
 int demo(bool once) {
-  // Blocked before any thread starts, so that the wait below is the one that gets them.
+  // Blocked before any thread starts, so that the wait below gets them.
   sigset_t signals;
   sigemptyset(&signals);
   sigaddset(&signals, SIGINT);

@@ -12,8 +12,8 @@ namespace semel::cli {
 using HttpRequest = boost::beast::http::request<boost::beast::http::string_body>;
 using HttpResponse = boost::beast::http::response<boost::beast::http::string_body>;
 
-// For commands: one request in clear text on a connection of its own, answered before it returns.
-// Host, Connection and Content-Length are filled in. The error says what happened, not to whom.
+// For commands: sends one request in clear text on a connection of its own, and waits for the
+// answer. Fills in Host, Connection and Content-Length. The error says what happened, not to whom.
 std::expected<HttpResponse, std::string> http_ask(const std::string& host, std::uint16_t port,
                                                   HttpRequest request,
                                                   std::chrono::milliseconds timeout);

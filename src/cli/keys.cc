@@ -52,7 +52,7 @@ void print_json(const json::value& value) {
   std::puts(json::serialize(value).c_str());
 }
 
-// What an answer that is not 200 means for the exit code.
+// Explains an answer that is not 200. Returns the exit code.
 int explain(const AdminReply& reply) {
   std::string detail = fmt::format("the gateway answered {}", reply.status);
   const auto* object = reply.body.if_object();
@@ -74,7 +74,7 @@ int explain(const AdminReply& reply) {
   }
 }
 
-// "state=unknown,older=1h", any number of times. nullopt: one of them is not name=value.
+// Parses "state=unknown,older=1h", any number of times. nullopt: one of them is not name=value.
 std::optional<json::object> filter_of(const std::vector<std::string>& where) {
   json::object out;
   for (const std::string& words : where) {
@@ -160,8 +160,8 @@ std::optional<std::string> read_body(const std::string& file) {
   return text.str();
 }
 
-// The answer that the command line gives; what is wrong with it is said by the gateway, but for
-// what cannot be sent at all.
+// Returns the answer that the command line describes. Only what cannot be sent at all is an error
+// here; the gateway says what else is wrong.
 std::expected<json::object, std::string> answer_of(const KeysOptions& options) {
   json::array headers;
   for (const std::string& header : options.headers) {

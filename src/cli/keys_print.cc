@@ -14,7 +14,7 @@ namespace json = boost::json;
 constexpr std::size_t kIdDigitsShown = 16;
 constexpr std::size_t kTextShown = 40;
 
-// A member as text that does no harm to a terminal. "" if it is not there.
+// Returns a member as text that does no harm to a terminal; "": it is not there.
 std::string text_of(const json::value& record, const char* name) {
   const auto* value = record.is_object() ? record.get_object().if_contains(name) : nullptr;
   if (!value || value->is_null()) return "";

@@ -2,7 +2,7 @@
 
 #include <boost/json/value.hpp>
 
-// How `semel keys` shows records to people.
+// Shows records to people, for `semel keys`.
 namespace semel::cli {
 
 void print_list_head();

@@ -7,7 +7,7 @@
 
 int main(int argc, char** argv) {
   using namespace semel::cli;
-  // Whatever is written, by libraries too, is nobody else's to read.
+  // Keeps everybody else from reading what is written, by libraries too.
   umask(S_IRWXG | S_IRWXO);
   CLI::App app{
       "semel makes retries safe: the same logical request, delivered any number of times,\n"

@@ -114,7 +114,8 @@ struct Change {
 constexpr Change kRetry{"retried", &OutboxAdmin::retry};
 constexpr Change kDrop{"dropped", &OutboxAdmin::drop};
 
-// To those that were named, or to all that the filter lets through, page by page.
+// Applies the change to the messages that were named, or to all that the filter lets through, page
+// by page.
 std::expected<std::vector<std::int64_t>, std::string> apply(OutboxAdmin& admin, const Asked& asked,
                                                             const Change& change) {
   if (!asked.all) return (admin.*change.apply)(asked.ids);

@@ -6,7 +6,7 @@
 
 #include "config/config.h"
 
-// Which outbox a command is about: --config FILE, or --url URL and --schema NAME.
+// Selects the outbox that a command is about: --config FILE, or --url URL and --schema NAME.
 namespace semel::cli {
 
 struct OutboxWhere {
@@ -17,8 +17,8 @@ struct OutboxWhere {
 
 void add_outbox_where(CLI::App& command, OutboxWhere& where);
 
-// Fills in what the configuration says. Without a file: one of defaults. nullopt: it cannot be
-// used, and standard error says why.
+// Fills in what the configuration says. Without a file, returns a configuration of defaults.
+// nullopt: it cannot be used, and standard error says why.
 std::optional<Config> settle(OutboxWhere& where);
 
 }  // namespace semel::cli

@@ -14,7 +14,7 @@ struct Where {
   std::string schema = "semel";
 };
 
-// Fills in the URL and the schema from the configuration, where one was named.
+// Fills in the URL and the schema from the configuration, if one was named.
 bool settle(Where& where) {
   if (!where.config_file.empty()) {
     const auto config = load_config(where.config_file);

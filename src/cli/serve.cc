@@ -32,10 +32,10 @@ boost::asio::awaitable<void> reload_store(Store& store, boost::asio::thread_pool
 
 struct ReadAgain {
   ConfigOutcome outcome;
-  std::optional<KeyMaterial> key_material;  // where there is a configuration
+  std::optional<KeyMaterial> key_material;  // set if there is a configuration
 };
 
-// The file, and the files that it names.
+// Reads the file, and the files that it names.
 ReadAgain read_again(const std::string& file) {
   ReadAgain read{read_config(file), std::nullopt};
   if (!read.outcome.config) return read;
@@ -56,8 +56,8 @@ ReadAgain read_again(const std::string& file) {
   return read;
 }
 
-// Reads the file and the admin tokens again whenever SIGHUP comes. What cannot be used changes
-// nothing.
+// Reads the file and the admin tokens again whenever SIGHUP comes. A file that cannot be used
+// changes nothing.
 boost::asio::awaitable<void> reload_on(boost::asio::signal_set& hangups, Server& server,
                                        Admin& admin, std::string file) {
   boost::asio::thread_pool reader(1);

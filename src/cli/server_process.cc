@@ -26,7 +26,7 @@ int fail(const std::string& why) {
 
 int end(Server& server) {
   flush_log();
-  // A store that has stopped is not closed: closing would sync once more what failed to be synced.
+  // A store that has stopped is not closed: closing would sync again what failed to be synced.
   if (server.services().store.trouble()) std::_Exit(kExitOk);
   return kExitOk;
 }
