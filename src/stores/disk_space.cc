@@ -1,5 +1,5 @@
-// The promise: the embedded store does not meet a full disk through what clients send. It would
-// stop until it is opened anew, and keys that are running would not be recorded.
+// The promise: requests of clients do not fill the embedded store's disk. A full disk would stop
+// the store until it is opened again, and the outcomes of running keys would not be recorded.
 #include "stores/disk_space.h"
 
 #include <fcntl.h>
@@ -27,7 +27,7 @@ std::optional<std::uint64_t> DiskSpace::free_bytes() const {
 
 bool DiskSpace::has_room_for(std::uint64_t bytes) const {
   if (free_bytes_min_ == 0) return true;
-  // What cannot be told is found out by writing.
+  // If the free space is not known, the write itself finds out.
   const std::uint64_t free = free_bytes().value_or(UINT64_MAX);
   return free >= free_bytes_min_ && free - free_bytes_min_ >= bytes;
 }

@@ -9,27 +9,28 @@
 
 namespace semel {
 
-// How much is free on the file system of a directory, held against a mark below which nothing new
-// is begun. Any thread may call.
+// Compares the free space on a directory's file system with a mark below which nothing new is
+// begun. Any thread may call.
 class DiskSpace {
  public:
-  // 0: it is never low.
+  // `free_bytes_min` is the mark; 0: space is never low.
   DiskSpace(const std::filesystem::path& directory, std::uint64_t free_bytes_min);
   ~DiskSpace();
   DiskSpace(const DiskSpace&) = delete;
   DiskSpace& operator=(const DiskSpace&) = delete;
 
-  // For this user; nullopt: it cannot be told, for instance since there is no such directory.
+  // Returns the bytes that are free for this user; nullopt: not known, for example because there is
+  // no such directory.
   std::optional<std::uint64_t> free_bytes() const;
   std::uint64_t free_bytes_min() const { return free_bytes_min_; }
 
-  // Whether the mark is still free once so many bytes more are written.
+  // Returns whether the mark is still free after this many more bytes are written.
   bool has_room_for(std::uint64_t bytes) const;
-  // The same for next to nothing. For hot paths: it may be out of date by kLookEvery.
+  // Returns whether free space is below the mark. For hot paths: may be out of date by kLookEvery.
   bool is_low() const { return is_below(1); }
-  // Half of what the mark keeps free is used up.
+  // Returns whether free space is below half of the mark.
   bool is_very_low() const { return is_below(2); }
-  // For the operator: what is free, and what the mark is.
+  // Describes the free space and the mark for the operator.
   std::string describe() const;
 
  private:

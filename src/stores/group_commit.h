@@ -8,7 +8,7 @@ namespace semel {
 // Swaps that were made durable together.
 struct GroupCommit {
   std::size_t swaps = 0;
-  std::chrono::nanoseconds longest_wait{};  // of the first of them, from being asked for
+  std::chrono::nanoseconds longest_wait{};  // of the first swap, since it was asked for
 };
 
 }  // namespace semel

@@ -12,8 +12,8 @@
 namespace semel {
 
 // Keeps records in this process and loses them with it: for tests, demos and the simulator. Never
-// suspends. What it keeps is each record's encoding, as every other store does, so that a record
-// that does not survive its encoding is found in the cheapest tests.
+// suspends. Keeps each record's encoding, as every other store does, so that the cheapest tests
+// find a record that does not survive its encoding.
 class MemoryStore final : public Store {
  public:
   static constexpr std::size_t kRecordBytesMax = 64 << 20;
@@ -46,7 +46,7 @@ class MemoryStore final : public Store {
   std::map<RecordId, Entry> entries_;
   Index due_;
   Index unknown_;
-  Version last_version_ = 0;  // of the whole store, so that no id ever sees one twice
+  Version last_version_ = 0;  // of the whole store, so that no id ever sees a version twice
 };
 
 }  // namespace semel

@@ -13,8 +13,8 @@ namespace {
 
 using UpkeepFailed = std::function<void(std::string_view call, const std::string& why)>;
 
-// Where there are two caches, one behind the other, what the first has may be as old as the second
-// keeps things: they share the time.
+// Returns how long one cache keeps records. With two caches, one behind the other, the first may
+// get a record that is as old as the second keeps it, so they share the time.
 Duration cache_length(const StoreConfig& config) {
   const bool has_two = config.kind == StoreKind::tiered && config.local_cache_bytes.value_or(0) > 0;
   return has_two ? config.cache_for / 2 : config.cache_for;
@@ -34,7 +34,7 @@ std::expected<std::unique_ptr<Store>, std::string> open_kind(
       options.free_bytes_min = config.free_bytes_min;
       options.warn = std::move(warn);
       if (config.local_cache_bytes) options.answers_bytes_max = *config.local_cache_bytes;
-      // What is sealed has to be opened for everybody anew.
+      // A sealed record has to be opened again for every reader.
       if (!config.keys_file.empty()) options.answers_bytes_max = 0;
       return EmbeddedStore::open(options);
     }
@@ -63,7 +63,8 @@ std::expected<std::unique_ptr<Store>, std::string> open_kind(
   return std::unexpected("no such kind of store");
 }
 
-// What is cached is sealed, where the store is.
+// Opens the store and its cache without the sealing on top: in a sealed store, cached records are
+// sealed, too.
 std::expected<std::unique_ptr<Store>, std::string> open_plain(
     const StoreConfig& config, std::function<void(const GroupCommit&)> committed,
     std::function<void(const std::string&)> warn, UpkeepFailed failed) {

@@ -40,7 +40,7 @@ void ReplyPost::resume_all(All all) {
     try {
       at->resume();
     } catch (...) {
-      // The exception is one caller's; the others still get their replies.
+      // The exception belongs to one caller; the others still get their replies.
       All rest(std::make_move_iterator(at + 1), std::make_move_iterator(all.end()));
       if (!rest.empty()) deliver(std::move(rest));
       throw;

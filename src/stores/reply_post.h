@@ -6,8 +6,8 @@
 
 namespace semel {
 
-// Brings results back to those who wait for them: gathered, and then one post an executor. One
-// thread.
+// Returns results to those who wait for them: gathers them, then makes one post per executor. For
+// one thread.
 class ReplyPost {
  public:
   void add(boost::asio::any_io_executor executor, std::move_only_function<void()> resume);

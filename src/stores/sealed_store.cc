@@ -1,6 +1,6 @@
-// The promise: the bytes of an answer or a request are not in the store below, and a record that
-// does not open is never taken for an absent one. If the second were broken, losing a key file
-// would let everything be executed again.
+// The promise: the bytes of an answer or a request are never in the store below unencrypted, and a
+// record that does not open is never taken for an absent one. If the second were broken, losing a
+// key file would let everything be executed again.
 #include "stores/sealed_store.h"
 
 #include <utility>
@@ -17,7 +17,7 @@ namespace asio = boost::asio;
 
 constexpr std::size_t kKeyFileBytesMax = 1 << 20;
 
-// What the seal is for: these may not be put in one another's place.
+// Returns the associated data of a seal, so that sealed bytes cannot be put in another's place.
 std::string associated(std::string_view what, const RecordId& id, const Token& token) {
   std::string out(what);
   out.append(reinterpret_cast<const char*>(id.bytes.data()), id.bytes.size());
@@ -126,7 +126,8 @@ StoreResult<RecordPtr> SealedStore::opened(RecordPtr record) const {
 
 void SealedStore::open_what_opens(std::vector<RecordPtr>& records) const {
   for (RecordPtr& record : records) {
-    // One that does not open stays sealed: whoever needs what is in it reads it, and is told.
+    // A record that does not open stays sealed: whoever needs its content reads it and gets the
+    // error.
     if (auto open_copy = opened(record)) record = *std::move(open_copy);
   }
 }

@@ -12,27 +12,28 @@
 
 namespace semel {
 
-// The keys of a file that only its owner can read. The error is a sentence for the operator.
+// Reads the keys from a file that only its owner can read. The error is a sentence for the
+// operator.
 std::expected<SealingKeys, std::string> read_sealing_keys(const std::filesystem::path& file);
 
-// Encrypts at rest what another store keeps: the answer (status, headers, body) and the queued
-// request of every record, and all chunks. Which record it is, its state and its times stay
-// readable, so that the store below can do its work.
+// Encrypts the content of another store at rest: the answer (status, headers, body) and the queued
+// request of every record, and all chunks. The record's identity, state and times stay readable, so
+// that the store below can do its work.
 //
-// The record's id and the attempt's token are part of every seal: what is put in another record's
-// place does not open. A record that cannot be opened (its key is not in the file, its bytes were
-// changed) is StoreUnavailable with `unreadable`, never absent, and stays as it is.
+// The record's id and the attempt's token are part of every seal: data that is put in another
+// record's place does not open. A record that cannot be opened (its key is not in the file, its
+// bytes were changed) is StoreUnavailable with `unreadable`, never absent, and stays as it is.
 //
-// sweep() and scan() give such a record sealed: expiry works without the key. A sealed record that
-// is swapped is passed on as it is.
+// sweep() and scan() return such a record sealed, so that expiry works without the key. swap()
+// passes a sealed record on as it is.
 class SealedStore final : public ForwardingStore {
  public:
   using ReadKeys = std::function<std::expected<SealingKeys, std::string>()>;
-  // `read_again` gives the keys anew, for reload(). Its error is a sentence for the operator.
+  // `read_again` reads the keys again, for reload(). Its error is a sentence for the operator.
   SealedStore(std::unique_ptr<Store> inner, SealingKeys keys, ReadKeys read_again);
 
   boost::asio::awaitable<StoreResult<RecordPtr>> read(RecordId id) override;
-  // The store below has the answer sealed.
+  // Always null: the store below has the answer sealed.
   RecordPtr cached_completed(const RecordId&) override { return nullptr; }
   boost::asio::awaitable<SwapResult> swap(RecordId id, Version expected,
                                           std::shared_ptr<Record> next) override;
@@ -51,7 +52,7 @@ class SealedStore final : public ForwardingStore {
   std::shared_ptr<const SealingKeys> keys() const;
   void close(Record& record) const;
   StoreResult<void> open(Record& record) const;
-  // The same record if it is not sealed, else an open copy.
+  // Returns the record itself if it is not sealed, else an opened copy.
   StoreResult<RecordPtr> opened(RecordPtr record) const;
   void open_what_opens(std::vector<RecordPtr>& records) const;
 

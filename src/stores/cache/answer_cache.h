@@ -8,18 +8,18 @@
 
 namespace semel {
 
-// Records, kept where they are reached faster than in the store that decides. What it gives was
-// true there less than a configured time ago; it may lose anything at any time. Any thread may
-// call; calls resume on the caller's executor.
+// A cache of records in front of the authoritative store. A record that it returns was true there
+// less than a configured time ago; it may lose anything at any time. Any thread may call; calls
+// resume on the caller's executor.
 class AnswerCache {
  public:
-  // When the store that decides was asked: what it said was true at some moment since. By its
-  // clock, which all processes share, and by this process's.
+  // When the authoritative store was asked: its answer was true at some moment since. `at` is by
+  // its clock, which all processes share, `since` by this process's.
   struct Asked {
     Time at{};
     std::chrono::steady_clock::time_point since;
   };
-  // What is no longer true: whatever was written to the record until `at`.
+  // Says that everything written to the record until `at` is out of date.
   struct Outdated {
     RecordId id;
     Time at{};
@@ -28,12 +28,12 @@ class AnswerCache {
 
   virtual ~AnswerCache() = default;
 
-  // Null: not there, or in doubt. `now` by the clock of the store that decides.
+  // Returns the record; null: absent, or in doubt. `now` is by the authoritative store's clock.
   virtual boost::asio::awaitable<RecordPtr> find(RecordId id, Time now) = 0;
-  // Never replaces what was written later.
+  // Never replaces a record that was written later.
   virtual boost::asio::awaitable<void> keep(Record record, Asked asked) = 0;
   virtual boost::asio::awaitable<void> drop(Outdated outdated) = 0;
-  // Whether it is worth its while to keep, for a moment, what is in progress.
+  // Returns whether it is worthwhile to keep records in progress here, for a moment.
   virtual bool takes_running() const = 0;
 };
 

@@ -1,7 +1,7 @@
-// The promise: the cache never lets anything be executed. It answers only claims, only with what is
-// completed or in progress, and only with a conflict; whatever is written on the strength of it
-// goes below, under the version it was seen at. If it were broken, a stale entry could let a key be
-// executed twice.
+// The promise: the cache never lets anything be executed. It answers only claims, only with records
+// that are completed or in progress, and only with a conflict; a write based on its answer goes to
+// the store below, under the version that was seen. If this were broken, a stale entry could let a
+// key be executed twice.
 #include "stores/cache/caching_store.h"
 
 #include <utility>
@@ -13,7 +13,7 @@ namespace {
 
 namespace asio = boost::asio;
 
-// A record that ends sooner than this is asked for below: clocks may differ.
+// A record that expires sooner than this is left to the store below: clocks may differ.
 constexpr Duration kEndsSoon = std::chrono::seconds(2);
 constexpr std::size_t kEndedMax = 4096;
 
@@ -21,7 +21,7 @@ bool is_completed(const Record& record) {
   return record.state == RecordState::completed;
 }
 
-// A lease that has run out is the store's to judge.
+// A lease that has run out is left to the store to judge.
 bool is_running(const Record& record, Time now) {
   return record.state == RecordState::in_progress && record.lease_until > now;
 }
@@ -42,7 +42,8 @@ bool EndedClaims::has(const Token& token) const {
   return tokens_.contains(token);
 }
 
-// One's own claim, of which the reply was lost, is never believed on the cache's word.
+// Returns whether the cached record may answer the claim. The caller's own claim, whose reply was
+// lost, is never confirmed by the cache.
 bool CachingStore::may_answer(const Record& found, const Token& claiming, Time now) const {
   if (is_completed(found)) return found.expires_at > after(now, kEndsSoon);
   return is_running(found, now) && found.token != claiming && !ended_.has(found.token);
@@ -62,7 +63,7 @@ asio::awaitable<SwapResult> CachingStore::swap(RecordId id, Version expected,
   SwapResult result = co_await inner().swap(id, expected, next);
   std::shared_ptr<Record> seen;
   if (const auto* applied = std::get_if<swap::Applied>(&result)) {
-    // A new claim is of no interest here.
+    // A new claim is not cached.
     if (next && (is_completed(*next) || expected != 0)) {
       seen = std::make_shared<Record>(*next);
       seen->id = id;
@@ -71,7 +72,7 @@ asio::awaitable<SwapResult> CachingStore::swap(RecordId id, Version expected,
   } else if (const auto* conflict = std::get_if<swap::Conflict>(&result)) {
     seen = conflict->current;
   } else {
-    co_return result;  // nothing is known of it now
+    co_return result;  // the record's state is not known now
   }
   if (seen) {
     co_await learn(*seen, asked, is_claim, expected);
@@ -81,14 +82,14 @@ asio::awaitable<SwapResult> CachingStore::swap(RecordId id, Version expected,
   co_return result;
 }
 
-// That a claim met another one is worth a note: where one duplicate comes, more will.
+// Also keeps a running claim that another claim has met: where one duplicate comes, more will.
 asio::awaitable<void> CachingStore::learn(const Record& seen, AnswerCache::Asked asked,
                                           bool by_claim, Version expected) {
   const bool noted = by_claim && cache_->takes_running() && is_running(seen, asked.at);
   if (is_completed(seen) || noted) {
     co_await cache_->keep(seen, asked);
   } else if (expected != 0) {
-    // Whoever claims an absent record has looked here already.
+    // Not needed for a claim of an absent record, which has looked in the cache already.
     co_await cache_->drop({.id = seen.id,
                            .at = seen.updated_at,
                            .is_running = seen.state == RecordState::in_progress});

@@ -11,7 +11,7 @@
 
 namespace semel {
 
-// The claims of which this process was told that they may have ended: the last few thousand.
+// The last few thousand claims of which this process was told that they may have ended.
 class EndedClaims {
  public:
   void add(const Token& token);
@@ -23,20 +23,20 @@ class EndedClaims {
   std::deque<Token> order_;
 };
 
-// A store whose records are looked for in a cache first. The store below decides about everything:
+// Looks records up in a cache before it asks the store below. The store below decides everything:
 // the cache can only say "this key is completed" or "it is being executed", which grants nothing to
-// anybody. What it says may be as old as it keeps things; a record that is about to expire, a claim
-// whose lease has run out, or what the cache is in doubt about, is asked for below.
+// anybody. Its answer may be as old as it keeps records. A record that is about to expire, a claim
+// whose lease has run out, and anything the cache is in doubt about are left to the store below.
 class CachingStore final : public ForwardingStore {
  public:
   CachingStore(std::unique_ptr<Store> inner, std::unique_ptr<AnswerCache> cache)
       : ForwardingStore(std::move(inner)), cache_(std::move(cache)) {}
 
-  // A claim of a key that the cache knows as completed, or in progress, is a conflict at once.
-  // read() is passed on: whoever reads a record is about to change or to show it.
+  // Returns a conflict at once for a claim of a key that the cache knows as completed or in
+  // progress. read() is passed on, because whoever reads a record is about to change or show it.
   boost::asio::awaitable<SwapResult> swap(RecordId id, Version expected,
                                           std::shared_ptr<Record> next) override;
-  // Whoever was held here asks the truth from now on.
+  // After it, the cache no longer answers with this claim: the store below is asked.
   boost::asio::awaitable<bool> ended(RecordId id, Token token, Duration timeout) override;
 
  private:
@@ -45,7 +45,7 @@ class CachingStore final : public ForwardingStore {
                                      Version expected);
 
   EndedClaims ended_;
-  std::unique_ptr<AnswerCache> cache_;  // ends before the store below
+  std::unique_ptr<AnswerCache> cache_;  // destroyed before the store below
 };
 
 }  // namespace semel

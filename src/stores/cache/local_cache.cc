@@ -7,7 +7,7 @@ namespace {
 
 namespace asio = boost::asio;
 
-// What a record takes beside its texts, the maps' nodes included.
+// Memory per record beside its texts, including the nodes of the maps.
 constexpr std::size_t kEntryBytes = 1024;
 
 std::size_t bytes_of(const Record& record) {
@@ -38,7 +38,7 @@ asio::awaitable<RecordPtr> LocalCache::find(RecordId id, Time) {
   co_return at_hand(id);
 }
 
-// Looking at a record again does not make it younger: `until` counts from when it was asked for. By
+// Keeping a record again does not make it younger: `until` counts from when it was asked for, by
 // this machine's steady clock, which nobody sets.
 asio::awaitable<void> LocalCache::keep(Record record, Asked asked) {
   auto kept = std::make_shared<const Record>(std::move(record));

@@ -12,7 +12,8 @@
 
 namespace semel {
 
-// In this process: the records that were asked for last, up to a number of bytes, each for a while.
+// A cache in this process: the records that were used last, up to a number of bytes, each for a
+// limited time.
 class LocalCache final : public AnswerCache {
  public:
   using Clock = std::chrono::steady_clock;
@@ -26,12 +27,13 @@ class LocalCache final : public AnswerCache {
   boost::asio::awaitable<void> drop(Outdated outdated) override;
   bool takes_running() const override { return false; }
 
-  // For a store with one writer, whose every write comes here before it is acknowledged, in order:
-  // what is at hand is then never out of date. Not to be mixed with find(), keep() and drop().
+  // For a store with one writer that reports every write here, in order, before it is acknowledged:
+  // a cached record is then never out of date. Do not mix with find(), keep() and drop().
   RecordPtr at_hand(const RecordId& id);
   void written(RecordPtr record);
   void erased(const RecordId& id);
-  // What was read since `changes` were counted, and may have been written since: if so, it is left.
+  // read_since() caches a record that was read after changes() had returned `changes`, unless there
+  // was a write since.
   std::uint64_t changes() const;
   void read_since(std::uint64_t changes, RecordPtr record);
 
@@ -46,17 +48,17 @@ class LocalCache final : public AnswerCache {
   using Entries = std::list<Entry>;
   using ById = std::unordered_map<RecordId, Entries::iterator>;
 
-  // With the lock held.
+  // Call with the lock held.
   void put(RecordPtr record, Clock::time_point until);
   void remove(ById::iterator found);
 
   const std::size_t bytes_max_;
   const std::optional<Clock::duration> kept_for_;
   mutable std::mutex mutex_;
-  Entries entries_;  // what was used last comes first
+  Entries entries_;  // most recently used first
   ById by_id_;
   std::size_t bytes_ = 0;
-  std::uint64_t changes_ = 0;  // written() and erased()
+  std::uint64_t changes_ = 0;  // number of calls of written() and erased()
 };
 
 }  // namespace semel

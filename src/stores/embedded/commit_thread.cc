@@ -1,6 +1,6 @@
-// The promise: a caller hears Applied only after the write is on disk. A write or sync that fails
-// may have reached the disk or not, and a second sync could succeed although the pages of the first
-// are lost; so the store stops, and nothing is acknowledged until it is opened anew.
+// The promise: a caller sees Applied only after the write is on disk. A write or sync that fails
+// may or may not have reached the disk, and a second sync could succeed although the pages of the
+// first are lost. So the store stops, and acknowledges nothing until it is opened again.
 #include "stores/embedded/commit_thread.h"
 
 #include <pthread.h>
@@ -20,8 +20,8 @@ namespace {
 
 namespace asio = boost::asio;
 
-// A group ends with the swap that passes this, so that a few huge records do not keep the others
-// waiting.
+// A group ends with the swap that takes it past this size, so that a few huge records do not hold
+// up the others.
 constexpr std::size_t kGroupBytesMax = 8 << 20;
 
 struct Size {
@@ -131,7 +131,7 @@ void CommitThread::keep_at_hand(Group& group) {
       swapped->completed->id = swapped->id;
       swapped->completed->version = applied->version;
       answers_.written(std::move(swapped->completed));
-    } else if (swapped->expected != 0) {  // what was absent was not at hand either
+    } else if (swapped->expected != 0) {  // an absent record was not cached either
       answers_.erased(swapped->id);
     }
   }
@@ -162,7 +162,7 @@ void CommitThread::resume_all(Group group) {
     try {
       at->resume(std::move(at->reply));
     } catch (...) {
-      // The exception is one caller's; the others still get their replies.
+      // The exception belongs to one caller; the others still get their replies.
       Group rest(std::make_move_iterator(at + 1), std::make_move_iterator(group.end()));
       if (!rest.empty()) deliver(std::move(rest));
       throw;

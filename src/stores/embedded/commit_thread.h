@@ -22,18 +22,19 @@
 
 namespace semel {
 
-// The only writer of an embedded store. It takes all swaps that wait, commits them as one group,
-// and posts the replies to the executors they came from, one post an executor. Any thread may call.
-// The destructor commits what still waits.
+// The only writer of an embedded store. Takes all waiting swaps, commits them as one group, and
+// posts the replies to the executors they came from, one post per executor. Any thread may call.
+// The destructor commits the writes that still wait.
 class CommitThread {
  public:
-  // `committed` is told of every group; it may be empty. `answers` hears of every write once it is
-  // durable, before its caller does.
+  // `committed` is called for every group; may be empty. `answers` is told of every write after it
+  // is durable and before its caller gets the reply.
   CommitThread(EmbeddedDb& db, LocalCache& answers,
                std::function<void(const GroupCommit&)> committed);
   ~CommitThread();
 
-  // The caller's executor does not run out of work while the write waits. It cannot be cancelled.
+  // Keeps the caller's executor from running out of work while the write waits. Cannot be
+  // cancelled.
   boost::asio::awaitable<SwapReply> write(WriteRequest request);
 
   // See EmbeddedWriter.
@@ -44,7 +45,7 @@ class CommitThread {
   std::uint64_t committed() const { return writer_.committed(); }
   StoreStats stats() const { return writer_.stats(); }
   bool has_stopped() const { return stopped_.load(std::memory_order_acquire); }
-  // Why the store has stopped; nullopt: it has not.
+  // Returns why the store has stopped; nullopt: it has not.
   std::optional<std::string> trouble() const;
 
  private:
@@ -59,7 +60,7 @@ class CommitThread {
 
   void enqueue(Waiting waiting);
   void run();
-  // Empty: the thread is to end.
+  // Waits for the next group and returns it. Empty: the thread must end.
   Group take();
   void commit(Group& group);
   void keep_at_hand(Group& group);

@@ -11,7 +11,7 @@
 namespace semel {
 namespace {
 
-// A page or a sweep ends early rather than hold more than about this.
+// A page or a sweep ends early once its records take this many bytes.
 constexpr std::size_t kPageBytesMax = 8 << 20;
 
 template <std::size_t N>
@@ -72,8 +72,8 @@ std::expected<std::optional<Stored>, rocksdb::Status> EmbeddedDb::get(
   const rocksdb::Status status = db_->Get(options, records(), bytes_of(id), &value);
   if (status.IsNotFound()) return std::nullopt;
   if (!status.ok()) return std::unexpected(status);
-  // Of a table that is not open RocksDB says "may be there" this way: OK, and an empty value. Only
-  // a read that may open it can tell damage from that.
+  // For a table that is not open, RocksDB reports "may exist" as OK with an empty value. Only a
+  // read that may open the table can tell this from damage.
   if (reach == Reach::memory && value.empty()) {
     return std::unexpected(rocksdb::Status::Incomplete("a table is not open"));
   }
@@ -95,7 +95,7 @@ std::expected<std::optional<std::string>, rocksdb::Status> EmbeddedDb::get_chunk
 void EmbeddedDb::delete_chunks(rocksdb::WriteBatch& batch, const RecordId& id,
                                const Token& token) const {
   const std::string prefix = chunks_prefix(id, token);
-  // The end is not in the range; no index is that long.
+  // The range excludes its end, which is one byte longer than any index and so sorts behind all.
   batch.DeleteRange(chunks(), prefix, prefix + std::string(sizeof(std::uint32_t) + 1, '\xff'));
 }
 
@@ -104,8 +104,8 @@ rocksdb::Status EmbeddedDb::write(rocksdb::WriteBatch& batch) {
   options.sync = sync_;
   const rocksdb::Status status = db_->Write(options, &batch);
   if (!status.ok() || sync_ || !log_switches_->any()) return status;
-  // Also where writes are not synced, a log is that others follow: the manifest then knows how long
-  // it is, and no power cut leaves what came after without what came before.
+  // Even if writes are not synced, a log that other logs follow is: the manifest then records its
+  // length, and no power cut can leave later writes without the earlier ones.
   return db_->SyncWAL();
 }
 
@@ -118,8 +118,8 @@ StoreResult<std::vector<RecordPtr>> EmbeddedDb::sweep(Time now, std::size_t limi
   const std::unique_ptr<rocksdb::Iterator> entries(db_->NewIterator(options, index()));
 
   std::vector<RecordPtr> records;
-  // A record that cannot be read must not keep the others from their turn; it is an error only
-  // where there is nothing else.
+  // A record that cannot be read must not hold up the others; it is an error only if there is
+  // nothing else.
   std::optional<StoreUnavailable> damaged;
   std::size_t bytes = 0;
   Time earliest = kNever;
@@ -158,7 +158,7 @@ StoreResult<ScanPage> EmbeddedDb::scan(const std::optional<RecordId>& after,
     entries->SeekToFirst();
   }
   ScanPage page;
-  std::optional<StoreUnavailable> damaged;  // passed over, as by the sweeper
+  std::optional<StoreUnavailable> damaged;  // skipped, as in sweep()
   std::size_t bytes = 0;
   for (; entries->Valid() && page.records.size() < limit && bytes < kPageBytesMax;
        entries->Next()) {

@@ -18,14 +18,15 @@
 
 namespace semel {
 
-// No entry of the due index is earlier than this. Without it every sweep would walk over the graves
-// of all leases that ended since RocksDB last cleaned up.
+// A lower bound of the times in the due index. Without it every sweep would walk over the
+// tombstones of all leases that ended since RocksDB last cleaned up.
 class DueFloor {
  public:
-  // Between begin() and end() one sweep looks at the index from the floor on. Sweeps take turns.
+  // begin() returns the floor. Until end(), one sweep reads the index from there on. Sweeps take
+  // turns.
   Time begin();
   void end(Time earliest_seen);
-  // `due` was committed. Afterwards begin() is not later than it.
+  // An entry at `due` was committed. Afterwards begin() returns no later time.
   void lower_to(Time due);
 
  private:
@@ -34,11 +35,11 @@ class DueFloor {
   Time lowest_since_begin_ = kNever;
 };
 
-// Hears that RocksDB begins a new log: it does with every memtable.
+// Notices when RocksDB begins a new log, which it does with every memtable.
 class LogSwitches final : public rocksdb::EventListener {
  public:
   void OnMemTableSealed(const rocksdb::MemTableInfo&) override { switched_ = true; }
-  // Since it was asked last.
+  // Returns whether there was a new log since the last call.
   bool any() { return switched_.exchange(false); }
 
  private:
@@ -64,19 +65,20 @@ class EmbeddedDb {
   std::expected<std::optional<std::string>, rocksdb::Status> get_chunk(const RecordId& id,
                                                                        const Token& token,
                                                                        std::uint32_t index) const;
-  // Puts the removal of all chunks of one attempt into `batch`.
+  // Adds the removal of all chunks of one attempt to `batch`.
   void delete_chunks(rocksdb::WriteBatch& batch, const RecordId& id, const Token& token) const;
 
-  // OK: durable, as far as the options say. Anything else: nobody knows.
+  // OK: the batch is durable, as far as the options promise. Any other status: it is unknown
+  // whether the batch was written.
   rocksdb::Status write(rocksdb::WriteBatch& batch);
 
-  // As Store::sweep() and Store::scan(). They wait for the disk.
+  // Like Store::sweep() and Store::scan(). Block on the disk.
   StoreResult<std::vector<RecordPtr>> sweep(Time now, std::size_t limit);
   StoreResult<ScanPage> scan(const std::optional<RecordId>& after, std::size_t limit) const;
   DueFloor& due_floor() { return due_floor_; }
 
   std::uint64_t count_unknown() const;
-  // The earliest entry of the index of unknown records that is not before `from`.
+  // Returns the earliest entry in the index of unknown records that is not before `from`.
   std::optional<Time> first_unknown(Time from) const;
 
   rocksdb::ColumnFamilyHandle* meta() const { return families_[0]; }
@@ -102,8 +104,8 @@ class EmbeddedDb {
   DueFloor due_floor_;
 };
 
-// The whole record, which is the caller's own. The error names it: what does not decode is never
-// taken for absent.
+// Decodes the whole record, which then belongs to the caller. The error names the record: one that
+// does not decode is never taken for absent.
 StoreResult<std::shared_ptr<Record>> decode_stored(const RecordId& id, const Stored& stored);
 StoreUnavailable unreadable(const RecordId& id, const std::string& why);
 

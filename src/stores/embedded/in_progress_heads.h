@@ -8,8 +8,8 @@
 
 namespace semel {
 
-// The heads of the records in progress, as they were committed last: what ends an execution need
-// not read what began it. One that is not in here is to be read. Any thread may ask.
+// The heads of records in progress, as last committed, so that the swap that ends an execution need
+// not read the record that began it. If a head is not here, read the record. Any thread may call.
 class InProgressHeads {
  public:
   void keep(const RecordId& id, const Head& head) {

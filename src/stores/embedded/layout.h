@@ -14,11 +14,11 @@
 // How the embedded store lays records out in RocksDB. Format version 2; numbers are big-endian.
 //
 //   store         = four column families: "default" (meta), "records", "index",
-//                   "chunks"; version 1 has not the last one
+//                   "chunks"; version 1 lacks the last one
 //
 //   meta          = "format"   -> format-version
 //                 | "versions" -> version-limit
-//   format-version= u32                     ; 2. A store of a higher number is not opened.
+//   format-version= u32                     ; 2. A store with a higher number is not opened.
 //   version-limit = u64                     ; every version below it may have been given out
 //
 //   records       = record-id -> version due unknown-since encoding
@@ -50,7 +50,7 @@ inline constexpr std::string_view kChunksFamily = "chunks";
 inline constexpr std::string_view kFormatKey = "format";
 inline constexpr std::string_view kVersionsKey = "versions";
 
-// What the commit thread needs to know of a record; the encoding is opaque to it.
+// The part of a record that the commit thread reads; the encoding is opaque to it.
 struct Head {
   Version version = 0;
   Time due = kNever;
@@ -58,7 +58,7 @@ struct Head {
 };
 inline constexpr std::size_t kHeadBytes = 24;
 
-// A record as it lies in the store.
+// A record as stored.
 struct Stored {
   Head head;
   std::string encoding;
@@ -80,7 +80,7 @@ std::array<char, kIndexKeyBytes> index_key(Index index, Time at, const RecordId&
 // nullopt: this is not a key of that index.
 std::optional<IndexEntry> parse_index_key(Index index, std::string_view key);
 
-// What the keys of all chunks of one attempt begin with, and the key of one.
+// The prefix of the keys of all chunks of one attempt, and the key of one chunk.
 inline constexpr std::size_t kChunksPrefixBytes = 32 + 16;
 std::string chunks_prefix(const RecordId& id, const Token& token);
 std::string chunk_key(const RecordId& id, const Token& token, std::uint32_t index);

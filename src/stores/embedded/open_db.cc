@@ -1,5 +1,6 @@
-// Opens the embedded store's database. The promise: what an earlier run acknowledged is there, or
-// the store does not open. If this were broken, keys that were answered would run again.
+// Opens the embedded store's database. The promise: everything that an earlier run acknowledged is
+// there, or the store does not open. If this were broken, keys that were answered would be executed
+// again.
 #include <fcntl.h>
 #include <rocksdb/cache.h>
 #include <rocksdb/convenience.h>
@@ -52,7 +53,8 @@ std::string errno_text() {
   return std::strerror(errno);
 }
 
-// A directory that is not synced into its parent can be gone after a power cut, store and all.
+// Makes the directory and its missing parents. Syncs each into its parent: otherwise it can be gone
+// after a power cut, store and all.
 std::expected<void, std::string> make_directory(const fs::path& path) {
   const fs::path parent = path.parent_path();
   std::error_code ignored;
@@ -71,8 +73,8 @@ std::expected<void, std::string> make_directory(const fs::path& path) {
   return {};
 }
 
-// Who may enter can read every recorded answer, or put other files in the place of these. Files of
-// an earlier version may be open to others, too.
+// Closes the directory to other users: anyone who may enter it can read every recorded answer or
+// replace the files. Files made by an earlier version may be open to others, too.
 std::expected<void, std::string> close_to_others(const EmbeddedOptions& options) {
   const fs::path& path = options.path;
   struct stat status{};
@@ -144,7 +146,7 @@ std::vector<rocksdb::ColumnFamilyDescriptor> families() {
   records.memtable_whole_key_filtering = true;
   records.memtable_prefix_bloom_size_ratio = kMemtableBloomShare;
 
-  // Entries come in the order of their times: leases at one place, ends of ttl at another.
+  // Entries arrive in time order: leases in one place, ends of ttl in another.
   rocksdb::ColumnFamilyOptions index = family_options(kIndexMemtableBytes, table);
   index.memtable_insert_with_hint_prefix_extractor.reset(
       rocksdb::NewFixedPrefixTransform(kIndexHintBytes));
@@ -161,27 +163,27 @@ rocksdb::DBOptions db_options(const EmbeddedOptions& wanted, WALRecoveryMode mod
   options.create_missing_column_families = true;
   options.paranoid_checks = true;
   options.wal_recovery_mode = mode;
-  // Recovery takes the end of every log for a torn one, also of a log that others follow. So the
-  // manifest says how long each of those was; the newest one is judge_wal()'s.
+  // Recovery takes a missing end for a torn write in every log, even in one that other logs follow.
+  // So the manifest records how long each of those was; the newest is left to judge_wal().
   options.track_and_verify_wals_in_manifest = true;
-  // What was recovered is written to tables at once, so that a torn log is never read a second time
-  // in front of newer ones: judge_wal() would have to call that damage.
+  // Recovered writes go to tables at once, so that a torn log is never read a second time with
+  // newer logs behind it: judge_wal() would have to call that damage.
   options.avoid_flush_during_recovery = false;
-  // The log has it all; stopping should not take longer than it must.
+  // The log has everything, so stopping need not wait for a flush.
   options.avoid_flush_during_shutdown = true;
-  // A write is seen only after its log was synced, so whatever is read is durable. Reads rely on
-  // it: these three must stay off.
+  // A write becomes visible only after its log was synced, so whatever is read is durable. Reads
+  // rely on this: these three must stay off.
   options.enable_pipelined_write = false;
   options.unordered_write = false;
   options.manual_wal_flush = false;
   // There is one writer.
   options.allow_concurrent_memtable_write = false;
-  // After a failed write nothing is tried again behind our back.
+  // After a failed write RocksDB must not try again by itself.
   options.max_bgerror_resume_count = 0;
   options.max_total_wal_size = kWalBytesMax;
   options.max_background_jobs = 2;
   options.max_open_files = kFilesOpenMax;
-  // Tables go to disk in small steps, so that a commit's sync does not wait behind a whole one.
+  // Tables go to disk in small steps, so that a commit's sync does not wait behind a whole table.
   options.bytes_per_sync = kSmoothWriteBytes;
   options.info_log_level = rocksdb::WARN_LEVEL;
   options.max_log_file_size = kInfoLogBytesMax;
@@ -209,8 +211,9 @@ std::expected<Opened, Status> open_with(const EmbeddedOptions& wanted, WALRecove
   return opened;
 }
 
-// Synced: the strict mode first, and the lenient one only where the damage is a power cut's.
-// Not synced: a power cut may take any number of writes, and point in time keeps all before them.
+// With sync: tries the strict mode first, and the lenient mode only if the damage is that of a
+// power cut. Without sync: a power cut may lose any number of writes, and point-in-time recovery
+// keeps all that precede them.
 std::expected<Opened, Status> recover_from_logs(const EmbeddedOptions& wanted) {
   if (has_lost_logs(wanted.path)) {
     return std::unexpected(Status::Corruption("its write-ahead logs (*.log) are missing"));
@@ -247,7 +250,8 @@ std::expected<void, std::string> has_room(const fs::path& path) {
                           std::to_string(kFreeBytesMin) + " to open. Make room first");
 }
 
-// A record that cannot be decoded may have them: whoever repairs it needs them.
+// Returns whether the record is known not to own the chunks of `token`. A record that cannot be
+// decoded may own them, and whoever repairs it needs them.
 bool has_no_chunks(std::string_view encoding, const Token& token) {
   const auto record = decode(encoding);
   return record && (record->answer.body_note != BodyNote::spilled || record->token != token);
@@ -307,7 +311,7 @@ std::expected<void, std::string> EmbeddedDb::check_format() {
   }
   first_version_ = *limit;
   if (*format == kEmbeddedFormat) return {};
-  // An older one; the column families it did not have were made as it was opened.
+  // An older format. Opening has already made the column families that it lacks.
   rocksdb::WriteBatch batch;
   batch.Put(meta(), kFormatKey, number_bytes(kEmbeddedFormat, kFormatBytes));
   status = write(batch);
@@ -315,8 +319,8 @@ std::expected<void, std::string> EmbeddedDb::check_format() {
   return {};
 }
 
-// Chunks whose answer never came to be recorded: the process ended in between. Nothing runs yet, so
-// what no record refers to is nobody's.
+// Drops chunks whose answer was never recorded because the process ended in between. Nothing runs
+// yet, so a chunk that no record refers to belongs to nobody.
 std::expected<void, std::string> EmbeddedDb::drop_orphans() {
   rocksdb::WriteBatch batch;
   const std::unique_ptr<rocksdb::Iterator> entries(db_->NewIterator({}, chunks()));

@@ -81,7 +81,7 @@ asio::awaitable<StoreResult<RecordPtr>> EmbeddedStore::read(RecordId id) {
   co_return decode_stored(id, **found);
 }
 
-// This process alone has the store open, so what was committed last is what is true.
+// Only this process has the store open, so the last committed record is the current one.
 RecordPtr EmbeddedStore::cached_completed(const RecordId& id) {
   if (commits_->has_stopped()) return nullptr;
   return answers_->at_hand(id);
@@ -91,8 +91,8 @@ asio::awaitable<SwapResult> EmbeddedStore::swap(RecordId id, Version expected,
                                                 std::shared_ptr<Record> next) {
   if (const auto why = trouble()) co_return StoreUnavailable{*why};
 
-  // What is visible is durable, and a caller can only know versions that were visible. So another
-  // version seen here is the truth, and a duplicate does not queue behind the disk.
+  // Whatever is visible is durable, and a caller can only know versions that were visible. So a
+  // different version seen here is authoritative, and a duplicate does not queue behind the disk.
   std::uint64_t group = commits_->committed();
   const std::uint64_t changes = answers_->changes();
   std::optional<Head> in_progress;
@@ -113,12 +113,12 @@ asio::awaitable<SwapResult> EmbeddedStore::swap(RecordId id, Version expected,
     SwapResult result = conflict(id, *seen);
     const auto* found = std::get_if<swap::Conflict>(&result);
     const bool replays = expected == 0 && found && found->current->state == RecordState::completed;
-    // A copy: what is at hand, others read.
+    // A copy, because others read the cached record.
     if (replays) answers_->read_since(changes, std::make_shared<const Record>(*found->current));
     co_return result;
   }
 
-  // What is there already may end; that costs little, and it was promised.
+  // Existing records may still end: that costs little, and it was promised.
   if (expected == 0 && next && disk_->is_low()) co_return StoreUnavailable{disk_is_low(*disk_)};
 
   SwapRequest request{

@@ -16,14 +16,14 @@ class EmbeddedDb;
 class DiskSpace;
 class LocalCache;
 
-// Records in RocksDB, in one directory that one process at a time has open. Swaps that wait at the
-// same time are committed as one group. Any thread may call.
+// Keeps records in RocksDB, in one directory that one process at a time has open. Swaps that wait
+// at the same time are committed as one group. Any thread may call.
 //
-// A commit that fails stops the store for good: its swaps are swap::Unknown, everything later is
-// StoreUnavailable, and only opening it anew tells what the disk has kept.
+// A failed commit stops the store for good: its swaps return swap::Unknown, all later calls return
+// StoreUnavailable, and only opening the store again shows what the disk has kept.
 //
-// The destructor finishes the swaps that wait for their commit and posts their results. Before it,
-// stop what runs the callers' coroutines; after it, destroy their execution contexts.
+// The destructor commits the waiting swaps and posts their results. Stop whatever runs the callers'
+// coroutines before it, and destroy their execution contexts after it.
 class EmbeddedStore final : public Store {
  public:
   static constexpr std::size_t kRecordBytesMax = 64 << 20;
@@ -37,7 +37,7 @@ class EmbeddedStore final : public Store {
   RecordPtr cached_completed(const RecordId& id) override;
   boost::asio::awaitable<SwapResult> swap(RecordId id, Version expected,
                                           std::shared_ptr<Record> next) override;
-  // Fewer than `limit` records may come back although more are due, if they are large.
+  // May return fewer than `limit` records although more are due, if they are large.
   boost::asio::awaitable<StoreResult<std::vector<RecordPtr>>> sweep(Time now,
                                                                     std::size_t limit) override;
   // A page may be shorter than `limit`, if its records are large.
@@ -55,7 +55,7 @@ class EmbeddedStore final : public Store {
  private:
   EmbeddedStore(std::unique_ptr<EmbeddedDb> db, const EmbeddedOptions& options);
 
-  // The last one first: the threads end before what they use.
+  // Destroyed in reverse order: the threads end before the objects that they use.
   std::unique_ptr<DiskSpace> disk_;
   std::unique_ptr<EmbeddedDb> db_;
   std::unique_ptr<LocalCache> answers_;

@@ -1,7 +1,7 @@
 // The promise: a store with damage in front of an acknowledged write is never opened as if that
-// write had not been. RocksDB's own modes do not give it: kTolerateCorruptedTailRecords refuses a
-// hole in the last write, which every power cut may leave; kPointInTimeRecovery drops everything
-// behind a flipped bit without a word, and each key dropped would run a second time.
+// write had never happened. RocksDB's own modes do not keep it: kTolerateCorruptedTailRecords
+// refuses a hole in the last write, which every power cut may leave; kPointInTimeRecovery drops
+// everything behind a flipped bit silently, and each key dropped would be executed a second time.
 //
 // The log's format (RocksDB 7.8, no recycled logs, no compression):
 //
@@ -51,7 +51,7 @@ std::uint32_t masked_crc32c(std::string_view bytes) {
   return (sum >> 15 | sum << 17) + 0xa282ead8U;
 }
 
-// The fragment that lies at the beginning of `in`, if there is a valid one.
+// Parses the fragment at the beginning of `in`; nullopt: there is no valid one.
 std::optional<Fragment> parse(std::string_view in) {
   if (in.size() < kHeaderBytes) return std::nullopt;
   const std::size_t length = little_endian(in.substr(4, 2));
@@ -68,7 +68,7 @@ bool is_empty_mark(const Fragment& fragment) {
          little_endian(fragment.data.substr(8, 4)) == 0;
 }
 
-// Is there the beginning of a write that holds something, at any offset of `in`?
+// Returns whether a write that holds something begins at any offset of `in`.
 bool has_write(std::string_view in) {
   for (; in.size() >= kHeaderBytes; in.remove_prefix(1)) {
     const auto fragment = parse(in);
@@ -83,7 +83,7 @@ struct Walk {
   bool damaged = false;
 };
 
-// Goes on through one log. False: a write follows damage.
+// Continues through one log. Returns false if a write follows damage.
 bool walk_log(const std::filesystem::path& path, Walk& walk) {
   std::ifstream log(path, std::ios::binary);
   if (!log) throw std::ios_base::failure("cannot read " + path.string());

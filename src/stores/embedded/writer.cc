@@ -1,5 +1,5 @@
 // The promise: of all swaps that expect the same version of a record at most one is applied, and no
-// version is given out twice, also not after a crash. If this were broken, two callers would each
+// version is given out twice, not even after a crash. If this were broken, two callers would each
 // believe that they hold the claim, and both would execute.
 #include "stores/embedded/writer.h"
 
@@ -10,10 +10,11 @@ namespace semel {
 namespace {
 
 // Versions are reserved in blocks, in the same write as the first record that uses one, so that the
-// counter costs nothing and a restart begins behind everything that was ever given out.
+// counter costs nothing and a restart begins after every version that was ever given out.
 constexpr Version kVersionBlock = 1'000'000;
 
-// A swap is committed one or two groups after its caller has read, so few need to be remembered.
+// A swap is committed one or two groups after its caller has read, so few groups need to be
+// remembered.
 constexpr std::uint64_t kGroupsPerGeneration = 4;
 
 template <std::size_t N>
@@ -76,7 +77,7 @@ rocksdb::Status EmbeddedWriter::commit() {
     db_.due_floor().lower_to(earliest_due_);
     if (unknown_touched_) update_stats();
   }
-  publish_in_progress();  // first: whoever sees the group's number sees this, too
+  publish_in_progress();  // first, so that whoever sees the group's number sees the heads, too
   committed_.store(group_, std::memory_order_release);
   begin_group();
   return rocksdb::Status::OK();
@@ -164,7 +165,7 @@ void EmbeddedWriter::move_index(Index index, const RecordId& id, Time from, Time
 }
 
 void EmbeddedWriter::update_stats() {
-  // From the oldest entry there was, so that the search does not walk over what was resolved.
+  // Starts at the oldest known entry, so that the search does not walk over resolved ones.
   const Time oldest = std::min(stats_.oldest_unknown.value_or(kNever), earliest_unknown_);
   const auto found = db_.first_unknown(oldest);
   const std::lock_guard lock(stats_mutex_);

@@ -20,22 +20,22 @@
 
 namespace semel {
 
-// What a caller has read, and the last group that had been committed before it read.
+// The head that a caller has read, and the last group that was committed before that read.
 struct Sighting {
   std::uint64_t group = 0;
   Head head;  // version 0: absent
 };
 
-// A swap without its record's meaning: bytes, a version and two times.
+// A swap as the writer sees it: bytes, a version and two times.
 struct SwapRequest {
   RecordId id;
   Version expected = 0;
   std::optional<Stored> next;  // its version is ignored; nullopt removes the record
   Sighting seen;
   bool in_progress = false;  // `next` is in progress and has no chunks
-  // The chunks of the record that is replaced go with it.
+  // The chunks of the replaced record, to be removed in the same write.
   std::optional<Token> drop_chunks = {};
-  // `next` itself, where it is completed: whoever asks for it then need not decode it.
+  // `next` itself if it is completed, so that later readers need not decode it.
   std::shared_ptr<Record> completed = {};
 };
 
@@ -51,39 +51,40 @@ struct DropChunks {
 };
 using WriteRequest = std::variant<SwapRequest, PutChunk, DropChunks>;
 
-// As swap::Conflict, not decoded yet.
+// Like swap::Conflict, but not decoded yet.
 struct StoredConflict {
   std::optional<Stored> current;
 };
 using SwapReply = std::variant<swap::Applied, StoredConflict, StoreUnavailable, swap::Unknown>;
 
-// Turns a group of swaps into one write: apply() each in order, then commit(). For one thread;
-// committed(), in_progress_head() and stats() may be called by any.
+// Turns a group of swaps into one write: apply() each in order, then commit(). For one thread; any
+// thread may call committed(), in_progress_head() and stats().
 class EmbeddedWriter {
  public:
   explicit EmbeddedWriter(EmbeddedDb& db);
 
-  // What becomes of the swap once commit() is OK, given the database and what the group has done so
-  // far. `request` stays where it is until then.
+  // Returns the result that the swap has once commit() is OK, given the database and the group so
+  // far. `request` must stay in place until then.
   SwapReply apply(const SwapRequest& request);
   // These are always applied.
   SwapReply apply(const PutChunk& request);
   SwapReply apply(const DropChunks& request);
 
-  // OK: the group is durable, and the next one begins. Anything else: its fate is not known, and
-  // the writer must not be used again.
+  // OK: the group is durable, and the next one begins. Any other status: it is unknown whether the
+  // group was written, and the writer must not be used again.
   rocksdb::Status commit();
 
-  // The head of a record in progress, no older than committed(); nullopt: read it.
+  // Returns the head of a record in progress, no older than committed(); nullopt: read the record.
   std::optional<Head> in_progress_head(const RecordId& id) const {
     return in_progress_heads_.find(id);
   }
-  // The last group whose writes every later read sees.
+  // Returns the last group whose writes every later read sees.
   std::uint64_t committed() const { return committed_.load(std::memory_order_acquire); }
   StoreStats stats() const;
 
  private:
-  // What a group has made of a record. The encoding is the request's, and gone after the group.
+  // A record as a group has left it. The encoding belongs to the request and is gone after the
+  // group.
   struct Latest {
     std::uint64_t group = 0;
     Head head;                 // version 0: removed
@@ -108,14 +109,14 @@ class EmbeddedWriter {
   std::atomic<std::uint64_t> committed_ = 0;
   InProgressHeads in_progress_heads_;
 
-  // What the groups from `remembered_since_` on have touched: a sighting that is not older, of a
-  // record that is not here, still holds. So this thread need not read.
+  // The records that the groups from `remembered_since_` on have touched. A sighting that is not
+  // older, of a record that is not here, still holds, so this thread need not read.
   Touched young_;
   Touched old_;
   std::uint64_t young_since_ = 1;
   std::uint64_t remembered_since_ = 1;
 
-  // The group.
+  // The current group.
   std::uint64_t group_ = 1;
   rocksdb::WriteBatch batch_;
   std::vector<RecordId> touched_;

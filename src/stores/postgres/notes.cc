@@ -7,7 +7,7 @@
 namespace semel {
 namespace {
 
-// The number that `text` begins with, up to the space after it; both are taken away.
+// Removes the number that `text` begins with and the space after it, and returns the number.
 std::optional<std::int64_t> take_number(std::string_view& text) {
   const std::size_t space = text.find(' ');
   if (space == text.npos) return std::nullopt;

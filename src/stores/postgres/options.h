@@ -13,10 +13,10 @@ struct PostgresOptions {
   std::string url;               // as libpq takes it
   std::string schema = "semel";  // is_schema_name()
   std::size_t connections = 4;   // for records; one more listens for notifications
-  // Told of each batch that was committed, on the store's thread; may be empty.
+  // Called on the store's thread for each committed batch; may be empty.
   std::function<void(const GroupCommit&)> committed = {};
-  // Told in a sentence of what makes the database less safe than it could be, and of calls of the
-  // upkeep that failed; on the store's thread, and may be empty.
+  // Called on the store's thread: `warn` with a sentence about anything that makes the database
+  // less safe than it could be, `failed` for each call of the upkeep that failed. May be empty.
   std::function<void(const std::string&)> warn = {};
   std::function<void(std::string_view call, const std::string& why)> failed = {};
 };

@@ -23,7 +23,6 @@ constexpr auto kHelloTimeout = 5s;
 constexpr std::size_t kConnectingThreads = 2;
 constexpr std::size_t kCallsInFlightMax = 2;
 
-// Between a half and the whole, so that the nodes of a cluster do not come back in step.
 awaitable<void> wait(asio::steady_timer& timer) {
   boost::system::error_code ignored;
   co_await timer.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
@@ -94,6 +93,7 @@ awaitable<void> PostgresPool::keep(Slot& slot) {
     tell(std::move(error));
     events_.changed();
     if (closing_) break;
+    // Jittered, so that the nodes of a cluster do not come back in step.
     slot.pause.expires_after(jittered(backoff.next(), random_number()));
     co_await wait(slot.pause);
   }
@@ -102,7 +102,7 @@ awaitable<void> PostgresPool::keep(Slot& slot) {
 
 awaitable<PgSessionError> PostgresPool::serve(Slot& slot, PgSession session) {
   PgConnection::Events events;
-  // Into the slot: a loss that fails a call ends serve() before it is told of it here.
+  // Stored in the slot, because a loss that fails a call ends serve() before this is called.
   events.lost = [&slot](const std::string& reason) {
     slot.lost_because = reason;
     slot.ended.cancel();

@@ -19,10 +19,10 @@
 
 namespace semel {
 
-// The connections of a store: opened, looked after, and opened again with backoff when they end. A
+// Opens and maintains the connections of a store, and reopens them with backoff when they end. A
 // connection is used only after a write of its own was committed through it: after a crash of the
 // server rows may be visible that its synchronous standby does not have yet, and that commit waits
-// for them. All but first_outcome() and trouble() on the event loop's thread.
+// for them. Call all but first_outcome() and trouble() on the event loop's thread.
 class PostgresPool {
  public:
   struct Options {
@@ -40,24 +40,25 @@ class PostgresPool {
                Events events);
 
   void start();
-  // Ends all connections and what waits to connect.
+  // Ends all connections and all attempts to connect.
   void close();
 
-  // One for records that takes another call: an idle one, or, for a batch that is worth it, one
-  // that is still busy with its last. nullopt: none has room.
+  // A connection for records that takes another call: an idle one or, for a batch that is
+  // worth it, one that is still busy with its last call. nullopt: none has room.
   struct Room {
     PgConnection& connection;
     PgItemTypes item_types;
   };
   std::optional<Room> with_room(bool worth_it);
   bool has_any() const;
-  // Null: it is away.
+  // Returns the listening connection; null: it is away.
   PgConnection* listener();
   void look_at_deadlines();
 
-  // Any thread. Blocks until the first connection was used or could not be.
+  // Blocks until the first connection was used, or could not be, and returns the error; nullopt: it
+  // was used. Any thread.
   std::optional<PgSessionError> first_outcome();
-  // Any thread. Why there is no connection for records; nullopt: there is one.
+  // Returns why there is no connection for records; nullopt: there is one. Any thread.
   std::optional<std::string> trouble() const;
 
  private:
@@ -73,7 +74,7 @@ class PostgresPool {
   };
 
   boost::asio::awaitable<void> keep(Slot& slot);
-  // Serves until the connection is lost, and says why.
+  // Serves until the connection is lost, and returns why.
   boost::asio::awaitable<PgSessionError> serve(Slot& slot, PgSession session);
   void tell(std::optional<PgSessionError> outcome);
   void say(std::optional<std::string> trouble);

@@ -1,5 +1,6 @@
-// The promise: a swap is answered by what the server said of it, or by "unknown" if it was sent and
-// the server said nothing. What was never sent, or was refused as a whole, wrote nothing.
+// The promise: a swap is answered with the server's result for it, or with "unknown" if it was sent
+// and the server said nothing. A swap that was never sent, or whose batch was refused as a whole,
+// wrote nothing.
 #include "stores/postgres/queue.h"
 
 #include <algorithm>
@@ -11,30 +12,32 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// semel.versions counts in steps that are larger. A new record takes a lock of the server's table
-// of locks until its batch is committed.
+// semel.versions counts in steps that are larger than a batch. A new record takes an entry of the
+// server's lock table until its batch is committed.
 constexpr std::size_t kClaimsMax = 256;
 constexpr std::size_t kChangesMax = 512;
 constexpr std::size_t kReadsMax = 256;
 constexpr std::size_t kBatchBytesMax = 4 << 20;
-// A connection that is still busy gets another batch only if it is at least this large: a call
-// costs the server more than a record does, so that fewer and larger ones are cheaper.
+// A connection that is still busy gets another batch only if the batch is at least this large: a
+// call costs the server more than a record does, so that fewer and larger batches are cheaper.
 constexpr std::size_t kLargeBatch = 128;
-// For the same reason a batch has at least this part of what is on its way already, or else waits
-// for more; not for long, since what is on its way may be on a connection that has gone silent.
+// For the same reason a batch waits until its size is at least 1/kLeastPart of the number of swaps
+// in flight; not for long, since those may be on a connection that has gone silent.
 constexpr std::size_t kLeastPart = 4;
 constexpr auto kWaitForMore = 100ms;
 constexpr auto kReplyTimeout = 5s;
 constexpr auto kWaitMax = 5s;
-// A record that another holds is mostly in a batch of another node, which commits in a moment.
+// A record that is held by another transaction is mostly in a batch of another node, which commits
+// in a moment.
 constexpr auto kHeldAtMost = 30ms;
 constexpr auto kLookAgain = 3ms;
-// Of the records in a reply. Those that are left out are asked for again.
+// Limit on the records in one reply. Those that are left out are asked for again.
 constexpr std::int64_t kReplyBytesMax = 8 << 20;
-// The columns of a batch's reply: its last row has the first three, the others have the record.
+// The columns of a batch's reply: its last row has the first three columns, the other rows have the
+// record.
 enum SwapColumn : int { kAt, kBase, kVersions, kFound };
 
-// Long enough for what is sent over a slow network, too.
+// Returns a deadline that suffices for this many bytes over a slow network, too.
 PostgresClock::Steady::time_point deadline_of(std::size_t bytes) {
   constexpr std::size_t kBytesPerSecond = 1 << 20;
   return PostgresClock::Steady::now() + kReplyTimeout +
@@ -45,7 +48,7 @@ Time server_time(const PgRows& rows, int row) {
   return Time(Duration(rows.number(row, kAt)));
 }
 
-// The records of a reply, in its rows before `end`, each from `column` on.
+// The records of a reply: its rows before `end`, each from `column` on.
 class Found {
  public:
   Found() = default;
@@ -60,7 +63,7 @@ class Found {
     if (row == rows_.end()) return std::nullopt;
     return row->second;
   }
-  // What is not among them may only have been left out.
+  // Returns whether a record that is missing may only have been left out.
   bool is_cut() const { return bytes_ >= kReplyBytesMax; }
 
  private:
@@ -114,7 +117,7 @@ void PostgresQueue::dispatch() {
     const auto why = pool_.trouble();
     return fail_all(why ? "PostgreSQL: " + *why : "PostgreSQL: the connection was lost");
   }
-  // By turns, so that none of the kinds keeps the others waiting.
+  // Takes turns, so that no kind keeps the others waiting.
   constexpr int kKinds = 3;
   for (int idle = 0; idle < kKinds;) {
     turn_ = (turn_ + 1) % kKinds;
@@ -257,15 +260,15 @@ void PostgresQueue::settle(Swap swap, SwapResult result, std::uint64_t asked_bef
   swap.reply(std::move(result));
 }
 
-// What was asked before the batch was sent may be answered by what the batch saw: a thousand
-// duplicates of a key cost no more than a few.
+// Answers swaps that were asked for before the batch was sent with the record that the batch saw,
+// so that a thousand duplicates of a key cost no more than a few.
 void PostgresQueue::settle_those_behind(const RecordId& id, const SwapResult& seen,
                                         std::uint64_t asked_before) {
   const auto* conflict = std::get_if<swap::Conflict>(&seen);
   const auto* busy = std::get_if<swap::Busy>(&seen);
   if (!conflict && !busy) return;
   const std::shared_ptr<Record>& current = conflict ? conflict->current : busy->current;
-  // To each a record of its own.
+  // Each gets a record of its own.
   const auto copy = [&] { return current ? std::make_shared<Record>(*current) : nullptr; };
   auto& behind = behind_.at(id);
   while (!behind.empty() && behind.front().number < asked_before) {
@@ -309,7 +312,7 @@ void PostgresQueue::wake_rested() {
 }
 
 void PostgresQueue::refused(Batch batch, const PgError& error) {
-  // One item may be what the server does not take: then each is tried by itself.
+  // The server may have refused the batch because of one item: try each by itself.
   if (!error.lost && !error.sqlstate.empty() && batch.swaps.size() > 1 && !closed_ &&
       error.sqlstate != "25006") {
     for (Swap& one : batch.swaps) {
@@ -372,7 +375,7 @@ void PostgresQueue::read_done(std::vector<std::pair<RecordId, Read>> reads, PgRe
   dispatch();
 }
 
-// Others may have asked for it meanwhile.
+// Queues a read again. Others may have asked for the same record meanwhile.
 void PostgresQueue::read_again(const RecordId& id, Read read) {
   const auto [present, is_first] = reads_.try_emplace(id);
   if (is_first) {
@@ -434,7 +437,7 @@ void PostgresQueue::look_at_deadlines() {
     calls_.pop_front();
     next.call.reply(std::unexpected(PgError{.why = overdue.why, .sqlstate = {}}));
   }
-  if (ready_.size() > 0) dispatch();  // what has waited for more
+  if (ready_.size() > 0) dispatch();  // swaps that have waited for more
 }
 
 void PostgresQueue::close() {

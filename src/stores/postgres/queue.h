@@ -22,9 +22,9 @@
 
 namespace semel {
 
-// What waits for the database, gathered into batches: a batch is made when a connection has room
-// for it, so that batches grow under load. Of one id only one swap is on its way at a time. On the
-// store's thread only.
+// Gathers requests to the database into batches. A batch is made when a connection has room for it,
+// so that batches grow under load. Per id only one swap is in flight at a time. Use on the store's
+// thread only.
 class PostgresQueue {
  public:
   using SwapReply = std::move_only_function<void(SwapResult)>;
@@ -34,20 +34,20 @@ class PostgresQueue {
   PostgresQueue(boost::asio::io_context& context, PostgresPool& pool, PostgresClock& clock,
                 std::function<void(const GroupCommit&)> committed);
 
-  // What was asked since the last dispatch() waits for the next.
+  // These calls only queue the request; the next dispatch() sends it.
   void swap(PgSwap swap, SwapReply reply);
   void read(const RecordId& id, ReadReply reply);
   void call(const char* statement, std::vector<PgValue> parameters,
             std::move_only_function<void(PgReply)> reply);
 
-  // Sends what can be sent. Where no connection is left, everything that waits is unavailable.
+  // Sends what can be sent. If no connection is left, fails every waiting request as unavailable.
   void dispatch();
-  // Gives up what has waited too long, and sends what has waited for more to go with it.
+  // Fails requests that have waited too long, and sends swaps that have waited for a larger batch.
   void look_at_deadlines();
-  // Everything that waits is unavailable, now and later.
+  // Fails every waiting request as unavailable, and every later one.
   void close();
 
-  // Whether something was written since the last call.
+  // Returns whether something was written since the last call.
   bool take_changed() { return std::exchange(changed_, false); }
 
  private:
@@ -60,14 +60,14 @@ class PostgresQueue {
     std::optional<Steady::time_point> held_since;  // found busy
     bool alone = false;                            // a batch with it was refused
   };
-  // What can be sent. New records and changes lie apart, since a batch of one kind is one statement
-  // for the server and not two.
+  // Swaps that can be sent. New records and changes are kept apart, since a batch of one kind is
+  // one statement for the server instead of two.
   struct Ready {
     std::deque<Swap> claims;
     std::deque<Swap> changes;
     std::size_t size() const { return claims.size() + changes.size(); }
     void push(Swap swap);
-    // The kind whose first has waited longest. There must be one.
+    // Returns the queue whose first swap has waited longest. At least one must not be empty.
     std::deque<Swap>& older();
     Swap pop();
   };
@@ -81,21 +81,21 @@ class PostgresQueue {
   };
   struct Batch {
     std::vector<Swap> swaps;
-    std::uint64_t asked_before = 0;  // swaps with a lower number were asked before it was sent
+    std::uint64_t asked_before = 0;  // swaps with a lower number were asked for before it was sent
   };
 
   bool send_swaps();
   bool send_reads();
   bool send_call();
   std::vector<Swap> take_swaps();
-  // Moves what fits into a batch.
+  // Moves swaps from `ready` to `taken` while they fit into a batch.
   void take_from(std::deque<Swap>& ready, std::vector<Swap>& taken) const;
   void swapped(Batch batch, PgReply reply);
   void refused(Batch batch, const PgError& error);
-  // `result` is what the server said of it.
+  // Answers the swap with `result`.
   void settle(Swap swap, SwapResult result, std::uint64_t asked_before);
   void settle_those_behind(const RecordId& id, const SwapResult& seen, std::uint64_t asked_before);
-  // The next swap of this id may go.
+  // Makes the next swap of this id ready.
   void let_next(const RecordId& id);
   void rest_a_while(Swap swap);
   void wake_rested();
@@ -113,8 +113,8 @@ class PostgresQueue {
   std::uint64_t asked_ = 0;
   std::size_t on_their_way_ = 0;  // swaps
   Ready ready_;
-  // Every id with a swap that is ready, resting or on its way, and the swaps behind that one.
-  // A list, since mostly there are none: an empty deque has memory of its own.
+  // Every id with a swap that is ready, resting or in flight, and the swaps behind that one. A
+  // list, since mostly there are none, and an empty deque allocates memory.
   std::unordered_map<RecordId, std::list<Swap>> behind_;
   std::multimap<Steady::time_point, Swap> resting_;
   boost::asio::steady_timer rest_;

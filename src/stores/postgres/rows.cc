@@ -74,7 +74,7 @@ std::string_view view(const std::array<std::uint8_t, N>& bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), N};
 }
 
-// What PostgreSQL takes as text: UTF-8 without NUL, without surrogates.
+// Returns whether PostgreSQL accepts it as text: UTF-8 without NUL and without surrogates.
 bool is_text(std::string_view text) {
   for (std::size_t i = 0; i < text.size();) {
     const auto first = static_cast<std::uint8_t>(text[i]);
@@ -115,7 +115,7 @@ std::int32_t day_of(Time at) {
       at.time_since_epoch().count() / kDayMs, std::numeric_limits<std::int32_t>::max()));
 }
 
-// semel.id_lock().
+// Computes semel.id_lock().
 std::int64_t lock_of(const RecordId& id) {
   std::uint64_t lock = 0;
   for (std::size_t i = 0; i < sizeof lock; ++i) lock = lock << 8 | id.bytes[i];
@@ -126,8 +126,8 @@ std::int64_t ms(Time at) {
   return at.time_since_epoch().count();
 }
 
-// A name or value with a line end in it could not be told from two; such an answer is kept whole in
-// `rest` instead. HTTP has none.
+// A name or value with a line end in it could not be told from two headers; such headers are kept
+// in `rest` instead. HTTP has none.
 bool fits_headers(const std::vector<Header>& headers) {
   return std::ranges::all_of(headers, [](const Header& header) {
     return !header.name.contains(kAfterName) && !header.name.contains(kLineEnd) &&
@@ -173,8 +173,8 @@ void empty_columns(Record& r) {
   r.fingerprint.digest = {};
 }
 
-// The answer of a completed record has a table of its own. Whatever else a record holds of one, or
-// holds sealed, is in `rest`.
+// The answer of a completed record has a table of its own. Any other record has its part of an
+// answer, and sealed bytes, in `rest`.
 bool has_answer_row(const Record& r) {
   return r.state == RecordState::completed && is_text(r.sealed.key_id);
 }
@@ -191,7 +191,7 @@ void add_people(Record& r, PgComposite& item) {
   }
 }
 
-// The answer, which is taken out of the record.
+// Moves the answer out of the record into a semel.answer_item.
 std::string take_answer(Record& r, const RecordId& id, std::int32_t day) {
   PgComposite item(kAnswerColumns,
                    r.answer.body.size() + r.sealed.bytes.size() + id.bytes.size() + kHeadersBytes);
@@ -216,8 +216,8 @@ std::string take_answer(Record& r, const RecordId& id, std::int32_t day) {
   return std::move(item).take();
 }
 
-// The columns of a semel.swap_item from its state on. What a column has is taken out of the record;
-// what is left of it is `rest`.
+// Adds the columns of a semel.swap_item from its state on. Takes the value of each column out of
+// the record; the remaining record is `rest`.
 void add_record(Record& r, const PgSwap& swap, PgComposite& item) {
   const auto number = [&](PgType type, std::int64_t value) { item.add_number(type, value); };
   const auto time = [&](Time at) { item.add_number(PgType::int8, ms(at)); };
@@ -246,7 +246,7 @@ void add_record(Record& r, const PgSwap& swap, PgComposite& item) {
   } else {
     item.add_null(PgType::int4);
   }
-  // Where the body lies is in the flags.
+  // The flags say where the body is.
   r.answer.body_note = BodyNote::kept;
   empty_columns(r);
   item.add(PgType::bytea, encode(r));
@@ -396,7 +396,7 @@ StoreResult<std::shared_ptr<Record>> to_record(const PgRows& rows, int row, int 
   if (has(kKey)) r.key = text(kKey);
 
   if (has(kNoted)) {
-    // What the answer was belongs to an attempt before.
+    // An answer in `rest` belongs to an earlier attempt.
     take_notes(r, bytes(kNoted));
     if (r.state == RecordState::in_progress || r.state == RecordState::released ||
         has(kAnswerDay)) {

@@ -9,9 +9,9 @@
 namespace semel {
 namespace {
 
-// Statements of the store are few and known; their plans must not depend on what the planner
-// believes about a young table. What was committed must be durable whatever the role's defaults
-// say, and nothing waits long for a lock (nothing should wait at all).
+// The store's statements are few and known; their plans must not depend on what the planner
+// believes about a young table. Committed writes must be durable whatever the role's defaults say,
+// and nothing waits long for a lock (nothing should wait at all).
 constexpr const char* kSettings = R"(SELECT
   set_config('synchronous_commit',
              CASE current_setting('synchronous_commit') WHEN 'remote_apply' THEN 'remote_apply'
@@ -26,8 +26,8 @@ constexpr const char* kSettings = R"(SELECT
   set_config('plan_cache_mode', 'force_generic_plan', false),
   set_config('jit', 'off', false))";
 
-// A server that is overloaded may be slow; one that has stopped answering must not hold the thread
-// that connects.
+// An overloaded server may be slow; one that has stopped answering must not block the thread that
+// connects.
 constexpr auto kSetUpMax = std::chrono::seconds(10);
 
 struct Statement {

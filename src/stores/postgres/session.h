@@ -6,7 +6,7 @@
 #include "postgres/link.h"
 #include "stores/postgres/rows.h"
 
-// How a connection of the store is opened and what it can be asked.
+// Opens a connection of the store, and names its prepared statements.
 namespace semel {
 
 // The names of the prepared statements.
@@ -41,8 +41,8 @@ struct PgSession {
 };
 
 // Connects, checks that it is the server itself with this program's schema, and prepares the
-// session. Blocks, for connect_timeout (of the URL; 3 s) for each of the URL's hosts and 10 s at
-// most.
+// session. Blocks for at most connect_timeout (of the URL; default 3 s) per host of the URL, and 10
+// s.
 std::expected<PgSession, PgSessionError> open_pg_session(const std::string& url,
                                                          const std::string& schema,
                                                          PgPurpose purpose);

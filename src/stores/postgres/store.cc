@@ -18,7 +18,8 @@ namespace {
 constexpr std::int64_t kPageBytesMax = 8 << 20;
 constexpr std::int32_t kRemovedAtOnce = 200;
 constexpr std::int32_t kClaimsAtOnce = 4096;  // a few ms
-// How long one sweep does each of these, and how it leaves room for others in between.
+// How long one sweep repeats each of these calls, and the pause in between that leaves room for
+// others.
 constexpr auto kRepeatFor = 500ms;
 constexpr auto kRepeatPause = 10ms;
 
@@ -30,8 +31,8 @@ std::int32_t as_limit(std::size_t limit) {
   return static_cast<std::int32_t>(std::min<std::size_t>(limit, 1 << 20));
 }
 
-// A page of records behind the server's time. What cannot be read is passed over: whoever reads it
-// by its id is told.
+// Returns the records of a page, whose rows have the server's time first. Skips a record that
+// cannot be read: whoever reads it by its id gets the error.
 std::vector<RecordPtr> to_records(const PostgresThread& thread, const PgRows& rows) {
   std::vector<RecordPtr> records;
   for (int row = 0; row < rows.size(); ++row) {
@@ -42,8 +43,8 @@ std::vector<RecordPtr> to_records(const PostgresThread& thread, const PgRows& ro
   return records;
 }
 
-// One of the server's functions that do so much at a time and say how much it was, until there is
-// no more to do or it has taken long enough. All it has done together.
+// Repeats a function of the server that handles up to `at_once` items per call and returns how many
+// it was, until there is no more to do or kRepeatFor has passed. Returns the sum.
 awaitable<StoreResult<std::int64_t>> repeat(PostgresThread& thread, const char* statement,
                                             std::vector<PgValue> parameters, std::int64_t at_once) {
   const auto until = std::chrono::steady_clock::now() + kRepeatFor;

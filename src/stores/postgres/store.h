@@ -12,30 +12,30 @@ namespace semel {
 
 class PostgresThread;
 
-// Records in PostgreSQL, which any number of processes share. Swaps that wait at the same time go
-// as one statement. Any thread may call.
+// Keeps records in PostgreSQL, shared by any number of processes. Swaps that wait at the same time
+// are sent as one statement. Any thread may call.
 //
-// Nothing waits for another's transaction: a record that is locked is swap::Busy. While the
-// database is away everything is StoreUnavailable at once; what was sent and not answered is
-// swap::Unknown. Records that are past their time by the database's clock it removes by itself,
-// when it is swept.
+// Never waits for another transaction: a locked record is swap::Busy. While the database is away
+// every call is StoreUnavailable at once; a swap that was sent and not answered is swap::Unknown.
+// When swept, the store removes by itself the records that are past their time by the database's
+// clock.
 //
-// Before the destructor, stop what runs the callers' coroutines; after it, destroy their execution
-// contexts.
+// Stop whatever runs the callers' coroutines before the destructor, and destroy their execution
+// contexts after it.
 class PostgresStore final : public Store {
  public:
   static constexpr std::size_t kRecordBytesMax = 64 << 20;
 
-  // Blocks until the server was reached, or could not be: then it goes on trying, and trouble()
-  // says why. The error is a sentence for the operator: a server that was reached and must not be
-  // used.
+  // Blocks until the server was reached or could not be. In the latter case the store goes on
+  // trying, and trouble() says why. The error, a sentence for the operator, means that the server
+  // was reached and must not be used.
   static std::expected<std::unique_ptr<PostgresStore>, std::string> open(PostgresOptions options);
   ~PostgresStore() override;
 
   boost::asio::awaitable<StoreResult<RecordPtr>> read(RecordId id) override;
   boost::asio::awaitable<SwapResult> swap(RecordId id, Version expected,
                                           std::shared_ptr<Record> next) override;
-  // Fewer than `limit` records may come back although more are due, if they are large.
+  // May return fewer than `limit` records although more are due, if they are large.
   boost::asio::awaitable<StoreResult<std::vector<RecordPtr>>> sweep(Time now,
                                                                     std::size_t limit) override;
   // A page may be shorter than `limit`, if its records are large.
@@ -49,7 +49,7 @@ class PostgresStore final : public Store {
   boost::asio::awaitable<bool> ended(RecordId id, Token token, Duration timeout) override;
   std::optional<Time> now() const override;
   StoreFeatures features() const override;
-  // A second or two behind.
+  // Out of date by a second or two.
   StoreStats stats() const override;
   std::optional<std::string> trouble() const override;
 

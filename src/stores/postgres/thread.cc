@@ -147,8 +147,8 @@ StoreStats PostgresThread::stats() const {
   return stats;
 }
 
-// On the listening connection, so that records never wait for it. The statistics tell the time
-// along with them.
+// Runs the upkeep on the listening connection, so that records never wait for it. The reply with
+// the statistics also tells the server's time.
 awaitable<void> PostgresThread::keep_up() {
   bool changed = true;
   while (!closing_) {

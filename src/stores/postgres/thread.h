@@ -27,7 +27,8 @@
 
 namespace semel {
 
-// The thread of a PostgreSQL store: all that talks to the database runs here, on one event loop.
+// The thread of a PostgreSQL store. Everything that talks to the database runs here, on one event
+// loop.
 class PostgresThread {
  public:
   template <typename Result>
@@ -58,7 +59,7 @@ class PostgresThread {
         initiate, boost::asio::use_awaitable, std::move(begin));
   }
 
-  // Any thread. Runs the coroutine that make() gives on the store's thread.
+  // Any thread. Runs the coroutine that make() returns on the store's thread.
   template <typename Result, typename Make>
   boost::asio::awaitable<Result> run(Make make) {
     auto begin = [this, make = std::move(make)](Reply<Result> reply) mutable {
@@ -82,14 +83,14 @@ class PostgresThread {
   PostgresPool& pool() { return pool_; }
   const PostgresPool& pool() const { return pool_; }
   const PostgresClock& clock() const { return clock_; }
-  // Rows that begin with the server's time. On the store's thread.
+  // Takes the time from rows that begin with the server's time. On the store's thread.
   void take_time(const PgRows& rows) {
     if (rows.size() == 0) return;
     clock_.saw(rows.number(0, 0), rows.asked_at, std::chrono::steady_clock::now());
   }
-  // Until when the server may remove by its own clock. If that was set forward, not what is only
-  // over by so much: that is left to the engine, which knows when a record was stamped. nullopt:
-  // the server has not told its time yet.
+  // Returns the time until which the server may remove records by its own clock. If that clock was
+  // set forward, records that are past their time only by that step are left to the engine, which
+  // knows when a record was stamped. nullopt: the server has not told its time yet.
   std::optional<Time> settled_time();
   StoreStats stats() const;
 

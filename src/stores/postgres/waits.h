@@ -15,10 +15,10 @@
 
 namespace semel {
 
-// Those who wait for the end of a claim that another process may hold. The claim's row is marked as
-// awaited, once however many wait here; whoever ends it then notifies. Notifications can be lost
-// (the listening connection may be away when one is sent), so each claim is looked at every second
-// as well; and more often while an open transaction keeps its row from being marked. On the store's
+// The waiters for the end of claims that other processes may hold. Marks a claim's row as awaited,
+// once however many wait here; whoever ends the claim then notifies. Notifications can be lost (the
+// listening connection may be away when one is sent), so each claim is also looked at every second,
+// and more often while an open transaction keeps its row from being marked. Use on the store's
 // thread only.
 class PostgresWaits {
  public:
@@ -27,9 +27,10 @@ class PostgresWaits {
   PostgresWaits(boost::asio::io_context& context, PostgresPool& pool);
 
   void wait(const RecordId& id, const Token& token, Duration timeout, Resume resume);
-  // Ids in hex, separated by commas.
+  // `payload` has ids in hex, separated by commas.
   void notified(std::string_view payload);
-  // The listening connection has come (again): what was ended meanwhile was not notified.
+  // Call when the listening connection has come (again): the ends of claims meanwhile were not
+  // notified.
   void look_at_all();
   void close();
 

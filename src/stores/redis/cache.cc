@@ -23,16 +23,16 @@ using redis::Command;
 
 namespace {
 
-// Slower than this, and the store that decides is asked instead.
+// If a lookup takes longer than this, the authoritative store is asked instead.
 constexpr Duration kFindTimeout = std::chrono::milliseconds(50);
-// For so long a server that was too slow is not asked.
+// How long a server that was too slow is not asked.
 constexpr auto kRestFor = std::chrono::seconds(1);
 constexpr auto kCacheCloseTimeout = std::chrono::seconds(3);  // longer than connecting may take
 constexpr std::size_t kRecordBytesMax = 4 << 20;
-// What a command takes beside its value.
+// Memory per command beside its value.
 constexpr std::size_t kCommandBytes = 1024;
-// An answer may be given while the word of it is on its way here. Whoever asks elsewhere meanwhile
-// must not be told for long that it is in progress.
+// A request may be answered while the news of it is still on its way to the cache. Whoever asks
+// elsewhere meanwhile must not be told for long that it is in progress.
 constexpr Duration kRunningKeptFor = std::chrono::milliseconds(250);
 
 }  // namespace
@@ -73,10 +73,10 @@ class RedisCache::Impl {
 
   asio::io_context& io() { return io_; }
 
-  // How much longer the record may be given; not positive: no longer.
+  // Returns how much longer the record may be returned; not positive: no longer.
   Duration left_for(RecordState state, Duration age) const { return length_for(state) - age; }
 
-  // Any thread. Where too much waits already, nothing is begun.
+  // Any thread. Does nothing if too much waits already.
   void put(RecordId id, std::string value, Duration length) {
     const std::size_t bytes = value.size() + kCommandBytes;
     if (pending_bytes_.fetch_add(bytes) + bytes > kPendingBytesMax) {
@@ -93,7 +93,7 @@ class RedisCache::Impl {
   // On the cache's thread.
   awaitable<RecordPtr> find(RecordId id, Time now) {
     if (std::chrono::steady_clock::now() < rests_until_) co_return nullptr;
-    // A call cannot be taken back; one that takes too long is left to end by itself.
+    // A call cannot be cancelled; one that takes too long is left to end by itself.
     struct Asked {
       asio::steady_timer patience;
       std::optional<CallResult> result = {};
@@ -115,7 +115,7 @@ class RedisCache::Impl {
     const CallResult& result = *asked->result;
     if (!result || result->reply.is_nil()) co_return nullptr;
     auto copy = redis::from_cached(id, result->reply.text());
-    // The word of it may have been held up on its way to the server: that makes it no younger.
+    // The copy may have been held up on its way to the server, which makes it no younger.
     if (!copy || !copy->record || left_for(copy->record->state, now - copy->asked_at) <= Duration{})
       co_return nullptr;
     co_return std::move(copy->record);
@@ -179,7 +179,8 @@ awaitable<void> RedisCache::keep(Record record, Asked asked) {
   impl_->put(record.id, std::move(value), left);
 }
 
-// A mark is left in its place, or a copy that is still on its way would come after it and stay.
+// Leaves a mark in the record's place; otherwise a copy that is still on its way would arrive later
+// and stay.
 awaitable<void> RedisCache::drop(Outdated outdated) {
   impl_->put(outdated.id, redis::to_outdated(outdated.at, outdated.is_running), impl_->kept_for());
   co_return;

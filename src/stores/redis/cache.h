@@ -11,23 +11,24 @@
 
 namespace semel {
 
-// Records in Redis, in front of a store that decides. The servers may evict, forget and be away as
-// they like: what is not there in time is not there, and what came there late ends no later.
+// Caches records in Redis, in front of the authoritative store. The servers may evict, forget and
+// be away as they like: a record that does not come in time counts as absent, and one that was
+// stored late ends no later.
 class RedisCache final : public AnswerCache {
  public:
-  // What waits to be written there; beyond it nothing is kept.
+  // Limit on the bytes that wait to be written to Redis; beyond it nothing is written.
   static constexpr std::size_t kPendingBytesMax = 32 << 20;
 
-  // Each record is given for `kept_for` at most, since the store that decides was asked for it;
-  // what is in progress for a moment only. A server that cannot be reached is no error; `warn` is
-  // told of it, on the cache's thread. The error is a sentence for the operator.
+  // The cache returns a record for at most `kept_for` after the authoritative store was asked for
+  // it; a record in progress for a moment only. A server that cannot be reached is not an error:
+  // `warn` is called on the cache's thread. The error is a sentence for the operator.
   static std::expected<std::unique_ptr<RedisCache>, std::string> open(
       RedisConfig config, Duration kept_for, std::function<void(const std::string&)> warn);
   ~RedisCache() override;
 
   boost::asio::awaitable<RecordPtr> find(RecordId id, Time now) override;
-  // These only begin: nobody waits for a cache to be filled. What one thread begins is carried out
-  // in order.
+  // These calls only begin the write: nobody waits for a cache to be filled. The writes that one
+  // thread begins are carried out in order.
   boost::asio::awaitable<void> keep(Record record, Asked asked) override;
   boost::asio::awaitable<void> drop(Outdated outdated) override;
   bool takes_running() const override { return true; }

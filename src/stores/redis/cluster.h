@@ -8,7 +8,7 @@
 #include "stores/redis/layout.h"
 #include "stores/redis/resp.h"
 
-// What the members of a Redis Cluster say about who has which slots. Pure.
+// Parses what the members of a Redis Cluster say about which member has which slots. Pure.
 namespace semel::redis {
 
 struct SlotRange {
@@ -16,8 +16,8 @@ struct SlotRange {
   Slot last = 0;
   RedisAddress master;
 };
-// The reply to CLUSTER SLOTS; `asked` is who said it, for members that do not know their own
-// address. Empty: it is something else.
+// Parses the reply to CLUSTER SLOTS. `asked` is the member that replied, for members that do not
+// know their own address. Empty: the reply is something else.
 std::vector<SlotRange> slot_ranges(const net::RespReply& reply, const RedisAddress& asked);
 
 // "MOVED 3999 host:port" and "ASK 3999 host:port".

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-// Where Redis is, as the configuration says it.
+// Where Redis is, according to the configuration.
 namespace semel {
 
 struct RedisAddress {

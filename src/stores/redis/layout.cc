@@ -10,9 +10,9 @@ namespace semel::redis {
 namespace {
 
 constexpr char kFormat = 1;
-constexpr char kCachedFormat = 2;  // 1: without when it was asked for
+constexpr char kCachedFormat = 2;  // 1: without the time it was asked for
 constexpr std::size_t kVersionBytes = 8;
-// Format, version, state, token, whether the body is spilled: what the scripts look at.
+// Format, version, state, token, whether the body is spilled: the part that the scripts look at.
 constexpr std::size_t kHeaderBytes = 1 + kVersionBytes + 1 + sizeof(Token::bytes) + 1;
 
 constexpr char kDigits[] = "0123456789abcdef";
@@ -41,7 +41,7 @@ std::uint64_t number_of(std::string_view bytes) {
   return number;
 }
 
-// CRC-16/XMODEM, as Redis Cluster has it.
+// CRC-16/XMODEM, as Redis Cluster uses it.
 std::uint16_t crc16(std::string_view bytes) {
   std::uint16_t crc = 0;
   for (const char byte : bytes) {
@@ -55,7 +55,7 @@ std::uint16_t crc16(std::string_view bytes) {
   return crc;
 }
 
-// Of two copies written in the same millisecond, which one wins.
+// Of two copies written in the same millisecond, the more final one wins.
 enum Finality : char { kRunning = 0, kEnded = 1, kGone = 2 };
 constexpr std::size_t kOrderBytes = 1 + kVersionBytes + 1;
 
@@ -163,8 +163,8 @@ StoreResult<std::shared_ptr<Record>> from_value(const RecordId& id, std::string_
   return std::make_shared<Record>(*std::move(record));
 }
 
-// Format; when it was written, and how final it is, by which what is later wins; when it was asked
-// for; version; the record.
+// The value has: the format; when the record was written, and how final it is, by which the later
+// copy wins; when it was asked for; its version; the record.
 std::string to_cached(const Record& record, Time asked_at) {
   const bool is_running = record.state == RecordState::in_progress;
   std::string out = cached_order(record.updated_at, is_running ? kRunning : kEnded);

@@ -8,11 +8,11 @@
 
 #include "semel/store.h"
 
-// How records lie in Redis (docs/formats.md): names of keys and the value of a record. Pure.
+// The layout of records in Redis (docs/formats.md): names of keys and the value of a record. Pure.
 namespace semel::redis {
 
-// The first byte of an id names its bucket. What belongs to a bucket shares a hash tag, and so lies
-// on one server of a Cluster, where a script can change it in one step.
+// The first byte of an id is its bucket. All keys of a bucket share a hash tag, and so are on one
+// server of a Cluster, where a script can change them in one step.
 using Bucket = std::uint8_t;
 inline constexpr std::size_t kBuckets = 256;
 inline Bucket bucket_of(const RecordId& id) {
@@ -27,17 +27,17 @@ Slot slot_of(Bucket bucket);
 std::string record_key(const RecordId& id);
 std::string chunks_key(const RecordId& id, const Token& token);
 std::string waiting_key(const RecordId& id);
-// A copy of a record that another store keeps.
+// The key of a cached copy of a record that another store keeps.
 std::string cached_key(const RecordId& id);
 // Sorted sets of a bucket. Their members are ids, 32 bytes each.
-std::string due_key(Bucket bucket);      // by when the sweeper should look
-std::string ids_key(Bucket bucket);      // all, in the order of their bytes
-std::string unknown_key(Bucket bucket);  // the unknown ones, by since when
-// Written for nothing but its place in the stream to the replicas.
+std::string due_key(Bucket bucket);      // by the time when the sweeper should look
+std::string ids_key(Bucket bucket);      // all ids, in the order of their bytes
+std::string unknown_key(Bucket bucket);  // unknown records, by when they became so
+// A key that is written only for its place in the stream to the replicas.
 std::string proof_key(Bucket bucket);
-// Where the end of a claim that somebody waits for is published: the id, then the token.
+// The channel where the end of an awaited claim is published: the id, then the token.
 std::string channel(Bucket bucket);
-// nullopt: no channel of ours.
+// nullopt: not one of our channels.
 std::optional<Bucket> bucket_of_channel(std::string_view channel);
 
 std::string raw(const RecordId& id);
@@ -45,17 +45,17 @@ std::string raw(const Token& token);
 // nullopt: not 32 bytes.
 std::optional<RecordId> id_of(std::string_view raw);
 
-// A version as it is kept: 8 bytes; none for 0, which is no version.
+// A version as stored: 8 bytes; empty for 0, which is no version.
 std::string raw_version(Version version);
 
 // The value of a record's key.
 std::string to_value(const Record& record, Version version);
-// The record is the caller's own. The error is StoreUnavailable with `unreadable`: the record is
-// there, and cannot be read.
+// Decodes a record, which belongs to the caller. The error is StoreUnavailable with `unreadable`:
+// the record exists but cannot be read.
 StoreResult<std::shared_ptr<Record>> from_value(const RecordId& id, std::string_view value);
 
-// The value of a cached copy: of the record as the store that decides gave it when it was asked at
-// `asked_at`, or only that what was written until a time is outdated.
+// The value of a cached copy: the record as the authoritative store returned it when it was asked
+// at `asked_at`, or only the mark that everything written until a time is out of date.
 struct CachedCopy {
   RecordPtr record;
   Time asked_at{};

@@ -1,5 +1,5 @@
-// The promise: what is reported as replicated was acknowledged by that many replicas after it was
-// written, or read. If it were broken, a failover could take back a claim that was acted on.
+// The promise: whatever is reported as replicated was acknowledged by that many replicas after it
+// was written, or read. If this were broken, a failover could undo a claim that was acted on.
 #include "stores/redis/link.h"
 
 #include <algorithm>
@@ -26,9 +26,9 @@ using net::RespResult;
 namespace {
 
 constexpr Duration kConnectTimeout = std::chrono::seconds(2);
-// A server that says nothing for so long is taken for dead.
+// A server that does not reply for this long is taken for dead.
 constexpr Duration kReplyTimeout = std::chrono::seconds(5);
-// For replicas to acknowledge; well below kReplyTimeout.
+// How long replicas have to acknowledge; well below kReplyTimeout.
 constexpr Duration kReplicaTimeout = std::chrono::seconds(1);
 constexpr Duration kPauseMin = std::chrono::milliseconds(50);
 constexpr Duration kPauseMax = std::chrono::seconds(2);
@@ -39,20 +39,22 @@ std::string quoted(std::string_view reply) {
   return "it says '" + std::string(reply.substr(0, 200)) + "'";
 }
 
-// What a command on a connection that is being prepared gives, or why it cannot be used.
+// Sends a command on a connection that is being prepared. The error says why the connection cannot
+// be used.
 awaitable<std::expected<RespReply, std::string>> ask(RespConnection& of, std::string wire) {
   RespResult result = co_await of.call(std::move(wire));
   if (!result) co_return std::unexpected("the connection ended: " + of.why());
   co_return *std::move(result);
 }
 
-// What CONFIG GET replies for one setting; empty: it may not be asked.
+// Returns the setting from the reply to CONFIG GET; empty: we may not ask for it.
 std::string_view setting_of(const RespReply& reply) {
   if (reply.is_error() || reply.size() < 2) return {};
   return reply.at(1).text();
 }
 
-// An error that says nothing of what may be asked: it is asked again later.
+// Returns whether this is an error that says nothing about what we may ask. The server is asked
+// again later.
 bool is_momentary(const RespReply& reply) {
   return reply.is_error() &&
          (reply.text().starts_with("BUSY") || reply.text().starts_with("LOADING"));
@@ -159,7 +161,8 @@ awaitable<std::expected<void, std::string>> Link::prepare(RespConnection& to) {
        {&swap_script(), &clean_script(), &await_script(), &count_script(), &fill_script()}) {
     auto loaded = co_await ask(to, resp_command({"SCRIPT", "LOAD", script->source}));
     if (!loaded) co_return std::unexpected(std::move(loaded.error()));
-    // NOPERM and the like: scripts are then sent whole when they are not known.
+    // NOPERM and the like are accepted: scripts are then sent whole when the server does not know
+    // them.
     if (loaded->is_error() && loaded->text().starts_with("LOADING")) {
       co_return std::unexpected("it is loading its data");
     }
@@ -182,8 +185,8 @@ awaitable<std::expected<void, std::string>> Link::require_master(RespConnection&
   co_return std::expected<void, std::string>{};
 }
 
-// Whether the server would forget what it was given, and whether its clock is ours. A sentence is
-// said once for as long as it holds.
+// Checks whether the server would forget records, and whether its clock agrees with ours. Warns of
+// each finding once for as long as it holds.
 awaitable<std::expected<void, std::string>> Link::inspect(RespConnection& to) {
   std::vector<std::string> warnings;
   auto asked = co_await compare_clocks(to, warnings);
@@ -228,7 +231,7 @@ awaitable<std::expected<void, std::string>> Link::look_at_settings(
   }
   std::string policy(info_field(memory->text(), "maxmemory_policy"));
   std::string_view keeps_file = info_field(persistence->text(), "aof_enabled");
-  // What one of the two does not tell, the other may.
+  // If INFO does not tell, CONFIG GET may.
   if (policy.empty()) {
     auto reply = co_await ask(to, resp_command({"CONFIG", "GET", "maxmemory-policy"}));
     if (!reply) co_return std::unexpected(std::move(reply.error()));
@@ -302,7 +305,7 @@ awaitable<void> Link::keep() {
       continue;
     }
     if (co_await connect()) continue;
-    // Not all nodes of a fleet at the same moment.
+    // Jittered, so that the nodes of a fleet do not all reconnect at the same moment.
     pause_.expires_after(jittered(pauses.next(), random_number()));
     error_code ignored;
     co_await pause_.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
@@ -342,7 +345,7 @@ awaitable<Outcome> Link::call(Bucket bucket, std::string wire, bool asking) {
       initiate, asio::use_awaitable);
 }
 
-// Commands that are sent together, and what came of the proof behind them.
+// Commands that are sent together, and the result of the proof behind them.
 struct Link::Group {
   std::vector<Grouped> commands;
   std::shared_ptr<RespConnection> over;

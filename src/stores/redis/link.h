@@ -20,7 +20,7 @@
 
 namespace semel::redis {
 
-// What all connections of a store have in common. Outlives them.
+// Shared by all connections of a store. Outlives them.
 struct Common {
   boost::asio::any_io_executor executor;
   net::Deadlines& deadlines;
@@ -30,79 +30,81 @@ struct Common {
   bool is_cluster = false;
   bool is_cache = false;                         // the servers may forget
   std::function<void(const std::string&)> warn;  // a sentence for the operator; never empty
-  std::function<void()> looked = {};             // a server was asked how it is
-  // Every connection that was made, so that whatever waits for one can be made to end.
+  std::function<void()> looked = {};             // a server was inspected
+  // Every connection that was made, so that everything that waits for one can be ended.
   using Made = std::vector<std::weak_ptr<net::RespConnection>>;
   std::shared_ptr<Made> made = std::make_shared<Made>();
 };
 void close_all(const Common& common);
 
-// What to speak TLS with; null for redis://. The error is a sentence for the operator.
+// Returns the TLS client to connect with; null for redis://. The error is a sentence for the
+// operator.
 std::expected<std::shared_ptr<const net::TlsClient>, std::string> tls_for(
     const RedisUrl& url, const RedisConfig& config);
 
-// What became of a command.
+// The outcome of a command: a reply, or one of the two below.
 struct Answered {
   net::RespReply reply;
-  // How far it is known that `replicas` have what was written, and what was seen, by then.
+  // Whether `replicas` replicas are known to have what was written, and what was read, by then.
   bool write_is_replicated = true;
   bool read_is_replicated = true;
 };
 struct NotSent {
   std::string why;
 };
-// It was sent, and there is no reply: it may have been carried out.
+// The command was sent, and there is no reply: it may have been carried out.
 struct InDoubt {
   std::string why;
 };
 using Outcome = std::variant<Answered, NotSent, InDoubt>;
 
-// Connects, and makes itself known: TLS, user, database. The error is a phrase for the log.
+// Connects and sets the connection up: TLS, user, database. The error is a phrase for the log.
 boost::asio::awaitable<std::expected<std::shared_ptr<net::RespConnection>, std::string>> connect_to(
     const Common& common, RedisAddress address,
     std::function<void(const net::RespReply&)> on_push = {});
 
-// What a server said of itself when it was asked last.
+// A server's own report when it was last inspected.
 struct Health {
   std::string evicts;  // the policy by which it removes records at will; "": it does not
   std::optional<ServerClock> clock;  // nullopt: it does not tell
 };
 
-// A connection to one Redis server that takes commands, made anew whenever it ends. A replica is
-// not used. On the store's thread only.
+// A connection to one Redis server that takes commands, reopened whenever it ends. Does not use a
+// replica. Use on the store's thread only.
 //
-// At every connect and every few seconds the server is asked what it would forget, and what time it
+// Asks the server at every connect and every few seconds what it would forget, and what time it
 // has: settings are changed while it runs, and clocks are set.
 //
-// With replicas, commands go in groups: what waits is sent with a WAIT behind it, and nothing else
-// until that is answered. A small write before the WAIT makes it cover what was read as well, since
-// it only waits for what its own connection has written.
+// With replicas, commands are sent in groups: all waiting commands with a WAIT behind them, and
+// nothing else until the WAIT is answered. A small write before the WAIT, the proof, makes it cover
+// reads as well, since WAIT only waits for what its own connection has written.
 class Link : public std::enable_shared_from_this<Link> {
  public:
-  // Where the server is now; asked before every try.
+  // Returns where the server is now; called before every attempt to connect.
   using Find = std::function<boost::asio::awaitable<std::expected<RedisAddress, std::string>>()>;
 
   Link(const Common& common, Find find);
 
-  // One try. The error is a phrase.
+  // Tries to connect once. The error is a phrase.
   boost::asio::awaitable<std::expected<void, std::string>> connect();
-  // Keeps it connected until close(), and looks after the server.
+  // keep() keeps it connected until close(); watch() inspects the server.
   boost::asio::awaitable<void> keep();
   boost::asio::awaitable<void> watch();
   void close();
-  // Ends the connection, for another to be made: the server says it is none for us.
+  // Ends the connection, so that a new one is made: the server says that it is not the one for us.
   void reconnect();
 
-  // `bucket` names where a proof may be written. With `asking` ASKING goes before it.
+  // Sends a command. `bucket` says where a proof may be written. With `asking`, sends ASKING before
+  // it.
   boost::asio::awaitable<Outcome> call(Bucket bucket, std::string wire, bool asking = false);
 
   bool is_up() const { return connection_ && connection_->is_open(); }
   const std::string& why_down() const { return why_down_; }
   bool was_tried() const { return was_tried_; }
   const Health& health() const { return health_; }
-  // Of the connection; where the server was found last.
+  // Returns the address of the connection: where the server was last found.
   const RedisAddress& address() const { return address_; }
-  // Called when it is connected, and when it no longer is.
+  // `changed` is called when it is connected, and when it no longer is.
   void on_change(std::function<void()> changed) { changed_ = std::move(changed); }
 
  private:
@@ -131,7 +133,7 @@ class Link : public std::enable_shared_from_this<Link> {
   RedisAddress address_;
   std::string why_down_ = "not connected yet";
   Health health_;
-  std::set<std::string> warned_;  // of what holds
+  std::set<std::string> warned_;  // of findings that still hold
   boost::asio::steady_timer pause_;
   boost::asio::steady_timer look_again_;
   std::function<void()> changed_;

@@ -30,7 +30,7 @@ awaitable<void> Listener::keep() {
   }
 }
 
-// A connection on which nothing is published looks no different from a dead one.
+// Pings every connection: one on which nothing is published looks no different from a dead one.
 void Listener::ping() {
   for (auto& [address, ear] : ears_) {
     ear.connection->send(resp_command({"PING"}), [this](const net::RespResult& reply) {
@@ -82,8 +82,8 @@ awaitable<void> Listener::listen(RedisAddress to, Buckets buckets) {
     (*connection)->close();
     co_return;
   }
-  // Channels of one command must be in one slot. What is published on the first may come before the
-  // reply to the last: whatever comes is looked at in the same way.
+  // Channels of one command must be in one slot. A message on the first channel may come before the
+  // reply to the last command, so heard() takes both.
   for (const Bucket bucket : buckets) {
     const std::string name = channel(bucket);
     (*connection)
@@ -92,7 +92,7 @@ awaitable<void> Listener::listen(RedisAddress to, Buckets buckets) {
                  if (reply) heard(*reply);
                });
   }
-  // What ended before the server knew of us was not heard.
+  // Ends of claims from before the server knew of us were not heard.
   (*connection)->send(resp_command({"PING"}), [this](const net::RespResult& reply) {
     if (reply) heard(*reply);
     waiting_.look();
@@ -103,7 +103,7 @@ awaitable<void> Listener::listen(RedisAddress to, Buckets buckets) {
 void Listener::heard(const net::RespReply& message) {
   const std::string_view kind = message.at(0).text();
   if (kind == "message" || kind == "smessage") waiting_.published(message.at(2).text());
-  // The slot went elsewhere.
+  // The slot has moved to another server.
   if (kind == "sunsubscribe") look();
 }
 

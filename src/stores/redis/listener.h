@@ -11,16 +11,15 @@
 
 namespace semel::redis {
 
-// Listens on every bucket's channel, with one connection to each server, and hands what is
-// published to Waiting. While a server cannot be listened to, those who wait poll. On the store's
-// thread only.
+// Listens on every bucket's channel, with one connection per server, and hands the messages to
+// Waiting. While a server cannot be listened to, the waiters poll. Use on the store's thread only.
 class Listener {
  public:
   Listener(const Common& common, Nodes& nodes, Waiting& waiting);
 
   // Listens until close().
   boost::asio::awaitable<void> keep();
-  // Who has which bucket may have changed.
+  // Call if the server of a bucket may have changed.
   void look();
   void close();
 

@@ -21,10 +21,10 @@ namespace {
 // A slot that is being moved cannot be written for a while.
 constexpr Duration kRedirectPatience = std::chrono::seconds(2);
 constexpr Duration kTryAgainAfter = std::chrono::milliseconds(20);
-constexpr int kFollowedAtOnceMax = 5;  // members that disagree send one to and fro: they get time
+constexpr int kFollowedAtOnceMax = 5;  // members that disagree redirect to and fro: give them time
 constexpr Duration kLookAtNodesEvery = std::chrono::seconds(1);
 
-// Errors that a server gives before it carries anything out. Others may come from the middle of a
+// Errors that a server returns before it carries anything out. Others may come from the middle of a
 // script.
 constexpr std::string_view kNothingWritten[] = {
     "OOM ",        "MISCONF ",     "NOREPLICAS ", "READONLY ", "LOADING ",  "BUSY ",  "NOAUTH ",
@@ -35,7 +35,8 @@ bool says_nothing_written(std::string_view error) {
                              [&](std::string_view start) { return error.starts_with(start); });
 }
 
-// Later it is a doubt: what is there can still be replayed.
+// Checks a server at the start. Later an evicting server is only a doubt: existing records can
+// still be replayed.
 std::expected<void, std::string> fit_to_begin(const Link& link) {
   if (link.health().evicts.empty()) return {};
   return std::unexpected("Redis at " + link.address().text() + ": its maxmemory-policy is " +
@@ -133,7 +134,7 @@ std::vector<const Link*> Nodes::masters() const {
   return found;
 }
 
-// A script that the server has lost (a restart, SCRIPT FLUSH) is sent whole, which teaches it.
+// Sends a script whole if the server has lost it (a restart, SCRIPT FLUSH), which teaches it again.
 awaitable<Outcome> Nodes::send(const Command& command, std::shared_ptr<Link> link, bool asking) {
   Outcome outcome = co_await link->call(command.bucket, command.wire(false), asking);
   const auto* answered = std::get_if<Answered>(&outcome);
@@ -168,7 +169,7 @@ awaitable<CallResult> Nodes::call(Command command) {
     const std::string error(answered.reply.text());
     const std::string why = "Redis at " + link->address().text() + " says '" + error + "'";
     if (!says_nothing_written(error)) co_return std::unexpected(Failed{why, true});
-    // A demoted master: whoever took over is found by connecting anew.
+    // A demoted master: reconnecting finds the server that took over.
     if (error.starts_with("READONLY") || error.starts_with("MASTERDOWN")) link->reconnect();
     const auto redirect = redirect_of(error, link->address());
     const bool is_moving = error.starts_with("TRYAGAIN") || error.starts_with("CLUSTERDOWN");
@@ -186,7 +187,7 @@ awaitable<CallResult> Nodes::call(Command command) {
     asking = !redirect->is_permanent;
     link = link_to(redirect->to);
     if (redirect->is_permanent) owners_[command.bucket] = link;
-    // A server that is new here gets the time to be connected to.
+    // Gives a server that is new here the time to be connected to.
     while (!link->is_up() && std::chrono::steady_clock::now() < give_up && !closed_) {
       co_await pause(kTryAgainAfter);
     }
@@ -234,7 +235,7 @@ awaitable<std::expected<RedisAddress, std::string>> Nodes::ask_sentinel(RedisAdd
 }
 
 // A demoted master usually ends its connections. One that was cut off from its Sentinels does not:
-// whoever can still reach both asks them.
+// so a process that can still reach both asks the Sentinels.
 awaitable<void> Nodes::follow_sentinels() {
   while (!closed_) {
     look_.expires_after(kLookAtNodesEvery);
@@ -297,7 +298,7 @@ awaitable<std::expected<void, std::string>> Nodes::load_slots_from(RedisAddress 
   }
   for (const SlotRange& range : ranges) in_use.insert(range.master);
   for (auto one = links_.begin(); one != links_.end();) {
-    // One that nothing is known of yet may be where a slot is being moved to.
+    // A server that was not tried yet may be the one that a slot is being moved to.
     if (in_use.contains(one->first) || one->second->is_up() || !one->second->was_tried()) {
       ++one;
     } else {
@@ -315,7 +316,7 @@ void Nodes::look_again() {
   look_.cancel();
 }
 
-// Who has which slots is asked for now and then, and whenever something hints at a change.
+// Asks which server has which slots now and then, and whenever something hints at a change.
 awaitable<void> Nodes::follow_slots() {
   constexpr int kQuietRounds = 10;
   for (int quiet = 0; !closed_; ++quiet) {

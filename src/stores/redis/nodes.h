@@ -21,7 +21,8 @@ struct Command {
   Bucket bucket = 0;
   const Script* script = nullptr;      // null: `arguments` is the whole command
   std::vector<std::string> arguments;  // of a script: the number of its keys, its keys, the rest
-  // `whole`: with the script itself instead of its name.
+  // Returns the command as it goes over the wire. `whole`: with the script itself instead of its
+  // name.
   std::string wire(bool whole) const;
 };
 
@@ -33,27 +34,28 @@ struct Failed {
 using CallResult = std::expected<Answered, Failed>;
 
 // The servers of a store: one, the one that Sentinels name, or the masters of a Cluster. Sends a
-// command to whoever has its bucket, and follows redirections. On the store's thread only.
+// command to the server that has its bucket, and follows redirections. Use on the store's thread
+// only.
 class Nodes {
  public:
   Nodes(Common& common, const RedisConfig& config);
   ~Nodes();
 
-  // The first connections. The error is a sentence for the operator.
+  // Makes the first connections. The error is a sentence for the operator.
   boost::asio::awaitable<std::expected<void, std::string>> start();
-  // Keeps them, until close().
+  // Keeps the connections until close().
   void keep();
   void close();
 
   boost::asio::awaitable<CallResult> call(Command command);
 
-  // The server of a bucket at the moment, and whether it can be reached.
+  // Returns the current server of a bucket; nullopt: it cannot be reached.
   std::optional<RedisAddress> server_of(Bucket bucket) const;
-  // Why something cannot be reached at the moment; nullopt: all is well.
+  // Returns why something cannot be reached at the moment; nullopt: all is well.
   std::optional<std::string> trouble() const;
-  // The ones that have buckets and can be reached.
+  // Returns the servers that have buckets and can be reached.
   std::vector<const Link*> masters() const;
-  // Told whenever either may have changed. To be set before start().
+  // `changed` is called whenever one of these may have changed. Set it before start().
   void on_change(std::function<void()> changed) { changed_ = std::move(changed); }
 
  private:

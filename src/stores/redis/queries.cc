@@ -1,5 +1,5 @@
-// What is found without an id: sweep, scan, stats. Every bucket has indexes of its own, and is
-// asked by itself. An index may name a record that Redis has removed by itself; it is then cleaned.
+// Queries without an id: sweep, scan, stats. Every bucket has indexes of its own and is asked by
+// itself. An index may name a record that Redis has removed by itself; the index is then cleaned.
 #include <algorithm>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/redirect_error.hpp>
@@ -20,7 +20,8 @@ using redis::kBuckets;
 namespace {
 
 constexpr auto kCountEvery = std::chrono::seconds(5);
-// Of every bucket, at first; doubled where that does not settle which are the earliest.
+// Number of due ids that every bucket is first asked for; doubled where that does not settle which
+// are the earliest.
 constexpr std::size_t kDueAtFirst = 16;
 
 StoreUnavailable unavailable(const redis::Failed& failed) {
@@ -34,7 +35,7 @@ long long score_of(const net::RespReply& reply) {
 
 }  // namespace
 
-// All at once, so that they share a pipeline.
+// Sends all commands at once, so that they share a pipeline.
 awaitable<std::vector<CallResult>> RedisThread::call_all(std::vector<Command> commands) {
   std::vector<CallResult> results(commands.size(), std::unexpected(redis::Failed{}));
   if (commands.empty()) co_return results;
@@ -61,7 +62,7 @@ awaitable<std::vector<CallResult>> RedisThread::call_all(std::vector<Command> co
   co_return results;
 }
 
-// In the order of `ids`, without those that are gone.
+// Returns the records in the order of `ids`, without those that are gone.
 awaitable<StoreResult<std::vector<RecordPtr>>> RedisThread::records_of(std::vector<RecordId> ids) {
   std::vector<Command> gets;
   for (const RecordId& id : ids) {
@@ -81,7 +82,7 @@ awaitable<StoreResult<std::vector<RecordPtr>>> RedisThread::records_of(std::vect
                          redis::ids_key(bucket), redis::unknown_key(bucket), redis::raw(ids[i])}});
       continue;
     }
-    // One that cannot be read is passed over: whoever needs it reads it, and is told.
+    // Skips a record that cannot be read: whoever needs it reads it by its id and gets the error.
     auto record = redis::from_value(ids[i], found[i]->reply.text());
     if (record) records.push_back(*std::move(record));
   }
@@ -121,7 +122,8 @@ awaitable<StoreResult<std::vector<RedisThread::Due>>> RedisThread::due_ids(Time 
     for (const auto& found : by_bucket) all.insert(all.end(), found.begin(), found.end());
     std::ranges::sort(all, {}, [](const Due& due) { return std::pair(due.at, due.id); });
     if (all.size() > limit) all.resize(limit);
-    // A bucket that gave all it was asked for may have more that come before the last one taken.
+    // A bucket that returned as many as it was asked for may have more that come before the last
+    // one taken.
     std::vector<Bucket> unsettled;
     for (const Bucket bucket : open) {
       const auto& found = by_bucket[bucket];
@@ -143,7 +145,7 @@ awaitable<StoreResult<std::vector<RecordPtr>>> RedisThread::sweep(Time now, std:
   co_return co_await records_of(std::move(ids));
 }
 
-// The first byte of an id is its bucket, so that buckets in order are ids in order.
+// The first byte of an id is its bucket, so buckets in order give ids in order.
 awaitable<StoreResult<ScanPage>> RedisThread::scan(std::optional<RecordId> after,
                                                    std::size_t limit) {
   ScanPage page;
@@ -153,7 +155,7 @@ awaitable<StoreResult<ScanPage>> RedisThread::scan(std::optional<RecordId> after
     for (;;) {
       const std::size_t wanted = limit - page.records.size();
       const bool is_within = last && redis::bucket_of(*last) == current;
-      // One more than is wanted tells whether there is one.
+      // Asks for one more than is wanted, to learn whether there is one.
       Command command{.bucket = current,
                       .arguments = {"ZRANGEBYLEX", redis::ids_key(current),
                                     is_within ? "(" + redis::raw(*last) : "-", "+", "LIMIT", "0",

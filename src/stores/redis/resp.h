@@ -11,14 +11,14 @@
 struct redisReader;
 struct redisReply;
 
-// The protocol of Redis (RESP2), by hiredis' formatter and reader. No I/O.
+// The protocol of Redis (RESP2), with the formatter and reader of hiredis. No I/O.
 namespace semel::net {
 
-// One command as it goes over the wire.
+// Returns one command as it goes over the wire.
 std::string resp_command(std::span<const std::string_view> arguments);
 std::string resp_command(std::initializer_list<std::string_view> arguments);
 
-// What a server replied. Views into it live as long as it does.
+// A server's reply. Views into it live as long as it does.
 class RespReply {
  public:
   RespReply() : part_(nullptr) {}  // nil
@@ -26,7 +26,7 @@ class RespReply {
 
   bool is_error() const;
   bool is_nil() const;
-  // Of a string, a status or an error; empty for everything else.
+  // The text of a string, a status or an error; empty for everything else.
   std::string_view text() const;
   // nullopt: neither an integer nor a string that is one.
   std::optional<long long> number() const;
@@ -46,10 +46,10 @@ class RespReader {
  public:
   RespReader();
 
-  // What was read before the next reply is complete is kept; the pieces may be of any size.
+  // Appends bytes, in pieces of any size, and keeps them until the next reply is complete.
   void feed(std::string_view bytes);
-  // nullopt: more bytes are needed. The error says in what way this is not RESP2; the stream is of
-  // no use then.
+  // Returns the next reply; nullopt: more bytes are needed. The error says why this is not RESP2;
+  // the stream is then of no use.
   std::expected<std::optional<RespReply>, std::string> next();
 
  private:

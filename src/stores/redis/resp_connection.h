@@ -33,18 +33,19 @@ class RespConnection : public std::enable_shared_from_this<RespConnection> {
   RespConnection(std::unique_ptr<Connection> connection, boost::asio::any_io_executor executor,
                  Duration patience);
 
-  // Begins to read and write; the connection then lives until it ended.
+  // Begins to read and write; the object then lives until the connection has ended.
   void start();
   // Appends a command. `done` is called once, later, and on the connection's executor.
   void send(std::string_view wire, Done done);
   boost::asio::awaitable<RespResult> call(std::string wire);
-  // Told of replies to no command: what a subscription brings. To be set before start().
+  // `take` is called with replies to no command: the messages of a subscription. Set it before
+  // start().
   void on_push(std::function<void(const RespReply&)> take) { push_ = std::move(take); }
 
-  // Ends it; commands without a reply lose it.
+  // Ends the connection; commands without a reply get a RespLoss.
   void close();
   bool is_open() const { return open_; }
-  // Why it ended; a phrase for the log.
+  // Says why it ended, in a phrase for the log.
   const std::string& why() const { return why_; }
   // Returns when it has ended.
   boost::asio::awaitable<void> ended();

@@ -10,7 +10,8 @@ namespace semel::redis {
 namespace {
 
 // A record has no time to live in Redis: a server expires by its own clock, and one that is
-// promoted with a fast clock would remove at once what its master kept. The sweeper removes it.
+// promoted with a fast clock would remove at once the records that its master kept. The sweeper
+// removes records.
 //
 // The header of a value: format 1, version 2-9, state 10, token 11-26, spilled 27 (from 1, as Lua
 // counts). States 1 and 2 are queued and in progress.

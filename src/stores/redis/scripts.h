@@ -22,17 +22,17 @@ struct Script {
 // The record is written first: if that is refused (out of memory, read only), nothing is written.
 const Script& swap_script();
 
-// Takes an id out of the bucket's indexes if Redis has removed its record.
+// Removes an id from the bucket's indexes if Redis has removed its record.
 //   KEYS  the record; the bucket's due, ids, unknown    ARGV  the id
 //   gives 1 if it was removed
 const Script& clean_script();
 
-// Says that somebody waits for the end of a claim.
+// Notes that somebody waits for the end of a claim.
 //   KEYS  the record, its waiting    ARGV  the token; for how long, in ms
 //   gives 1 if it has not ended
 const Script& await_script();
 
-// How many unknown records the bucket has, and since when the oldest.
+// Returns the number of unknown records in the bucket, and since when the oldest is unknown.
 //   KEYS  the bucket's unknown
 const Script& count_script();
 

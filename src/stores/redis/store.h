@@ -13,26 +13,26 @@ namespace semel {
 
 class RedisThread;
 
-// Records in Redis: one server, the master that Sentinels name, or a Cluster. Many processes may
-// use it at the same time. Any thread may call.
+// Keeps records in Redis: on one server, the master that Sentinels name, or a Cluster. Many
+// processes may use it at the same time. Any thread may call.
 //
-// What an Applied is worth depends on the servers (docs/redis.md): with `replicas` it was also
-// acknowledged by that many of them, and so was what is read. A write whose reply was lost, or that
-// too few replicas acknowledged in time, is swap::Unknown.
+// The safety of an Applied write depends on the servers (docs/redis.md). With `replicas`, that many
+// replicas have acknowledged it, too, and also everything that is read. A write whose reply was
+// lost, or that too few replicas acknowledged in time, is swap::Unknown.
 //
-// A version is a random number: none is used twice for an id, also not after Redis removed the
-// record by itself or a failover took writes back.
+// A version is a random number: none is used twice for an id, not even after Redis removed the
+// record by itself or a failover undid writes.
 //
-// The destructor ends what is under way and posts its results. Before it, stop what runs the
-// callers' coroutines; after it, destroy their execution contexts.
+// The destructor ends the calls that are under way and posts their results. Stop whatever runs the
+// callers' coroutines before it, and destroy their execution contexts after it.
 class RedisStore final : public Store {
  public:
   static constexpr std::size_t kRecordBytesMax = 64 << 20;
 
-  // `warn` is told, on the store's thread, in sentences for the operator, what makes a server
-  // forget. The error is such a sentence: the server cannot be reached, or must not be used.
+  // `warn` is called on the store's thread with sentences for the operator about what makes a
+  // server forget. The error is such a sentence: the server cannot be reached, or must not be used.
   //
-  // `answered` is told how long each swap took, on the caller's thread.
+  // `answered` is called on the caller's thread with the time that each swap took.
   using Answered = std::function<void(std::chrono::nanoseconds)>;
   static std::expected<std::unique_ptr<RedisStore>, std::string> open(
       RedisConfig config, std::function<void(const std::string&)> warn, Answered answered = {});
@@ -52,9 +52,9 @@ class RedisStore final : public Store {
   boost::asio::awaitable<StoreResult<void>> drop_chunks(RecordId id, Token token) override;
   boost::asio::awaitable<bool> ended(RecordId id, Token token, Duration timeout) override;
   StoreFeatures features() const override;
-  // Of the unknown records: as of a few seconds ago, and of what this process did since.
+  // Counts unknown records as of a few seconds ago, and what this process did since.
   StoreStats stats() const override;
-  // The servers' clocks and ours, and whether they evict, as of a few seconds ago.
+  // Compares the servers' clocks with ours, and looks whether they evict, as of a few seconds ago.
   StoreDoubts doubts() const override;
   std::optional<std::string> trouble() const override;
 

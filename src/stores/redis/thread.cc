@@ -1,5 +1,5 @@
-// The promise: a caller hears Applied only after the server has the write, with `replicas` only
-// after that many of its replicas have it, and what it is shown of others' writes is as safe. A
+// The promise: a caller sees Applied only after the server has the write and, with `replicas`, only
+// after that many of its replicas have it; the writes of others that it is shown are as safe. A
 // write whose reply is lost is never taken for one that did not happen.
 #include "stores/redis/thread.h"
 
@@ -23,12 +23,13 @@ using redis::Failed;
 
 namespace {
 
-// Chunks that no record came to refer to go by themselves. Each new one keeps the others.
+// Chunks that no record came to refer to expire after this. Each new chunk prolongs the others.
 constexpr Duration kUnclaimedChunksFor = std::chrono::hours(24);
-// A doubt that comes and goes is said so often at the most, one that goes on so often.
+// How often at most the operator is told of a doubt that comes and goes, and how often of one that
+// goes on.
 constexpr Duration kSayChangesEvery = std::chrono::seconds(10);
 constexpr Duration kSayAgainAfter = std::chrono::minutes(5);
-// For what is under way when the store is closed: longer than connecting may take.
+// Time for calls that are under way when the store is closed: longer than connecting may take.
 constexpr auto kCloseTimeout = std::chrono::seconds(3);
 
 StoreUnavailable unavailable(const Failed& failed) {
@@ -86,7 +87,7 @@ std::expected<void, std::string> RedisThread::begin() {
     auto started = co_await nodes_.start();
     if (!started) co_return started;
     const auto counted = co_await count_unknown();
-    // A slot of a Cluster that is on its way is no reason not to start: the others are there.
+    // A slot of a Cluster that is being moved is no reason not to start: the others are there.
     const bool may_pass =
         common_.is_cluster && !counted && counted.error().find("NOPERM") == std::string::npos;
     if (!counted && !may_pass) {
@@ -190,15 +191,16 @@ Duration RedisThread::ahead_of(const std::optional<FarClock>& far) const {
   return far ? far->clock.ahead(instant_now()) : Duration{};
 }
 
-// Of the clock that differs most.
+// Returns how far our clock is ahead of the server's clock that differs most.
 Duration RedisThread::clock_ahead() const {
   const Duration ahead = ahead_of(most_ahead_of_);
   const Duration behind = ahead_of(most_behind_);
   return abs(behind) > abs(ahead) ? behind : ahead;
 }
 
-// Behind: what is claimed now would be over too early by everybody else's clock, and what is
-// completed now would be swept too early. Ahead: it only lasts longer, and no harm is done.
+// If our clock is behind, a claim made now would end too early by everybody else's clock, and a
+// record completed now would be swept too early. If it is ahead, they only last longer, and no harm
+// is done.
 StoreDoubts RedisThread::doubts_now() const {
   const bool is_behind = ahead_of(most_behind_) < -redis::kClocksAgreeWithin;
   return {.clock = is_behind || ahead_of(most_ahead_of_) > redis::kClocksAgreeWithin,

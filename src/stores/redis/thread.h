@@ -14,8 +14,8 @@
 
 namespace semel {
 
-// The thread of a Redis store and what lives on it. thread.cc has the records, queries.cc what is
-// found without an id.
+// The thread of a Redis store and everything that lives on it. thread.cc has the calls about one
+// record, queries.cc the queries without an id.
 class RedisThread {
  public:
   RedisThread(RedisConfig config, RedisUrl url, std::shared_ptr<const net::TlsClient> tls,
@@ -76,7 +76,7 @@ class RedisThread {
       std::vector<redis::Command> commands);
   boost::asio::awaitable<StoreResult<std::vector<RecordPtr>>> records_of(std::vector<RecordId> ids);
   boost::asio::awaitable<StoreResult<std::vector<Due>>> due_ids(Time now, std::size_t limit);
-  // The error says why some bucket's were not counted.
+  // The error says why the unknown records of some bucket were not counted.
   boost::asio::awaitable<std::expected<void, std::string>> count_unknown();
   boost::asio::awaitable<void> keep_counting();
   void note_unknowns(redis::Bucket bucket, const net::RespReply& count,
@@ -98,8 +98,8 @@ class RedisThread {
   mutable std::mutex mutex_;
   std::array<Unknowns, redis::kBuckets> unknowns_;
   std::optional<std::string> trouble_;
-  // Of the server whose clock is furthest from ours.
-  // The servers whose clocks this machine's is most ahead of, and most behind.
+  // The servers whose clocks are furthest from ours: the one that our clock is most ahead of, and
+  // the one that it is most behind.
   std::optional<FarClock> most_ahead_of_;
   std::optional<FarClock> most_behind_;
   std::string evicting_;  // a sentence; "": no server evicts

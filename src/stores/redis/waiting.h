@@ -13,18 +13,18 @@
 
 namespace semel::redis {
 
-// Who waits here for claims that run elsewhere. The server is told that somebody waits for a record
-// (for a few seconds at a time), and whoever ends the claim then publishes that. Under it lies a
-// slow poll, for what is published while nobody listens. On the store's thread only.
+// The waiters for claims that run elsewhere. Tells the server that somebody waits for a record (for
+// a few seconds at a time); whoever ends the claim then publishes that. A slow poll finds the ends
+// that are published while nobody listens. Use on the store's thread only.
 class Waiting {
  public:
   Waiting(const Common& common, Nodes& nodes) : common_(common), nodes_(nodes) {}
 
   // Returns when the claim may have ended, or after `timeout`.
   boost::asio::awaitable<void> ended(RecordId id, Token token, Duration timeout);
-  // What was published: an id, then a token.
+  // `message` was published: an id, then a token.
   void published(std::string_view message);
-  // Looks at all at once: something may have been missed.
+  // Looks at all claims at once: an end may have been missed.
   void look();
   void close();
 
