@@ -19,17 +19,17 @@ struct Upstream {
   std::string base_path;  // "" or "/prefix", put before the request's path
 };
 
-// The port of a scheme where a URL does not name one.
+// Returns the port of a scheme, for a URL that does not name one.
 constexpr std::uint16_t default_port(bool tls) {
   return tls ? 443 : 80;
 }
 
-// A URL that Semel itself asks: http:// or https://, taken apart.
+// A parsed http:// or https:// URL that Semel itself requests.
 struct Url {
   bool tls = false;
   HostPort address;
   std::string target;  // path and query; at least "/"
-  // The value of a Host header: the port only where it is not the scheme's own.
+  // Returns the value of a Host header, with the port only if it is not the scheme's default.
   std::string authority() const;
 };
 

@@ -10,7 +10,7 @@
 namespace semel {
 
 enum class BrokerKind { rabbitmq, nats, kafka };
-// How a broker is reached.
+// How to reach a broker.
 struct BrokerAddress {
   BrokerKind kind = BrokerKind::rabbitmq;
   std::string url;                                              // rabbitmq, nats
@@ -19,7 +19,7 @@ struct BrokerAddress {
   std::vector<std::pair<std::string, std::string>> properties;  // kafka: of librdkafka
 };
 
-// Where a broker is to put messages. Only what belongs to its kind is set.
+// Where a broker puts messages. Only the fields of its kind are set.
 struct BrokerTarget : BrokerAddress {
   std::string exchange;     // rabbitmq: "" is the default exchange
   std::string routing_key;  // rabbitmq

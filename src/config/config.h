@@ -32,7 +32,7 @@ struct Config {
   std::string file;
   std::vector<HostPort> listen = {{"127.0.0.1", 8080}};
   std::optional<net::TlsServerFiles> tls;  // nullopt: plain HTTP
-  unsigned workers = 0;                    // 0: one a core
+  unsigned workers = 0;                    // 0: one per core
   std::string name_space = "default";
   AdminConfig admin;
   StoreConfig store;
@@ -44,7 +44,7 @@ struct Config {
   LimitsConfig limits;
   Duration drain_timeout = std::chrono::seconds(30);
   LogConfig log;
-  std::vector<RouteConfig> routes;  // may be empty where there is a relay, or `consume`
+  std::vector<RouteConfig> routes;  // may be empty if there is a relay, or `consume`
   std::vector<ConsumeConfig> consume;
   std::optional<RelayConfig> relay;  // for `semel relay` only
 };

@@ -12,7 +12,7 @@
 namespace semel {
 
 enum class MessageKeySource { property, header, pointer };
-// Which part of a message is its id.
+// Says which part of a message is its id.
 struct MessageKeyConfig {
   MessageKeySource from = MessageKeySource::property;
   std::string name;     // of the property or header
@@ -20,7 +20,7 @@ struct MessageKeyConfig {
   KeyRules rules;
 };
 
-// Where messages go that cannot be processed. Only what belongs to the broker's kind is set.
+// Where messages that cannot be processed go. Only the fields of the broker's kind are set.
 struct DeadLetterConfig {
   bool reject = false;      // rabbitmq: to the queue's own dead-letter exchange
   std::string exchange;     // rabbitmq: "" is the default exchange
@@ -29,12 +29,12 @@ struct DeadLetterConfig {
   std::string topic;        // kafka
 };
 
-// Messages of one queue to one handler, each id once (`semel consume`), or to a function of a
-// program (semel/consume.h).
+// Passes the messages of one queue to one handler (`semel consume`), or to a function of a program
+// (semel/consume.h), once per message id.
 struct ConsumeConfig {
   BrokerConfig from;
-  // The handler, and everything that decides how an attempt is made and recorded: as of a route
-  // that nobody can ask.
+  // The handler, and everything that decides how an attempt is made and recorded, as a route that
+  // no client can request.
   RouteConfig route;
   std::string target;  // path and query of the handler
   MessageKeyConfig key;

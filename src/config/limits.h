@@ -28,7 +28,7 @@ struct RouteLimits {
   bool any() const { return new_keys_per_second > 0 || live_keys > 0 || in_flight > 0; }
 };
 
-// Where large bodies of requests lie while they are handled.
+// Where large request bodies are kept while they are handled.
 struct SpoolConfig {
   std::string path;  // "": beside the embedded store, else where temporary files go
   std::size_t bytes_max = std::size_t{1} << 30;

@@ -34,7 +34,7 @@ constexpr std::size_t kKeysLimitMax = 1'000'000'000;
 constexpr std::size_t kSpoolBytesMin = 1 << 20;
 constexpr std::size_t kRoutesMax = 2000;
 
-// Routes are read when everything else is known, wherever they stand in the file.
+// Routes are read after everything else, wherever they are in the file.
 struct FileDraft {
   Config config;
   std::optional<Field> defaults;
@@ -197,8 +197,8 @@ bool is_keyed(const RouteConfig& route) {
   return !route.methods.empty();
 }
 
-// A route that an earlier one hides completely does nothing. The same path again cannot be meant; a
-// narrower one behind a wider one can, while somebody moves routes about.
+// A route that an earlier one hides completely does nothing. Repeating a path cannot be intended; a
+// narrower path behind a wider one can be, while somebody moves routes about.
 void check_paths(const std::vector<Field>& fields, const std::vector<RouteConfig>& routes) {
   std::vector<PathPattern> patterns;
   for (std::size_t i = 0; i < routes.size(); ++i) {
@@ -225,7 +225,7 @@ void check_names(const std::vector<Field>& fields, const std::vector<RouteConfig
     const RouteConfig& route = routes[i];
     if (!is_keyed(route)) continue;
     const auto [first, is_new] = keyed_by_name.try_emplace(route.name, &route);
-    // The same path twice, and so the same name by default, is one mistake.
+    // One path twice, and so one default name twice, is a single mistake.
     if (!is_new && first->second->path != route.path) {
       fields[i].at("name").error(
           fmt::format("{} is also the operation on line {}; their keys would be mixed",
@@ -234,7 +234,7 @@ void check_names(const std::vector<Field>& fields, const std::vector<RouteConfig
   }
 }
 
-// An old name belongs to one operation, or two of them would answer for each other.
+// An old name must belong to one operation, or two of them would answer for each other.
 void check_aliases(const std::vector<Field>& fields, const std::vector<RouteConfig>& routes) {
   std::map<std::string, const RouteConfig*> owners;
   for (const RouteConfig& route : routes) {
@@ -292,8 +292,8 @@ void check_completes(const Field& root, const Config& config) {
   }
 }
 
-// Live keys are counted from what this process sees come and go; on a shared store others remove
-// what it has written.
+// Live keys are counted by the records that this process sees come and go; on a shared store other
+// processes remove records that it has written.
 void check_live_keys(const Field& root, const Config& config) {
   const auto counts = [](const RouteConfig& r) { return r.limits.live_keys > 0; };
   const bool is_shared =

@@ -11,7 +11,7 @@
 
 namespace semel {
 
-// Every error found, not only the first. Warnings do not keep the configuration from being used.
+// Has every error found, not only the first. Warnings do not prevent the use of the configuration.
 struct ConfigOutcome {
   std::optional<Config> config;  // nullopt exactly if there are errors
   std::vector<ConfigError> errors;

@@ -6,8 +6,8 @@
 
 namespace semel {
 
-// The published policy: what each route asks of keys, how long answers are kept, which statuses
-// and limits apply. The body of GET /.semel/policy.
+// Returns the published policy, the body of GET /.semel/policy: the rules of each route for keys,
+// how long answers are kept, which statuses and limits apply.
 std::string make_policy_page(const Config& config);
 
 }  // namespace semel

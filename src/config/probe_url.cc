@@ -7,8 +7,8 @@
 namespace semel {
 namespace {
 
-// Calls `text` and `name` for the pieces between and inside braces, in order. False: a brace that
-// does not match.
+// Calls `text` for the pieces between braces and `name` for those inside, in order. Returns false
+// if a brace does not match.
 bool walk(std::string_view target, const std::function<void(std::string_view)>& text,
           const std::function<void(std::string_view)>& name) {
   while (!target.empty()) {

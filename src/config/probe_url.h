@@ -6,7 +6,7 @@
 
 namespace semel {
 
-// What stands for {key}, {record}, {attempt} and {token} in a probe's URL.
+// The values of {key}, {record}, {attempt} and {token} in a probe's URL.
 struct ProbeValues {
   std::string_view key;
   std::string_view record;
@@ -14,10 +14,12 @@ struct ProbeValues {
   std::string_view token;
 };
 
-// What is wrong with the placeholders of a URL's path and query, as a phrase; "" if nothing is.
+// Returns a phrase that says what is wrong with the placeholders in a URL's path and query; "":
+// nothing.
 std::string probe_target_error(std::string_view target);
 
-// The path and query with the values put in, escaped as %XX where needed. `target` has no error.
+// Returns the path and query with the values filled in, escaped as %XX where needed. `target` must
+// have no error.
 std::string fill_probe_target(std::string_view target, const ProbeValues& values);
 
 }  // namespace semel

@@ -26,7 +26,7 @@ Environment current_environment() {
 
 ConfigOutcome read_config(const std::string& file) {
   std::ifstream in(file, std::ios::binary);
-  // One byte more than is allowed: the parser says so.
+  // Reads one byte more than is allowed, so that the parser reports a file that is too large.
   std::string text(config_file::kFileBytesMax + 1, '\0');
   in.read(text.data(), static_cast<std::streamsize>(text.size()));
   std::error_code ignored;

@@ -6,8 +6,8 @@
 
 namespace semel {
 
-// Reads and checks a configuration file, with this process's environment for what it refers to. A
-// file that cannot be read is one error.
+// Reads and checks a configuration file, with this process's environment for the variables that it
+// refers to. A file that cannot be read is one error.
 ConfigOutcome read_config(const std::string& file);
 
 }  // namespace semel

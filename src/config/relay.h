@@ -13,7 +13,6 @@
 
 namespace semel {
 
-// Where `semel relay` delivers what is in the outbox, and how patiently.
 // Default CloudEvents attributes for messages that do not carry their own.
 struct CloudEventsConfig {
   std::string source = "urn:semel:outbox";
@@ -24,12 +23,13 @@ struct RelayDestination {
   std::string name;
   std::optional<BrokerTarget> broker;  // nullopt: HTTP, to `url`
   Url url;
-  net::TlsClientFiles tls;  // if it is https://
+  net::TlsClientFiles tls;  // if `url` is https://
   Duration timeout = std::chrono::seconds(10);
   std::vector<Header> headers;
   std::optional<CloudEventsConfig> cloudevents;  // nullopt: HTTP without them
 };
 enum class OnDead { skip, block };
+// Where `semel relay` delivers the messages of the outbox, and how patiently.
 struct RelayConfig {
   std::vector<RelayDestination> destinations;
   bool allow_urls = false;  // a destination may be an http(s):// URL that is not named here
@@ -37,7 +37,7 @@ struct RelayConfig {
   Duration backoff_min = std::chrono::milliseconds(500);
   Duration backoff_max = std::chrono::minutes(5);
   Duration lease = std::chrono::seconds(30);
-  std::size_t parallel = 16;  // deliveries at once, to each destination
+  std::size_t parallel = 16;  // deliveries at once, per destination
   OnDead on_dead = OnDead::skip;
 };
 

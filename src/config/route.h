@@ -40,13 +40,14 @@ struct FingerprintConfig {
 enum class ScopeKind { operation, path, tenant };
 enum class ForwardKey { as_is, derived, none };
 enum class Mode { enforce, observe };
-// What an execution makes, for people to find: see resource.h.
+// The resource that an execution makes, for people to find: see resource.h.
 struct ResourceConfig {
   std::string type;
   std::string id;
 };
 enum class InProgress { conflict, wait, accept };
-// Who writes a success into the record: Semel, or the executor, in the transaction of its effect.
+// Whether Semel writes a success into the record or the executor does, in the transaction of its
+// effect.
 enum class Completes { gateway, executor };
 enum class StoreDown { refuse, pass };
 
@@ -62,7 +63,7 @@ struct WebhookConfig {
   WebhookScheme scheme;
   std::vector<WebhookSecret> secrets;
   Duration tolerance = std::chrono::minutes(5);
-  std::vector<std::string> kinds;  // that are told apart although the body is the same
+  std::vector<std::string> kinds;  // that are told apart even if the body is the same
   WebhookMode mode = WebhookMode::direct;
   // With mode: queue.
   std::size_t max_attempts = 20;
@@ -72,7 +73,7 @@ struct WebhookConfig {
 
 struct RouteConfig {
   std::string name;                  // the operation
-  std::vector<std::string> aliases;  // names it had before
+  std::vector<std::string> aliases;  // its earlier names
   std::string path;                  // exact; {id} is one segment; a trailing /* is a prefix
   std::vector<std::string> methods = {"POST", "PATCH"};
   Mode mode = Mode::enforce;
@@ -102,12 +103,12 @@ struct RouteConfig {
   std::optional<Url> reauthorize;
   StoreDown store_down = StoreDown::refuse;
   RouteLimits limits;
-  std::optional<WebhookConfig> webhook;  // its events have no other key and no other tenant
+  std::optional<WebhookConfig> webhook;  // the only source of the key and the tenant of its events
   int status_mismatch = 422;
   int status_in_progress = 409;
   ErrorShape errors = ErrorShape::problem;
   std::string docs_url;  // "": /.semel/policy
-  int line = 0;          // where it stands in the file
+  int line = 0;          // its line in the file
 };
 
 // The largest request body that is kept for later execution: with `mode: queue`, or on

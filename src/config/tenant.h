@@ -12,7 +12,7 @@ namespace semel {
 
 enum class TenantSource { none, authorization, header, jwt, introspect, mtls };
 struct JwtConfig : JwtRules {
-  std::string jwks_file;    // this
+  std::string jwks_file;    // either this
   std::string secret_file;  // or this
 };
 struct IntrospectConfig {
@@ -23,10 +23,10 @@ struct IntrospectConfig {
 };
 struct TenantConfig {
   TenantSource from = TenantSource::none;
-  std::vector<std::string> schemes;             // from: authorization; beside the usual ones
-  std::string header_name;                      // from: header
-  JwtConfig jwt;                                // from: jwt
-  IntrospectConfig introspect;                  // from: introspect
+  std::vector<std::string> schemes;  // from: authorization; in addition to the usual ones
+  std::string header_name;           // from: header
+  JwtConfig jwt;                     // from: jwt
+  IntrospectConfig introspect;       // from: introspect
   net::PeerName identity = net::PeerName::san;  // from: mtls
 };
 

@@ -30,7 +30,7 @@ void read_broker_list(const Field& field, BrokerAddress& out) {
   field.read(out.brokers, 1, kTextLengthMax);
 }
 
-// The value may hold a password: it is not shown.
+// A value may hold a password, so errors do not show it.
 void read_broker_properties(const Field& field, BrokerAddress& out) {
   constexpr std::array<std::string_view, 9> kOurs = {"bootstrap.servers",
                                                      "group.id",

@@ -20,16 +20,16 @@ using std::chrono::minutes;
 using std::chrono::seconds;
 
 constexpr std::size_t kConsumersMax = 256;
-constexpr std::size_t kPrefetchMax = 65'535;  // what AMQP can say
+constexpr std::size_t kPrefetchMax = 65'535;  // what AMQP can express
 constexpr std::size_t kMessageAttemptsMax = 1'000'000;
 constexpr std::size_t kKeyLengthMax = 1024;
-// A handler's answer is kept to be looked at, not to be sent to anybody.
+// A handler's answer is kept only for people to look at; it is not sent to anybody.
 constexpr std::size_t kStoredAnswerBytes = 64 * 1024;
 // RabbitMQ closes the channel of a consumer that holds a message for 30 minutes.
 constexpr Duration kBackoffMax = minutes(15);
 constexpr Duration kHandlerTimeout = seconds(60);
 
-// The keys of a route that mean the same here.
+// The keys that mean the same here as in a route.
 constexpr std::array<std::string_view, 16> kSharedKeys = {
     "name",         "connect_timeout", "upstream_timeout", "upstream_idle",
     "upstream_tls", "lease",           "max_execution",    "fingerprint",
@@ -265,7 +265,7 @@ void check_dead_letter(const Field& entry, const ConsumeConfig& config) {
   }
 }
 
-// Without `to` the messages are for a function of a program: there is nobody to speak HTTP to.
+// Without `to` the messages are for a function of a program, and no HTTP is spoken.
 void check_for_function(const Field& entry, const Policy& policy) {
   constexpr std::string_view kOnlyWithTo[] = {"connect_timeout", "upstream_idle", "upstream_tls",
                                               "outcomes",        "resource",      "forward_key",
@@ -331,7 +331,7 @@ ConsumeConfig read_entry(const Field& entry) {
   route.path = "/*";
   route.methods = {"POST"};
   route.upstream_timeout = kHandlerTimeout;
-  route.late_answer = Duration{0};  // nobody waits: upstream_timeout is all the patience there is
+  route.late_answer = Duration{0};  // nobody waits for it: upstream_timeout is the only timeout
   route.max_stored_body = kStoredAnswerBytes;
   route.max_spilled_body = 0;
   if (!is_mapping(entry)) return draft.config;

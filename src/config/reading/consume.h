@@ -5,12 +5,12 @@
 #include "config/config.h"
 #include "config/reading/reader.h"
 
-// `consume:`, the messages that `semel consume` takes from queues to handlers.
+// Reads `consume:`, the messages that `semel consume` takes from queues to handlers.
 namespace semel::config_file {
 
 std::vector<ConsumeConfig> read_consume(const Field& list);
 
-// What only the whole file can tell.
+// Checks what only the whole file can tell.
 void check_consume(const Field& list, const Config& config);
 
 }  // namespace semel::config_file

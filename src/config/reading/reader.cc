@@ -34,7 +34,7 @@ constexpr std::string_view kUsedHeaders[] = {"authorization",
 
 constexpr std::string_view kLater = "not in this version of semel";
 
-// The least number of characters to insert, remove or replace.
+// Returns the least number of characters to insert, remove or replace.
 std::size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<std::vector<std::size_t>> cost(a.size() + 1, std::vector<std::size_t>(b.size() + 1));
   for (std::size_t i = 0; i <= a.size(); ++i) {
@@ -50,7 +50,7 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
   return cost[a.size()][b.size()];
 }
 
-// nullopt: nothing is near enough to be a slip of the fingers.
+// Returns the known name nearest to `name`; nullopt: none is near enough to be a typing error.
 std::optional<std::string_view> nearest(std::string_view name,
                                         std::span<const std::string_view> known_names) {
   constexpr std::size_t kGuessedLengthMax = 40;
@@ -78,7 +78,8 @@ std::string_view describe(NodeKind kind) {
   }
 }
 
-// Complains unless the value is of the kind. A value that is broken has been complained about.
+// Returns whether the value is of the kind, and reports it if not. A broken value has been reported
+// already.
 bool is_kind(const Field& field, NodeKind kind, std::string_view wanted) {
   const NodeKind found = field.node().kind;
   if (found == kind) return true;

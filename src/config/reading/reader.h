@@ -13,7 +13,8 @@
 #include "config/reading/tree.h"
 #include "config/reading/values.h"
 
-// Strict reading of the tree: what is not understood is reported, with its line and what would be.
+// Strict reading of the tree: reports everything that is not understood, with its line and what
+// would be.
 namespace semel::config_file {
 
 inline constexpr std::size_t kListEntriesMax = 256;
@@ -21,8 +22,8 @@ inline constexpr std::size_t kListEntriesMax = 256;
 inline constexpr std::size_t kFilePathLengthMax = 4096;
 inline constexpr std::size_t kDiskBytesMax = std::size_t{1} << 50;
 
-// One value in the file: where it is, and where to complain about it. Refers to a tree and a report
-// that outlive it. The read functions leave `out` alone if the value is wrong.
+// One value in the file: where it is, and where to report errors about it. Refers to a tree and a
+// report that outlive it. The read functions leave `out` alone if the value is wrong.
 class Field {
  public:
   Field(const Node& node, std::string path, Report& report)
@@ -32,20 +33,22 @@ class Field {
 
   void error(std::string message) const;
   void warn(std::string message) const;
-  // The same value, with its complaints going elsewhere.
+  // Returns the same value, with its errors reported elsewhere.
   Field reporting_to(Report& report) const { return Field(*node_, path_, report); }
 
-  // A member of this mapping. If the file does not have it: a name to complain under, on this line.
+  // Returns a member of this mapping. If the file does not have it, errors are reported under its
+  // name, on this line.
   Field at(std::string_view name) const;
 
-  // nullopt: not a single value, which has been reported.
+  // Returns the value; nullopt: not a single value, which has been reported.
   std::optional<std::string> text() const;
-  // Empty: not a list, or one with too many entries, which has been reported.
+  // Returns the entries of a list. Empty: not a list, or one with too many entries, which has been
+  // reported.
   std::vector<Field> items(std::size_t entries_max = kListEntriesMax) const;
-  // The same, but a single value stands for a list of one.
+  // Like items(), but accepts a single value as a list of one.
   std::vector<Field> item_or_items() const;
 
-  // The value as `parse` reads it (see Parsed). nullopt: wrong, which has been reported.
+  // Returns the value as `parse` reads it (see Parsed); nullopt: wrong, which has been reported.
   template <class Parse>
   auto parsed(Parse parse) const
       -> std::optional<typename std::invoke_result_t<Parse, std::string_view>::value_type> {
@@ -58,7 +61,8 @@ class Field {
     }
     return *std::move(result);
   }
-  // "'value' " and then the complaint. Shows the value as written, never what a variable held.
+  // Reports "'value' " and then the complaint. Shows the value as written, never the content of a
+  // variable.
   void bad_value(std::string_view complaint) const;
 
   void read(bool& out) const;
@@ -68,7 +72,7 @@ class Field {
   void read_size(std::size_t& out, std::size_t min, std::size_t max) const;
   void read_header_name(std::string& out) const;
   void read_header_names(std::vector<std::string>& out) const;
-  // Reads the name of a header that Semel writes; reports one that HTTP uses otherwise.
+  // Reads the name of a header that Semel writes; reports a name that HTTP uses for something else.
   void read_free_header_name(std::string& out) const;
 
  private:
@@ -80,7 +84,7 @@ class Field {
 inline constexpr std::nullopt_t kLaterChoice = std::nullopt;
 inline constexpr std::nullptr_t kLaterKey = nullptr;
 
-// A word that the file may use, and what it means. kLaterChoice: refused in this version.
+// A word that the file may use, and its meaning. kLaterChoice: refused in this version.
 template <class T>
 struct Choice {
   std::string_view name;
@@ -91,7 +95,8 @@ void report_bad_choice(const Field& field, std::string_view value,
                        std::span<const std::string_view> names,
                        std::span<const std::string_view> later_names);
 
-// False: `out` is as it was, and the reason has been reported.
+// Returns false if the value is none of the choices: `out` is unchanged, and the reason has been
+// reported.
 template <class T>
 bool read_choice(const Field& field, std::initializer_list<Choice<std::type_identity_t<T>>> choices,
                  T& out) {
@@ -117,7 +122,7 @@ struct Key {
   void (*read)(const Field& value, T& out);
 };
 
-// False: not a mapping, which has been reported.
+// Returns false if it is not a mapping, which has been reported.
 bool is_mapping(const Field& field);
 void report_later_key(const Field& value);
 void report_unknown_key(const Field& value, std::span<const std::string_view> known_names);

@@ -158,7 +158,7 @@ void check_broker(const Field& value, DestinationDraft& draft) {
 void check_http(const Field& value) {
   for (const KeyOfBroker& key : kKeysOfBrokers) {
     if (key.name == "url" || value.node().find(key.name) == nullptr) continue;
-    if (key.kind == BrokerKind::nats && key.name == "ca") continue;  // is said once
+    if (key.kind == BrokerKind::nats && key.name == "ca") continue;  // reported already
     value.at(key.name).error("goes with a broker only: say its kind, rabbitmq, nats or kafka");
   }
   if (value.node().find("url") == nullptr) {

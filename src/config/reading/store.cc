@@ -33,7 +33,7 @@ void read_schema(const Field& field, StoreConfig& out) {
   out.schema = *value;
 }
 
-// host:port, several.
+// Reads a list of host:port.
 void read_addresses(const Field& field, std::uint16_t default_port,
                     std::vector<RedisAddress>& out) {
   for (const Field& item : field.items(kAddressesMax)) {
@@ -110,7 +110,7 @@ constexpr std::array kStoreKeys = std::to_array<Key<StoreConfig>>({
      }},
 });
 
-// A key, and the kinds of store that look at it.
+// A key, and the kinds of store that use it.
 struct KeyOf {
   std::string_view name;
   std::array<StoreKind, 4> kinds;
@@ -185,7 +185,8 @@ void check_tiered(const Field& field) {
   }
 }
 
-// A store inside a tiered one: of the kind that belongs there, which it has to say.
+// Reads a store inside a tiered one. It must name its kind, and the kind must be the one that
+// belongs there.
 std::optional<StoreConfig> read_part(const Field& field, StoreKind kind, std::string_view name) {
   StoreConfig part;
   read_store(field, part);

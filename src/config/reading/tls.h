@@ -5,14 +5,14 @@
 #include "config/config.h"
 #include "config/reading/reader.h"
 
-// The keys of TLS: ours as a server, and towards upstreams. Files are named here and read later.
+// The keys of TLS: as a server, and towards upstreams. Files are named here and read later.
 namespace semel::config_file {
 
 void read_tls(const Field& field, std::optional<net::TlsServerFiles>& out);
 
-// Changes only what it says, so that it can be read in layers.
+// Sets only the fields that the mapping names, so that it can be read in layers.
 void read_upstream_tls(const Field& field, net::TlsClientFiles& out);
-// What only the whole route can tell.
+// Checks what only the whole route can tell.
 void check_upstream_tls(const Field& route, const RouteConfig& config);
 
 }  // namespace semel::config_file

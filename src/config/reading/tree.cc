@@ -136,7 +136,7 @@ class TreeBuilder : public YAML::EventHandler {
     }
   }
 
-  // Stops before anything is copied that the limits do not allow.
+  // Throws before anything is copied that the limits do not allow.
   void charge_subtree(const Node& node, int line) {
     charge(node, line);
     for (const Node& child : node.children) charge_subtree(child, line);

@@ -8,9 +8,9 @@
 #include "config/environment.h"
 #include "config/error.h"
 
-// The YAML file as plain data, before anybody asks what it means. A hostile file is refused in
-// bounded time and memory: size, nesting and the number of nodes (aliases count each time they are
-// used) have limits.
+// The YAML file as plain data, before it is interpreted. A hostile file is refused in bounded time
+// and memory: size, nesting and the number of nodes (aliases count each time they are used) have
+// limits.
 namespace semel::config_file {
 
 inline constexpr std::size_t kFileBytesMax = 1024 * 1024;
@@ -23,7 +23,7 @@ enum class NodeKind {
   scalar,
   sequence,
   mapping,
-  broken,  // already reported; says no more
+  broken,  // already reported; report nothing more about it
 };
 
 struct Node {
@@ -31,21 +31,21 @@ struct Node {
   int line = 0;                // from 1; of the key, in a mapping
   std::string name;            // its key, in a mapping
   std::string text;            // scalar: the value, with variables expanded
-  std::string written;         // scalar: as it stands in the file, without anybody's secrets
+  std::string written;         // scalar: as written in the file, without the values of variables
   std::vector<Node> children;  // sequence, mapping
 
   const Node* find(std::string_view child_name) const;
 };
 
-// What reading the file has found so far.
+// The errors and warnings found so far.
 struct Report {
   std::string file;
   std::vector<ConfigError> errors;
   std::vector<ConfigError> warnings;
 };
 
-// The root of the file's one document. Unset variables and keys given twice are reported, and what
-// is left can still be read; everything else that is wrong here is the one error returned.
+// Returns the root of the file's one document. Unset variables and keys given twice are reported,
+// and the remaining tree can still be read; any other fault is returned as the one error.
 std::expected<Node, ConfigError> load_tree(std::string_view yaml, const Environment& environment,
                                            Report& report);
 

@@ -9,7 +9,7 @@
 #include "config/environment.h"
 #include "semel/time.h"
 
-// The values of the configuration file, from text. Pure functions.
+// Parses the values of the configuration file. Pure functions.
 namespace semel::config_file {
 
 // The value, or what is wrong: the end of a sentence that begins with the text in quotes, as in
@@ -29,8 +29,8 @@ Parsed<std::uint64_t> parse_size(std::string_view text);
 Parsed<HostPort> parse_listen(std::string_view text);
 // http[s]://host[:port][/base]
 Parsed<Upstream> parse_upstream(std::string_view text);
-// http[s]://host[:port][/path][?query], for what Semel asks itself. Braces are left as they are: a
-// caller may fill in {placeholders}.
+// http[s]://host[:port][/path][?query], for requests that Semel makes itself. Braces are left as
+// they are: a caller may fill in {placeholders}.
 Parsed<Url> parse_url(std::string_view text);
 // 10.0.0.0/8, 10.1.2.3, 2001:db8::/32, ::1
 Parsed<AddressRange> parse_address_range(std::string_view text);
@@ -39,27 +39,28 @@ Parsed<AddressRange> parse_address_range(std::string_view text);
 // variable that is set but empty. The result is never expanded again.
 Parsed<std::string> expand_environment(std::string_view text, const Environment& environment);
 
-// What a name, and any other text of one line, may have in characters.
+// Longest name, and longest other text of one line, in characters.
 inline constexpr std::size_t kNameLengthMax = 128;
 inline constexpr std::size_t kTextLengthMax = 1024;
 
-// "45d", "1500ms", "1MiB": the shortest form the parsers above read back.
+// "45d", "1500ms", "1MiB": the shortest form that the parsers above read back.
 std::string format_duration(Duration duration);
 std::string format_size(std::uint64_t bytes);
 
-// The name of a host or an IP address, without brackets.
+// Returns whether it is a host name or an IP address without brackets.
 bool is_host(std::string_view text);
 bool is_loopback(const std::string& host);
 bool is_everyone(const AddressRange& range);
 bool is_printable(std::string_view text);
-// The token of RFC 9110: what a header's name or a method is made of.
+// Returns whether it is a token of RFC 9110, as header names and methods are.
 bool is_token(std::string_view text);
 // Letters, digits and '_', not beginning with a digit.
 bool is_name(std::string_view text);
 
-// Safe to print on a terminal: everything but printable ASCII is a '?', and the end is cut off.
+// Returns the text safe to print on a terminal: '?' for everything but printable ASCII, and cut off
+// at the end.
 std::string shown(std::string_view text);
-// The same, in quotes.
+// Returns shown(text) in quotes.
 std::string quote(std::string_view text);
 
 }  // namespace semel::config_file

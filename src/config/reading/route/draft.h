@@ -5,7 +5,7 @@
 
 namespace semel::config_file {
 
-// A route while it is read: defaults, profile and the route's own keys, one over the other.
+// A route while it is being read: profile, defaults and the route's own keys, in layers.
 struct RouteDraft {
   RouteConfig config;
   OutcomePlan outcomes;

@@ -21,13 +21,13 @@ using std::chrono::milliseconds;
 using std::chrono::minutes;
 using std::chrono::seconds;
 
-// Each is one more read of the store for every new key.
+// Each alias costs one more read of the store for every new key.
 constexpr std::size_t kAliasesMax = 8;
 constexpr std::size_t kPathLengthMax = 1024;
 constexpr std::size_t kVersionLengthMax = 64;
 constexpr std::size_t kBodySizeMax = std::size_t{1} << 30;
 
-// True where the key may stand; else it has been reported.
+// Returns whether the key is allowed here; reports it if not.
 bool is_in_route(const Field& field, const RouteDraft& draft) {
   if (draft.is_defaults) field.error("belongs to a route, not to defaults");
   return !draft.is_defaults;

@@ -3,14 +3,15 @@
 #include "config/reading/reader.h"
 #include "config/reading/route/draft.h"
 
-// The keys of a route. Each is read over what the draft holds already, so that defaults and a route
+// The keys of a route. Each overrides what the draft holds already, so that defaults and a route
 // can be read one after the other.
 namespace semel::config_file {
 
-// Every key but the profile, which is to be applied before.
+// Reads every key but the profile, which must be applied before.
 void read_route_keys(const Field& mapping, RouteDraft& draft);
 
-// The value of one of them, by its name, for what is not a route but shares some of its keys.
+// Reads the value of one key, by its name, for entries that are not routes but share some of their
+// keys.
 void read_route_key(const Field& value, std::string_view name, RouteDraft& draft);
 
 }  // namespace semel::config_file

@@ -40,7 +40,7 @@ void read_lower_case_header_names(const Field& field, std::vector<std::string>& 
 }
 
 void read_fingerprint_headers(const Field& field, FingerprintConfig& out) {
-  // They differ between honest retries, or are a secret.
+  // Headers that differ between honest retries, or are a secret.
   constexpr std::array<std::string_view, 5> kNeverHashed = {"authorization", "proxy-authorization",
                                                             "date", "traceparent", "tracestate"};
   read_lower_case_header_names(field, out.headers);
@@ -186,7 +186,7 @@ constexpr std::array kLimitsKeys = std::to_array<Key<RouteLimits>>({
      [](const Field& f, RouteLimits& out) { f.read_count(out.in_flight, 0, kLimitMax); }},
 });
 
-// The entries of one mapping. One status in two lists of the same mapping is a mistake.
+// The entries of one mapping. A status in two lists of one mapping is a mistake.
 using OutcomeEntries = std::map<std::string, OutcomeKind>;
 
 void read_outcome_entries(const Field& field, OutcomeKind kind, OutcomeEntries& out) {

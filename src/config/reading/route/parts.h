@@ -6,11 +6,12 @@
 #include "config/reading/reader.h"
 #include "config/route.h"
 
-// The mappings inside a route. Each changes only what it says, so that they can be read in layers.
+// The mappings inside a route. Each sets only the fields that it names, so that mappings can be
+// read in layers.
 namespace semel::config_file {
 
-// What the layers of a route say about statuses, before it is made into rules: a layer changes the
-// entries that it lists, and a preset forgets the layers below.
+// The statuses in the layers of a route, before they are made into rules: a layer changes the
+// entries that it lists, and a preset discards the layers below.
 struct OutcomePlan {
   bool is_cautious = false;
   std::map<std::string, OutcomeKind> kind_by_entry;

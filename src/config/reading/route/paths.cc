@@ -34,7 +34,7 @@ std::optional<std::string> path_error(std::string_view path) {
       return "may have {name} only as a whole segment, named with letters, digits and '_'";
     }
   }
-  // A route that is spelled in another way than requests are after normalisation never matches.
+  // A route that is spelled differently from normalised requests never matches.
   const auto target = parse_target(path);
   if (!target) return fmt::format("has {}", target.error());
   if (target->path != path) return fmt::format("never matches; write '{}'", target->path);

@@ -8,15 +8,15 @@
 // The paths of routes: /v1/charges is exact, {id} is one segment, a trailing /* is a prefix.
 namespace semel::config_file {
 
-// nullopt, or what is wrong: the end of a sentence that begins with the path.
+// Returns what is wrong, as the end of a sentence that begins with the path; nullopt: nothing.
 std::optional<std::string> path_error(std::string_view path);
 
-// A path without errors, taken apart.
+// A path without errors, split into segments.
 struct PathPattern {
   struct Segment {
     std::string text;
     bool is_any = false;  // {id}
-    // Any segment matches like any other, whatever it is called.
+    // Two parameters are equal, whatever their names.
     bool operator==(const Segment& other) const {
       return is_any == other.is_any && (is_any || text == other.text);
     }
@@ -27,7 +27,7 @@ struct PathPattern {
 };
 PathPattern parse_path(std::string_view path);
 
-// True if every path that `later` matches is matched by `earlier` too.
+// Returns whether `earlier` matches every path that `later` matches.
 bool covers(const PathPattern& earlier, const PathPattern& later);
 
 }  // namespace semel::config_file

@@ -6,7 +6,7 @@
 #include "config/reading/reader.h"
 #include "config/reading/route/draft.h"
 
-// The conventions of APIs in the field, each a set of route keys. docs/configuration.md has the
+// The conventions of well-known APIs, each a set of route keys. docs/configuration.md has the
 // table.
 namespace semel::config_file {
 
@@ -15,7 +15,8 @@ struct Profile {
   void (*apply)(RouteDraft& draft);
 };
 
-// Reported, and the first one (`ietf`, which changes nothing), if there is none of that name.
+// Returns the profile of that name. If there is none, reports it and returns the first (`ietf`,
+// which changes nothing).
 const Profile& read_profile(const Field& field);
 const Profile& default_profile();
 

@@ -17,8 +17,8 @@ constexpr Duration kFingerprintKeyTtlMax = std::chrono::minutes(10);
 
 const Profile& find_profile(const Field& route, const std::optional<Field>& defaults) {
   if (route.node().find("profile") != nullptr) return read_profile(route.at("profile"));
-  // A profile says how clients are answered; a provider of webhooks is none of them, and would not
-  // deliver again what a profile takes as final.
+  // A profile says how clients are answered. A provider of webhooks is not such a client, and would
+  // not deliver again an event whose status a profile takes as final.
   if (route.node().find("webhook") != nullptr) return default_profile();
   if (defaults && defaults->node().find("profile") != nullptr) {
     return read_profile(defaults->at("profile"));

@@ -7,11 +7,12 @@
 
 namespace semel::config_file {
 
-// Reports what is wrong with `defaults:` itself.
+// Reports errors in `defaults:` itself.
 void check_defaults(const Field& defaults);
 
-// One route: its own keys, over those of `defaults`, over its profile, over what is built in.
-// Reports what is wrong with the route; errors inside `defaults` are left to check_defaults().
+// Reads one route: its own keys override those of `defaults`, which override its profile, which
+// overrides what is built in. Reports errors in the route; errors inside `defaults` are left to
+// check_defaults().
 RouteConfig read_route(const Field& route, const std::optional<Field>& defaults);
 
 }  // namespace semel::config_file

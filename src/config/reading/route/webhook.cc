@@ -134,7 +134,7 @@ bool has(const Field& field, std::string_view name) {
   return field.node().find(name) != nullptr;
 }
 
-// The scheme that the file describes.
+// Returns the scheme that the file describes.
 WebhookScheme custom_scheme(const Field& field, const WebhookDraft& draft) {
   WebhookScheme scheme = draft.custom;
   scheme.name = kCustom;
@@ -193,7 +193,7 @@ void read_secrets(const Field& field, WebhookConfig& out) {
   }
 }
 
-// What cannot stand beside a webhook, and why.
+// A key that cannot be combined with a webhook, and why.
 struct Conflict {
   std::string_view key;
   std::string_view why;
@@ -300,7 +300,7 @@ void fit_webhook(const Field& route, const std::optional<Field>& defaults, Route
   config.key.pointer = config.webhook->scheme.id_pointer;
   config.scope = ScopeKind::operation;
   config.reauthorize.reset();
-  // Whatever came with the same id is the same event.
+  // Deliveries with one id are one event.
   config.fingerprint = {};
   config.fingerprint.body = BodyFingerprint::none;
   config.fingerprint.query = false;
