@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::size_t kPendingBytesMax = 32 * 1024;
 
-// Standard error, written in groups: a system call a line would cost more than the line.
+// Standard error, written in groups: one system call per line would cost more than the line.
 class GroupedStderr final : public spdlog::sinks::base_sink<std::mutex> {
  private:
   void sink_it_(const spdlog::details::log_msg& message) override {
@@ -31,7 +31,7 @@ class GroupedStderr final : public spdlog::sinks::base_sink<std::mutex> {
     std::string_view rest = pending_;
     while (!rest.empty()) {
       const ssize_t n = ::write(STDERR_FILENO, rest.data(), rest.size());
-      if (n <= 0) break;  // nobody listens: logging shall not stop the gateway
+      if (n <= 0) break;  // nobody listens: logging must not stop the gateway
       rest.remove_prefix(static_cast<std::size_t>(n));
     }
     pending_.clear();
@@ -97,7 +97,7 @@ void write_event(LogLevel level, std::string_view event, LogFields fields,
   spdlog::default_logger_raw()->log(to_spdlog(level), spdlog::string_view_t(line));
 }
 
-// Every line says which node wrote it: those of several are read side by side.
+// Every line names the node that wrote it, since the lines of several nodes are read side by side.
 std::string pattern() {
   const std::string run = run_text(this_node());
   std::string node;

@@ -11,14 +11,14 @@
 
 namespace semel {
 
-// Lines that repeat themselves for as long as something is wrong: the first of a kind is written at
-// once, and then one every so often, which says how many it stands for. Thread-safe.
+// Limits lines that repeat for as long as something is wrong: the first of a kind is written at
+// once, then one every kEvery, which says how many were held back. Thread-safe.
 class LogPace {
  public:
   using Instant = std::chrono::steady_clock::time_point;
 
-  // How many of its kind were held back since the last line; nullopt: hold this one back too. Kinds
-  // are few, and known: they are kept for good.
+  // Returns how many lines of the kind were held back since the last one; nullopt: hold this one
+  // back, too. Kinds must be few and known: they are kept for good.
   std::optional<std::uint64_t> take(std::string_view kind, Instant now) {
     std::lock_guard lock(mutex_);
     const auto found = kinds_.find(kind);

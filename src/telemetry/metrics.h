@@ -13,7 +13,7 @@
 
 namespace semel {
 
-// What became of a request, as counted.
+// The result of a request, as counted.
 enum class RequestResult {
   executed,
   replayed,
@@ -31,7 +31,7 @@ inline constexpr std::size_t kRequestResults = 11;
 // The limits on executions, as counted when one is exceeded: TenantLimits::Limit without `none`.
 inline constexpr std::size_t kLimits = 5;
 
-// What an enforcing route would have done with a request that was observed.
+// The result that an observed request would have had on an enforcing route.
 enum class Observed {
   executed,
   passed,  // no key: plain proxying
@@ -47,7 +47,7 @@ enum class Observed {
   tenant_unknown,
   too_large,
   store_unavailable,
-  unseen,  // cannot be said
+  unseen,  // cannot be told
 };
 std::string_view to_string(Observed would);
 
@@ -69,7 +69,7 @@ class RouteMetrics {
   prometheus::Histogram* upstream_seconds_ = nullptr;
   prometheus::Counter* weak_keys_ = nullptr;
   std::array<prometheus::Counter*, kLimits> limited_{};
-  // Made as they are needed: most routes are not observed.
+  // Its counters are made when needed: most routes are not observed.
   prometheus::Family<prometheus::Counter>* observed_ = nullptr;
   std::string name_;
 };
@@ -79,8 +79,8 @@ class Metrics {
  public:
   Metrics();
 
-  // A route's counters, made when its name is first seen and kept for good: a counter must not fall
-  // when a configuration is loaded again.
+  // Returns a route's counters. They are made when its name is first seen and kept for good,
+  // because a counter must not fall when a configuration is reloaded.
   RouteMetrics& route(const std::string& name);
   void store_committed(std::size_t records, double seconds);
   void reloaded(bool taken) { (taken ? reloads_taken_ : reloads_refused_)->Increment(); }
@@ -107,9 +107,9 @@ class Metrics {
     bool store_doubts_clock = false;
     bool store_doubts_claims = false;
   };
-  // For what has counters of its own beside the gateway's.
+  // For parts that have counters of their own beside the gateway's.
   prometheus::Registry& registry() { return registry_; }
-  // Prometheus text format.
+  // Returns all metrics in Prometheus text format.
   std::string render(const Snapshot& snapshot);
 
  private:
@@ -132,7 +132,7 @@ class Metrics {
   prometheus::Counter* leases_lost_;
   prometheus::Counter* left_to_others_;
   prometheus::Counter* purged_;
-  double removed_records_ = 0;  // of them, those that the store has removed by itself
+  double removed_records_ = 0;  // those of purged_ that the store has removed by itself
   prometheus::Counter* store_failures_;
   prometheus::Gauge* replay_ratio_;
   prometheus::Gauge* in_progress_;

@@ -9,14 +9,14 @@
 
 namespace semel {
 
-// The requests of routes in `mode: observe` that are on their way. Only for reports: nothing is
-// decided by it. Thread-safe.
+// The requests of routes in `mode: observe` that are in flight. For reports only: it decides
+// nothing. Thread-safe.
 class ObservedInFlight {
  public:
   using Digest = std::array<std::uint8_t, 32>;
   enum class Entered { first, duplicate, mismatch };
 
-  // Every enter() is followed by one leave().
+  // Every enter() must be followed by one leave().
   Entered enter(const RecordId& id, const Digest& fingerprint) {
     std::lock_guard lock(mutex_);
     Entry& entry = entries_.try_emplace(id, Entry{fingerprint, 0}).first->second;
