@@ -12,8 +12,8 @@
 
 namespace semel {
 
-// The configuration in use and what is made from it. Never changes: a reload makes another one, and
-// what began under the old one ends under it.
+// The configuration in use and the objects made from it. Immutable: a reload makes a new one, and
+// requests that began under the old one end under it.
 struct ActiveConfig {
   ActiveConfig(Config config_in, KeyMaterial key_material_in, Metrics& metrics_in);
 
@@ -26,10 +26,11 @@ struct ActiveConfig {
 };
 using ActiveConfigPtr = std::shared_ptr<const ActiveConfig>;
 
-// Keys of the file that differ between two configurations and take effect only with a restart.
+// Returns the keys of the file that differ between two configurations and take effect only with a
+// restart.
 std::vector<std::string> needs_restart(const Config& running, const Config& wanted);
 
-// `wanted` with what needs a restart as it is in `running`.
+// Returns `wanted`, with the values that need a restart taken from `running`.
 Config reloadable(const Config& running, Config wanted);
 
 }  // namespace semel

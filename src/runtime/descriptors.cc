@@ -12,7 +12,7 @@ namespace {
 // The store's files or connections; admin connections; connections that are being refused;
 // listeners, logs, look-ups of names.
 constexpr std::size_t kSetAside = 320 + 256 + 64 + 192;
-// A request that is worked on has a connection to its upstream and may have its body in a file.
+// A request in flight has a connection to its upstream and may have its body in a file.
 constexpr std::size_t kPerRequest = 2;
 constexpr std::size_t kConnectionsMin = 16;
 

@@ -21,7 +21,7 @@ class LoggingObserver final : public Observer {
   void lease_lost(const RecordId& id) override;
   void store_failed(std::string_view what, std::string_view why) override;
   void clock_stepped(Duration by) override;
-  // Called with every record that becomes unknown, on whichever executor that happens. To be set
+  // Called with every record that becomes unknown, on whichever executor that happens. Set it
   // before the first request.
   std::function<void(const Record&, Time)> became_unknown;
 

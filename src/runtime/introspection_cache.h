@@ -9,10 +9,10 @@
 
 namespace semel {
 
-// The answers of the last moments, by a digest of the credential. Of one worker; bounded.
+// Caches recent introspection answers by a digest of the credential. One per worker; bounded.
 class IntrospectionCache {
  public:
-  // nullopt: not known, or not any more.
+  // Returns the tenant; nullopt: not known, or no longer valid.
   std::optional<std::string> find(const Sha256Digest& credential, SteadyTime now);
   void put(const Sha256Digest& credential, std::string tenant, SteadyTime until, SteadyTime now);
 

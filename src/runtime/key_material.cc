@@ -9,7 +9,7 @@ namespace {
 
 using Clients = std::vector<std::shared_ptr<const net::TlsClient>>;
 
-// Routes that say the same share one, and with it their idle connections.
+// Routes with the same TLS settings share one client, and with it their idle connections.
 std::expected<Clients, std::string> load_upstreams(
     const std::vector<RouteConfig>& routes, const std::shared_ptr<const net::TlsClient>& own) {
   Clients clients(routes.size());

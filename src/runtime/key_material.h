@@ -12,8 +12,8 @@
 
 namespace semel {
 
-// Who we are and whom we believe, as the files say that the configuration names. Immutable; a
-// reload reads the files again and makes another one.
+// The certificates and keys from the files that the configuration names: who we are and whom we
+// trust. Immutable; a reload reads the files again and makes a new one.
 struct KeyMaterial {
   std::shared_ptr<const net::TlsServer> server;  // null: plain HTTP
   // By route; null where no upstream is https://.
@@ -21,7 +21,7 @@ struct KeyMaterial {
   // For requests of our own: the system's CAs.
   std::shared_ptr<const net::TlsClient> own;
 
-  // Null unless tenants come from tokens. Follows its file by itself.
+  // Null unless tenants come from tokens. Follows changes of its file by itself.
   std::shared_ptr<TokenKeys> tokens;
   HashKeys hash_keys;  // empty: plain SHA-256
 

@@ -7,7 +7,7 @@
 namespace semel {
 
 // A route under the configuration that a request began with. Keeps that configuration alive, so
-// that what began under it ends under it.
+// that a request that began under it ends under it.
 class Route {
  public:
   Route(ActiveConfigPtr active, std::size_t index) : active_(std::move(active)), index_(index) {}
@@ -16,7 +16,7 @@ class Route {
   const RouteConfig* operator->() const { return &config(); }
   RouteMetrics& metrics() const { return *active_->metrics[index_]; }
   const ActiveConfigPtr& active() const { return active_; }
-  // Its place among the routes of active().
+  // Its index among the routes of active().
   std::size_t index() const { return index_; }
 
  private:

@@ -66,7 +66,7 @@ bool Router::passes_by_webhook(std::size_t found, std::string_view path) const {
 bool Router::is_taken_for_webhook(std::size_t found, std::string_view loose) const {
   const std::vector<std::string_view> segments = path_segments(loose);
   for (std::size_t i = 0; i < loose_.size(); ++i) {
-    // /hooks is /hooks/ to some: here a prefix takes it too.
+    // Some services take /hooks for /hooks/, so here a prefix matches it, too.
     const Pattern& pattern = loose_[i].pattern;
     if (!fits(pattern.segments, pattern.prefix, segments)) continue;
     if (i == found) return false;

@@ -9,13 +9,13 @@
 
 namespace semel {
 
-// First match wins. A request does not get past a webhook's signature by another spelling of its
-// path: what a service may take for the path of a webhook route has no route, unless one that
-// stands before it takes both spellings, or names exactly this one.
+// First match wins. A request cannot evade a webhook's signature by another spelling of its path: a
+// path that a service may take for that of a webhook route has no route, unless a route before the
+// webhook's takes both spellings, or a route names exactly this one.
 class Router {
  public:
   explicit Router(const std::vector<RouteConfig>& routes);
-  // The index of the route, or nullopt.
+  // Returns the index of the route; nullopt: there is none.
   std::optional<std::size_t> match(std::string_view path) const;
 
  private:
@@ -33,7 +33,7 @@ class Router {
   bool is_taken_for_webhook(std::size_t found, std::string_view loose) const;
 
   std::vector<Pattern> patterns_;
-  std::vector<Loose> loose_;  // empty where there is no webhook
+  std::vector<Loose> loose_;  // empty if there is no webhook
 };
 
 }  // namespace semel

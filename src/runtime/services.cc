@@ -5,7 +5,8 @@
 namespace semel {
 namespace {
 
-// Beside the records, where they are on this machine: that disk is watched.
+// Returns where to spool: beside the records if they are on this machine, because that disk is
+// watched.
 std::string spool_directory(const Config& config) {
   if (!config.spool.path.empty()) return config.spool.path;
   if (config.store.kind == StoreKind::embedded) return config.store.path;

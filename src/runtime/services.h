@@ -25,7 +25,7 @@ class Background;
 class Prober;
 class Worker;
 
-// What all workers of one process share, whatever the configuration.
+// Shared by all workers of one process, whatever the configuration.
 struct Services {
   Services(Store& store_in, Metrics& metrics_in, Clock& machine_clock, TokenSource& tokens_in,
            Owner owner, const Config& config);
@@ -38,23 +38,23 @@ struct Services {
   Clock& clock;          // the engine's
   ShareHolders holders;  // peers and tenants, with what each of them has
   Spool spool;
-  // Of a store in this process; nullopt: it is elsewhere.
+  // The disk of a store in this process; nullopt: the store is elsewhere.
   std::optional<DiskSpace> store_disk;
 
   SpareDescriptor spare_descriptor;
-  // The server's, which sets them before the workers run.
+  // Owned by the server, which sets them before the workers run.
   std::vector<Worker*> workers;
   Background* background = nullptr;
   Prober* prober = nullptr;
 
-  std::atomic<std::size_t> connections = 0;  // of clients that are served
-  std::atomic<std::size_t> refusing = 0;   // connections that are being told that there is no room
-  std::atomic<std::size_t> late = 0;       // executions whose late answer is listened for
-  std::atomic<std::size_t> active = 0;     // requests being handled, waiting ones too
-  std::atomic<std::size_t> in_flight = 0;  // of them, those that execute or proxy
-  std::atomic<std::size_t> wait_elsewhere = 0;  // that wait for what runs in another process
+  std::atomic<std::size_t> connections = 0;     // of clients that are served
+  std::atomic<std::size_t> refusing = 0;        // connections that are being told there is no room
+  std::atomic<std::size_t> late = 0;            // executions whose late answer is listened for
+  std::atomic<std::size_t> active = 0;          // requests being handled, waiting ones too
+  std::atomic<std::size_t> in_flight = 0;       // those of them that execute or proxy
+  std::atomic<std::size_t> wait_elsewhere = 0;  // that wait for another process's execution
   std::atomic<std::size_t> buffered_bytes = 0;  // request bodies held in memory
-  std::atomic<std::size_t> spooled_bytes = 0;   // the same in files
+  std::atomic<std::size_t> spooled_bytes = 0;   // request bodies held in files
   std::atomic<bool> draining = false;
   ObservedInFlight observed;
 };

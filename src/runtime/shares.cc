@@ -45,7 +45,7 @@ ShareHolderPtr ShareHolders::find(std::string who) {
     delete holder;
     const std::lock_guard forgetting(shard.mutex);
     const auto found = shard.holders.find(who);
-    // Somebody may have come back meanwhile.
+    // A new holder of this name may have come meanwhile.
     if (found != shard.holders.end() && found->second.expired()) shard.holders.erase(found);
   };
   ShareHolderPtr holder(new ShareHolder, forget);

@@ -9,7 +9,7 @@
 namespace semel {
 namespace {
 
-constexpr int kPiecesMax = 16;  // of what a client has sent already
+constexpr int kPiecesMax = 16;  // of the bytes that a client has sent already
 constexpr std::string_view kNoRoom =
     "HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\nRetry-After: 1\r\n"
     "Connection: close\r\n\r\n";
@@ -37,15 +37,16 @@ bool SpareDescriptor::turn_away(int listener, bool is_plain) {
     return false;
   }
   if (is_plain) {
-    // All it holds of a request is thrown away: closing would take the answer back otherwise.
+    // Discards the bytes that have arrived: otherwise closing would reset the connection and lose
+    // the answer.
     char rest[4096];
     for (int pieces = 0; pieces < kPiecesMax; ++pieces) {
       if (::recv(client, rest, sizeof rest, MSG_DONTWAIT) != sizeof rest) break;
     }
     static_cast<void>(::send(client, kNoRoom.data(), kNoRoom.size(), MSG_NOSIGNAL));
   }
-  // Closes it too. Its number is never free in between: whoever reads the end of this connection
-  // may come again at once, and would get it.
+  // Also closes the client's connection. Its number is never free in between: a client that sees
+  // the end of this connection may come again at once, and would get it.
   spare_ = ::dup3(null_, client, O_CLOEXEC);
   if (spare_ < 0) ::close(client);
   return true;

@@ -1,4 +1,4 @@
-// If a spooled body were cut short or read back changed, the executor would get another request
+// If a spooled body were cut short or read back changed, the executor would get a request other
 // than the one that was fingerprinted; so every error of the file ends the request unexecuted.
 #include "runtime/spool.h"
 
@@ -77,7 +77,7 @@ RequestBody::RequestBody(Spool& spool, std::string text)
 
 RequestBody::~RequestBody() {
   if (file_ >= 0) ::close(file_);
-  spool_.give_back(taken_bytes_);  // after the file has given its room back to the disk
+  spool_.give_back(taken_bytes_);  // after closing the file has freed its space on the disk
 }
 
 bool RequestBody::append_in_memory(std::string_view piece) {

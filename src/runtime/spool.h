@@ -16,36 +16,36 @@
 
 namespace semel {
 
-// A request's body of more than this lies in a file while it is handled.
+// A request body larger than this is kept in a file while it is handled.
 inline constexpr std::size_t kSpooledAboveBytes = 256 * 1024;
 
-// Where bodies go that are too large for memory, and the threads that read and write them. The
-// files have no name (or lose it at once), are readable by this user only, and go with their
-// request.
+// Keeps bodies that are too large for memory in files, and has the threads that read and write
+// them. The files have no name (or lose it at once), are readable by this user only, and are gone
+// with their request.
 class Spool {
  public:
   struct Options {
     std::string directory;
     std::uint64_t bytes_max = 0;       // of all bodies together
-    std::uint64_t free_bytes_min = 0;  // that are left on the disk
+    std::uint64_t free_bytes_min = 0;  // that must stay free on the disk
   };
   explicit Spool(Options options);
   const std::string& directory() const { return options_.directory; }
 
-  // Room for so many bytes more, until they are given back. The error says why there is none.
+  // Reserves room for this many more bytes, until give_back(). The error says why there is none.
   std::expected<void, std::string> take(std::uint64_t bytes);
   void give_back(std::uint64_t bytes) { taken_ -= bytes; }
-  // Whether take() would give that much now.
+  // Checks whether take() would succeed now, without reserving anything.
   std::expected<void, std::string> has_room_for(std::uint64_t bytes) const;
   std::uint64_t taken_bytes() const { return taken_; }
-  // For whoever finds out by himself that there is no room.
+  // For callers that find out by themselves that there is no room.
   void count_refused() { ++refused_; }
-  // How often there was no room.
+  // Returns how often there was no room.
   std::uint64_t refused() const { return refused_; }
   const DiskSpace& disk() const { return disk_; }
 
   BlockingPool& pool() { return *pool_; }
-  // Ends the threads. To be called when no executor runs any longer, before they are destroyed.
+  // Ends the threads. Call when no executor runs any longer, before the executors are destroyed.
   void stop() { pool_.reset(); }
 
  private:
@@ -59,40 +59,41 @@ class Spool {
 };
 
 // The body of a keyed request, whole: in memory, or in a file of the spool. A large one is hashed
-// while it is written. For one coroutine at a time; what is read() does not change it.
+// while it is written. For one coroutine at a time; read() does not change it.
 class RequestBody {
  public:
-  // `recipe` is what it is going to be fingerprinted under; `promised` is held against it.
+  // The body is going to be fingerprinted under `recipe` and compared with `promised`.
   RequestBody(Spool& spool, Recipe recipe, std::string content_type,
               std::optional<ContentDigest> promised);
-  // A body that is here already and stays in memory.
+  // A body that has already arrived and stays in memory.
   RequestBody(Spool& spool, std::string text);
   ~RequestBody();
   RequestBody(const RequestBody&) = delete;
   RequestBody& operator=(const RequestBody&) = delete;
 
-  // The error is for the log: the spool or the disk is full, or broken. Nothing may be done with
-  // the body then.
+  // Adds a piece. The error is for the log: the spool or the disk is full, or broken. The body must
+  // not be used then.
   boost::asio::awaitable<std::expected<void, std::string>> append(std::string_view piece);
-  // The same for a piece with which it stays in memory; false: append() it.
+  // Adds a piece if the body stays in memory with it. Returns false if not: append() it.
   bool append_in_memory(std::string_view piece);
-  // The body is whole.
+  // Call when the body is complete.
   boost::asio::awaitable<std::expected<void, std::string>> end();
-  // False: it is not the body that its Content-Digest speaks of. To be asked once, after end().
+  // Returns false if the body does not match its Content-Digest. Call once, after end().
   bool keeps_promise();
 
   std::uint64_t size() const { return file_bytes_ + memory_.size(); }
   std::size_t memory_bytes() const { return memory_.capacity(); }
   bool is_spooled() const { return file_ >= 0; }
-  // The whole body. Only if it is not spooled.
+  // Returns the whole body. Only if it is not spooled.
   const std::string& text() const { return memory_; }
 
-  // Up to `bytes_max` bytes from `offset` on, fewer only at the end. The error is for the log.
+  // Returns up to `bytes_max` bytes from `offset` on, fewer only at the end. The error is for the
+  // log.
   boost::asio::awaitable<std::expected<std::string, std::string>> read(std::uint64_t offset,
                                                                        std::size_t bytes_max) const;
 
-  // Both may wait for the disk if it is spooled: to be called on the spool's pool then. They throw
-  // std::runtime_error if the file cannot be read.
+  // Both may block on the disk if the body is spooled: call them on the spool's pool then. They
+  // throw std::runtime_error if the file cannot be read.
   Sha256Digest digest_under(const Recipe& recipe) const;
   std::string read_now(std::uint64_t offset, std::size_t bytes_max) const;
 
@@ -106,7 +107,7 @@ class RequestBody {
   std::optional<ContentDigest> promised_;
   std::optional<BodyHash> hash_;        // of a spooled body, while it arrives
   std::optional<Sha256Digest> digest_;  // under recipe_, as far as it needs no whole text
-  std::string memory_;                  // all of it, or what is not written yet
+  std::string memory_;                  // the whole body, or the part not written yet
   int file_ = -1;
   std::uint64_t file_bytes_ = 0;
   std::uint64_t taken_bytes_ = 0;  // of the spool

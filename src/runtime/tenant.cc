@@ -25,7 +25,7 @@ std::vector<std::uint8_t> bytes_of(const boost::asio::ip::address& address) {
 }
 
 // Schemes whose credentials stay the same from request to request. Others may sign each request
-// anew, and then a retry would be another tenant's.
+// anew, and a retry would then count as another tenant's.
 constexpr std::string_view kStaticSchemes[] = {"Basic", "Bearer", "Token", "ApiKey", "Api-Key"};
 
 bool names_scheme(const auto& schemes, std::string_view scheme) {
@@ -41,7 +41,7 @@ std::string_view bare_credential(std::string_view credential) {
   return credential;
 }
 
-// By its beginning, so that it does not matter how the text ends.
+// Looks only at the beginning, so that it does not matter how the text ends.
 bool is_json_object(std::string_view base64url) {
   constexpr std::size_t kLookedAtMax = 64;
   const std::size_t length = std::min(base64url.size(), kLookedAtMax) / 4 * 4;
@@ -91,8 +91,8 @@ std::expected<std::string, std::string> from_authorization(const TenantConfig& c
         "A signed token changes when it is refreshed, so a retry could not be recognised. This "
         "route takes static API keys.");
   }
-  // The name of a scheme is the same in any case. What stands alone is a credential, in which case
-  // tells two tenants apart.
+  // The name of a scheme is case-insensitive. A single word without a scheme is a credential, in
+  // which case tells two tenants apart.
   const bool has_scheme = !credential.empty();
   Sha256 digest;
   digest.update_sized(has_scheme ? lower_case(scheme) : std::string(scheme));
@@ -159,7 +159,7 @@ std::expected<std::string, std::string> find_tenant(const TenantConfig& config,
     case TenantSource::jwt:
     case TenantSource::introspect:
     case TenantSource::mtls:
-      break;  // caller.cc's
+      break;  // handled in caller.cc
   }
   return std::unexpected("no tenant source");
 }

@@ -10,10 +10,11 @@
 
 namespace semel {
 
-// All events of a route are one tenant's: the signature says who sent them, the route who that is.
+// All events of a route belong to one tenant: the signature proves who sent them, the route says
+// who that is.
 inline constexpr std::string_view kWebhookTenant = "webhook";
 
-// The addresses whose word about the client is taken: for the tenant header and X-Forwarded-*.
+// The addresses that are believed about the client: in the tenant header and X-Forwarded-*.
 class TrustedProxies {
  public:
   explicit TrustedProxies(const std::vector<AddressRange>& ranges);
@@ -27,11 +28,11 @@ class TrustedProxies {
   std::vector<Range> ranges_;
 };
 
-// Who is asking, as proven by the request's head alone: the sources none, authorization and header.
-// The error is a sentence for the client.
+// Returns the tenant, as proven by the request's head alone: for the sources none, authorization
+// and header. The error is a sentence for the client.
 //
 // A credential that changes between retries would make a retry a new operation, that is, a second
-// effect: such ones are refused, not hashed.
+// effect: such credentials are refused, not hashed.
 std::expected<std::string, std::string> find_tenant(const TenantConfig& config,
                                                     const net::Request& request,
                                                     bool from_trusted_proxy);

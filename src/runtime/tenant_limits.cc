@@ -6,9 +6,9 @@
 namespace semel {
 namespace {
 
-// How far from the oldest one that can be forgotten is looked for.
+// How many of the least recently used tenants are searched for one that can be forgotten.
 constexpr std::size_t kLookedAtMax = 16;
-// When a key of one's own expires is not known here.
+// A guess: it is not known here when one of the tenant's keys expires.
 constexpr auto kLiveKeysRetryAfter = std::chrono::seconds(30);
 constexpr auto kInFlightRetryAfter = std::chrono::seconds(1);
 
@@ -23,7 +23,7 @@ bool is_live(const Record& record) {
 }
 
 std::string TenantLimits::who(std::string_view tenant, std::string_view operation) {
-  // Of a path's scope only the operation; the scope of a tenant begins with the tab.
+  // Takes only the operation from a path's scope; the scope of a tenant begins with the tab.
   const std::string_view name = operation.substr(0, std::max<std::size_t>(operation.find('\t'), 1));
   std::string out = std::to_string(name.size()) + ":";
   return out.append(name).append(tenant);
@@ -79,7 +79,7 @@ TenantLimits::Verdict TenantLimits::begin(const std::string& who, const RouteLim
   }
   if (verdict.exceeded != Limit::none && is_new && of_all.new_keys_per_second > 0) {
     const std::lock_guard lock(all_mutex_);
-    all_.put_back();  // or one tenant's refused requests would use up what others may have
+    all_.put_back();  // or one tenant's refused requests would use up the share of others
   }
   return verdict;
 }

@@ -15,12 +15,12 @@
 
 namespace semel {
 
-// What each tenant may have of each operation: new keys a second, live keys, executions at once;
-// and how many keys all of them together may use.
-// Kept in this process only. Bounded: of too many tenants, those not heard of for longest are
-// forgotten, which gives them a full bucket and no keys; one that executes is never forgotten.
+// Limits per tenant and operation: new keys per second, live keys, executions at once; and limits
+// on the keys of all tenants together. Kept in this process only. Bounded: if there are too many
+// tenants, the least recently used are forgotten, which gives them a full bucket and no keys; a
+// tenant that executes is never forgotten.
 //
-// Thread-safe: workers share it, a lock a shard, held for a few instructions.
+// Thread-safe: workers share it, with one lock per shard, held for a few instructions.
 class TenantLimits {
  public:
   enum class Limit { none, new_keys, live_keys, in_flight, all_new_keys, all_live_keys };
@@ -29,7 +29,7 @@ class TenantLimits {
     Duration retry_after{0};
   };
 
-  // One execution's place among a tenant's; given up when it goes.
+  // One execution's place among a tenant's; given up in the destructor.
   class Slot {
    public:
     Slot(TenantLimits& limits, std::string who) : limits_(&limits), who_(std::move(who)) {}
@@ -45,26 +45,27 @@ class TenantLimits {
     std::string who_;
   };
 
-  // Who is counted together: a tenant's keys of one operation, whatever its paths.
+  // Returns the name under which keys are counted together: a tenant's keys of one operation,
+  // whatever its paths.
   static std::string who(std::string_view tenant, std::string_view operation);
 
-  // An execution is about to begin; `is_new`: of a new key. Without a verdict against it, it counts
-  // from now on, and a Slot must be made for it if there is a limit on executions.
-  // `of_all` are the limits over all tenants.
+  // Call when an execution is about to begin; `is_new`: with a new key. Unless a limit is exceeded,
+  // the execution counts from now on, and a Slot must be made for it if there is a limit on
+  // executions. `of_all` are the limits over all tenants.
   Verdict begin(const std::string& who, const RouteLimits& limits, const LimitsConfig& of_all,
                 bool is_new, Time now);
 
-  // Whether live keys are counted: only then does every change of a record come by here.
-  // Switched on again it begins anew: what went meanwhile was not seen.
+  // Sets whether live keys are counted: only then is every change of a record reported here. When
+  // switched on again, counting starts over, because removals meanwhile were not seen.
   void count_live(bool on);
-  // A record came or went. `by` is 1 or -1.
+  // Call when a record came or went. `by` is 1 or -1.
   void live_changed(const Record& record, int by);
   bool counts_live() const { return counts_live_; }
 
  private:
   // New keys that may be used now.
   struct Bucket {
-    // Takes one; nothing: it was there. Else how long to wait for the next.
+    // Takes one token and returns 0; if there is none, returns how long to wait for the next.
     Duration take(double rate, double burst, Time now);
     void put_back() { tokens += 1; }
 
@@ -76,7 +77,7 @@ class TenantLimits {
     Bucket bucket;
     std::size_t executing = 0;
     std::int64_t live = 0;
-    std::list<std::string>::iterator slot;  // among the shard's, the latest first
+    std::list<std::string>::iterator slot;  // in the shard's by_use, the latest first
   };
   struct Shard {
     std::mutex mutex;
@@ -102,7 +103,7 @@ class TenantLimits {
   std::atomic<bool> counts_live_ = false;
 };
 
-// Whether the record counts as a live key.
+// Returns whether the record counts as a live key.
 bool is_live(const Record& record);
 
 }  // namespace semel

@@ -33,7 +33,8 @@ TokenKeys::Stamp TokenKeys::stamp() const {
   return {found.st_ino, found.st_size, found.st_mtim, found.st_ctim};
 }
 
-// A set of public keys is nobody's secret; one that has a secret in it is read as what it is.
+// A set of public keys is not a secret, so its file need not be private; a file with a secret is
+// read as one.
 std::expected<JwtKeys, std::string> TokenKeys::read() const {
   if (is_secret_) return read_secret();
   std::ifstream in(file_, std::ios::binary);
@@ -74,7 +75,7 @@ std::shared_ptr<const JwtKeys> TokenKeys::current() const {
 void TokenKeys::refresh() {
   const Stamp now = stamp();
   if (now == seen_) return;
-  seen_ = now;  // before it is read: what changes meanwhile is seen the next time
+  seen_ = now;  // before it is read: a change meanwhile is seen the next time
   auto keys = read();
   if (!keys) {
     log_event(LogLevel::error, "keys of tokens refused, the old ones stay",

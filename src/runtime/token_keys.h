@@ -12,21 +12,21 @@
 
 namespace semel {
 
-// The keys that tokens are verified with, as their file says now.
+// The keys that tokens are verified with, as they are in their file now.
 class TokenKeys {
  public:
   // Reads the file. The error is a sentence for the operator.
   static std::expected<std::shared_ptr<TokenKeys>, std::string> load(const JwtConfig& config);
 
-  // For any thread.
+  // Any thread may call.
   std::shared_ptr<const JwtKeys> current() const;
 
-  // Looks whether the file is another one than before, and reads it then. What cannot be used keeps
-  // the old keys; the log says so, once. Blocks; one caller at a time.
+  // Reads the file if it has changed. If it cannot be used, the old keys stay, and the log says so,
+  // once. Blocks; one caller at a time.
   void refresh();
 
  private:
-  // What tells one version of a file from the next.
+  // Tells one version of a file from the next.
   struct Stamp {
     ino_t inode = 0;
     off_t bytes = 0;
@@ -42,7 +42,7 @@ class TokenKeys {
 
   const std::string file_;
   const bool is_secret_;
-  Stamp seen_;  // of refresh()'s caller
+  Stamp seen_;  // used only by refresh()'s caller
   mutable std::mutex mutex_;
   std::shared_ptr<const JwtKeys> keys_;
 };

@@ -16,7 +16,7 @@ using asio::ip::tcp;
 namespace {
 constexpr auto kPruneEvery = std::chrono::seconds(1);
 constexpr auto kAcceptPause = std::chrono::milliseconds(20);
-// How many idle connections are looked at for one of a certain peer.
+// How many idle connections are searched for one of a certain peer.
 constexpr std::size_t kIdleLookedAtMax = 256;
 constexpr std::string_view kServing = "serving a connection";
 
@@ -61,7 +61,7 @@ void Worker::make_pools() {
   }
 }
 
-// Connections of upstreams that are no longer named are closed as they become idle.
+// Connections to upstreams that are no longer configured are closed as they become idle.
 awaitable<void> Worker::adopt(ActiveConfigPtr settings) {
   auto on_worker = [this, &settings]() -> awaitable<void> {
     settings_ = std::move(settings);
@@ -91,7 +91,8 @@ void Worker::drain() {
   });
 }
 
-// Closing a listener resets the connections that the kernel has accepted and we have not yet.
+// Accepts all waiting connections before closing: closing a listener resets those that the kernel
+// has accepted and we have not yet.
 void Worker::close_gently(tcp::acceptor& acceptor) {
   boost::system::error_code error;
   acceptor.non_blocking(true, error);
@@ -115,7 +116,7 @@ awaitable<void> Worker::accept(tcp::acceptor& acceptor) {
   while (acceptor.is_open()) {
     boost::system::error_code error;
     const auto done = [&error] { return asio::redirect_error(asio::use_awaitable, error); };
-    // Without a descriptor accepting fails also while nobody is there.
+    // Without a free descriptor, accepting fails even if no connection is waiting.
     if (no_descriptor) co_await acceptor.async_wait(tcp::acceptor::wait_read, done());
     tcp::socket socket(context_);
     if (!error) co_await acceptor.async_accept(socket, done());
@@ -142,7 +143,7 @@ awaitable<void> Worker::prune() {
 
 Worker::Picked Worker::pick_upstream(const Route& route) {
   const std::vector<Upstream>& upstreams = route->upstreams;
-  // Of a request that began before the configuration was loaded anew.
+  // The request began before the configuration was reloaded.
   if (route.active() != settings_) {
     return {pool_of(*route.active(), route.index(), 0), upstreams.front()};
   }

@@ -18,8 +18,8 @@
 
 namespace semel {
 
-// One core's share: its own event loop, listeners and upstream connections. A request lives and
-// dies on one worker; everything here is touched by its thread only, except post-like calls.
+// One core's share: its own event loop, listeners and upstream connections. A request begins and
+// ends on one worker; everything here is used by its thread only, except post-like calls.
 class Worker {
  public:
   // Serves one client connection until it ends.
@@ -36,22 +36,22 @@ class Worker {
   void stop() { context_.stop(); }
 
   Services& services() { return services_; }
-  // What new requests are handled under.
+  // The settings that new requests are handled under.
   const ActiveConfigPtr& settings() const { return settings_; }
   // Once it returns, new requests get these settings. May be called from any executor.
   boost::asio::awaitable<void> adopt(ActiveConfigPtr settings);
   net::Deadlines& deadlines() { return deadlines_; }
-  // The pool of the upstream that takes the route's next request.
+  // The upstream that takes the route's next request, and its pool.
   struct Picked {
     net::UpstreamPool& pool;
     const Upstream& upstream;
   };
   Picked pick_upstream(const Route& route);
-  // The pool for requests of our own to where `url` points.
+  // Returns the pool for our own requests to the address of `url`.
   net::UpstreamPool& own_pool(const Url& url);
   IntrospectionCache& introspections() { return introspections_; }
-  // A client's connection while nothing is asked on it, or nothing more will be. The longest idle
-  // one is closed when others want its place.
+  // A client's connection while it has no request, or will have no more. The longest idle one is
+  // closed when others need its place.
   class Idle : public boost::intrusive::list_base_hook<> {
    public:
     Idle(Worker& worker, net::Connection& client, const ShareHolder* peer);
@@ -66,16 +66,18 @@ class Worker {
     const ShareHolder* const peer_;
     const std::chrono::steady_clock::time_point since_;
   };
-  // Closes the longest idle connection of all workers. False: none is idle.
+  // Closes the longest idle connection of all workers. Returns false if none is idle.
   bool end_longest_idle();
-  // The same of one peer, among this worker's that are idle for longest.
+  // Closes an idle connection of one peer, among those of this worker that are idle for longest.
+  // Returns false if there is none.
   bool end_idle_of(const ShareHolder& peer);
-  // The value of a Date header, made anew every second.
+  // Returns the value of a Date header, renewed every second.
   const std::string& date();
 
  private:
   boost::asio::awaitable<void> accept(boost::asio::ip::tcp::acceptor& acceptor);
-  // There is no descriptor for the next connection. True: it was told so.
+  // Called when there is no descriptor for the next connection. Returns whether that client was
+  // told so.
   bool turn_away(boost::asio::ip::tcp::acceptor& acceptor);
   void close_gently(boost::asio::ip::tcp::acceptor& acceptor);
   boost::asio::awaitable<void> prune();
@@ -86,9 +88,10 @@ class Worker {
 
   Services& services_;
   const Serve serve_;
-  // Before context_: connections that are idle when it goes leave the list then.
+  // Declared before context_: connections that are idle when context_ is destroyed then leave the
+  // list.
   boost::intrusive::list<Idle, boost::intrusive::constant_time_size<false>> idle_;
-  // Since when the first of idle_ is, for other workers; kNobody: there is none.
+  // Since when the first of idle_ is idle, for other workers; kNobody: there is none.
   using Ticks = std::chrono::steady_clock::rep;
   static constexpr Ticks kNobody = std::numeric_limits<Ticks>::max();
   std::atomic<Ticks> longest_idle_ = kNobody;
@@ -96,7 +99,7 @@ class Worker {
   boost::asio::io_context context_{1};
   net::Deadlines deadlines_;
   std::vector<boost::asio::ip::tcp::acceptor> acceptors_;
-  // One for each address and way to speak to it.
+  // One pool per address and TLS settings.
   struct PoolKey {
     std::string host;
     std::uint16_t port;
