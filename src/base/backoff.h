@@ -6,7 +6,7 @@
 
 namespace semel {
 
-// A pause that doubles from `min` up to `max`.
+// Yields pauses that double from `min` up to `max`.
 class Backoff {
  public:
   constexpr Backoff(std::chrono::milliseconds min, std::chrono::milliseconds max)
@@ -24,8 +24,8 @@ class Backoff {
   std::chrono::milliseconds next_;
 };
 
-// The pause after so many failures in a row (at least 1): `min`, doubled per further failure, and
-// `max` at most.
+// Returns the pause after this many failures in a row (at least 1): `min`, doubled per further
+// failure, `max` at most.
 constexpr std::chrono::milliseconds backoff_after(std::uint64_t failures,
                                                   std::chrono::milliseconds min,
                                                   std::chrono::milliseconds max) {
@@ -34,7 +34,7 @@ constexpr std::chrono::milliseconds backoff_after(std::uint64_t failures,
   return std::min(pause, max);
 }
 
-// `pause` less up to half of it, so that what failed together does not come back together.
+// Shortens `pause` by up to half, so that callers that failed together do not retry together.
 constexpr std::chrono::milliseconds jittered(std::chrono::milliseconds pause,
                                              std::uint64_t random) {
   const auto half = static_cast<std::uint64_t>(std::max<std::int64_t>(pause.count(), 0)) / 2;

@@ -5,11 +5,11 @@
 namespace semel {
 namespace {
 
-// What the two forms differ in: the last two characters of the alphabet.
+// The two alphabets differ in their last two characters only.
 constexpr std::string_view kStandard = "+/";
 constexpr std::string_view kUrl = "-_";
 
-// -1: not a character of the alphabet.
+// Returns -1 for a character outside the alphabet.
 int value_of(char c, std::string_view last_two) {
   if (c >= 'A' && c <= 'Z') return c - 'A';
   if (c >= 'a' && c <= 'z') return c - 'a' + 26;
@@ -30,7 +30,7 @@ std::optional<std::string> decode(std::string_view text, std::string_view last_t
   std::string out;
   out.reserve(text.size() * 3 / 4);
   std::uint32_t bits = 0;
-  unsigned held = 0;  // how many of them are not written yet
+  unsigned held = 0;  // number of bits in `bits` that are not written yet
   for (const char c : text) {
     const int value = value_of(c, last_two);
     if (value < 0) return std::nullopt;
@@ -40,7 +40,7 @@ std::optional<std::string> decode(std::string_view text, std::string_view last_t
     held -= 8;
     out.push_back(static_cast<char>(bits >> held));
   }
-  // What is left over must be nothing, or there were several spellings of one value.
+  // The leftover bits must be zero, or one value would have several spellings.
   if ((bits & ((1u << held) - 1)) != 0) return std::nullopt;
   return out;
 }

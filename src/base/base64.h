@@ -4,10 +4,11 @@
 #include <string>
 #include <string_view>
 
-// RFC 4648, strictly: every value has exactly one spelling. nullopt: anything else.
+// Base64 by RFC 4648, strictly: every value has exactly one spelling. Decoding anything else
+// returns nullopt.
 namespace semel {
 
-// base64 with its padding.
+// base64 with padding.
 std::optional<std::string> decode_base64(std::string_view text);
 std::string encode_base64(std::string_view bytes);
 

@@ -14,11 +14,11 @@
 
 namespace semel {
 
-// A few named threads for calls that block, so that no worker ever does. Any thread may call run().
-// The destructor waits for what was queued.
+// A few named threads for calls that block, so that no worker blocks. Any thread may call run().
+// The destructor waits for the queued work.
 class BlockingPool {
  public:
-  // `name` is what a debugger and `top -H` show; at most 15 characters.
+  // `name` is shown by debuggers and `top -H`; at most 15 characters.
   BlockingPool(std::string name, std::size_t threads);
   ~BlockingPool();
 

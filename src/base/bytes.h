@@ -4,7 +4,7 @@
 
 namespace semel {
 
-// As OpenSSL takes them.
+// Casts to the pointer type that OpenSSL takes.
 inline const unsigned char* unsigned_bytes(std::string_view bytes) {
   return reinterpret_cast<const unsigned char*>(bytes.data());
 }

@@ -6,7 +6,7 @@
 
 namespace semel {
 
-// The value of a hexadecimal digit; -1: it is none.
+// Returns the value of a hexadecimal digit; -1: not a digit.
 inline int hex_value(char c) {
   if (c >= '0' && c <= '9') return c - '0';
   if (c >= 'a' && c <= 'f') return c - 'a' + 10;
@@ -14,7 +14,7 @@ inline int hex_value(char c) {
   return -1;
 }
 
-// The bytes of an even number of hexadecimal digits; nullopt: it is something else.
+// Decodes an even number of hexadecimal digits; nullopt: the text is anything else.
 inline std::optional<std::string> decode_hex(std::string_view text) {
   if (text.size() % 2 != 0) return std::nullopt;
   std::string out;
@@ -28,7 +28,7 @@ inline std::optional<std::string> decode_hex(std::string_view text) {
   return out;
 }
 
-// Two lower-case digits a byte.
+// Encodes each byte as two lower-case digits.
 inline std::string encode_hex(std::string_view bytes) {
   static constexpr char kHexDigits[] = "0123456789abcdef";
   std::string out(2 * bytes.size(), '0');

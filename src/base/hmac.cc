@@ -34,7 +34,7 @@ Sha256Digest HmacSha256::finish() {
   return digest;
 }
 
-// In one call, which is enough for what lies in one piece.
+// Computes the HMAC in a single call, since all bytes are in one piece.
 Sha256Digest hmac_sha256(std::string_view secret, std::string_view bytes) {
   Sha256Digest digest{};
   unsigned int size = 0;

@@ -9,13 +9,13 @@
 
 namespace semel {
 
-// One HMAC-SHA-256, fed piece by piece. Throws std::runtime_error only if OpenSSL has none, or no
-// memory.
+// An HMAC-SHA-256, fed piece by piece. Throws std::runtime_error only if OpenSSL has no
+// HMAC-SHA-256 or no memory.
 class HmacSha256 {
  public:
   explicit HmacSha256(std::string_view secret);
   HmacSha256& update(std::string_view bytes);
-  // Ends it; the object is of no further use.
+  // Ends the HMAC; the object must not be used afterwards.
   Sha256Digest finish();
 
  private:

@@ -8,7 +8,7 @@ namespace semel {
 
 // Encodes everything but letters, digits, "-", ".", "_" and "~" (RFC 3986, 2.3).
 std::string percent_encoded(std::string_view text);
-// nullopt: a "%" without two hexadecimal digits after it.
+// Returns nullopt if a "%" is not followed by two hexadecimal digits.
 std::optional<std::string> percent_decoded(std::string_view text);
 
 }  // namespace semel

@@ -15,7 +15,7 @@ constexpr mode_t kGroupReads = S_IRGRP;
 
 class OpenFile {
  public:
-  // Not blocking: a pipe must not hold up the start.
+  // Opens without blocking, so that a pipe cannot hang the start.
   explicit OpenFile(const std::string& file)
       : descriptor_(
             ::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY)) {}
@@ -46,7 +46,7 @@ std::string private_file_error(const struct stat& status, uid_t user, PrivateUse
   if (status.st_uid != user && status.st_uid != kRoot) {
     return "belongs to another user, who can change it; chown it to the user that semel runs as";
   }
-  // Root's own decision whom it lets read: as Debian does for keys, with the group ssl-cert.
+  // Root decides who may read its file, for example Debian's group ssl-cert for keys.
   const mode_t allowed = status.st_uid == user ? 0 : kGroupReads;
   if ((status.st_mode & kForOthers & ~allowed) != 0) {
     return allowed == 0 ? "others than its owner can use it; chmod 600 it"

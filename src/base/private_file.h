@@ -6,29 +6,30 @@
 #include <expected>
 #include <string>
 
-// The one rule for files that have secrets in them: keys of TLS and of tokens, of encryption and of
-// hashes, tokens of operators.
+// The rule for every file that holds secrets: TLS keys, token keys, encryption keys, hash keys and
+// operator tokens.
 //
-//   It is a file, not a symbolic link. It belongs to the user of this process, and nobody else can
-//   reach it (0600); or it belongs to root, and its group may read it besides (0640).
+//   It must be a regular file, not a symbolic link. Either it belongs to the user of this process
+//   and nobody else has access (0600), or it belongs to root and its group may also read it (0640).
 //
-// A symbolic link is refused since whoever may change it decides what is read, whatever the mode of
-// the file says.
+// Symbolic links are refused because whoever may change the link decides what is read, whatever the
+// mode of the file.
 namespace semel {
 
 inline constexpr std::size_t kPrivateFileBytesMax = 64 * 1024;
 
-// believed: what it says decides something here. sent: it is only handed to whom it was made for,
-// so that root may use another user's (`sudo semel keys`).
+// believed: the content decides something here. sent: the content is only passed on to the party it
+// was made for, so root may use another user's file (`sudo semel keys`).
 enum class PrivateUse { believed, sent };
 
-// The whole file. What is judged is what is read: the opened file. It waits for the disk. The error
-// is a sentence for the operator that begins with the file's name and says what to do.
+// Returns the whole content. Checks the opened file itself, so what is checked is what is read.
+// Blocks on the disk. The error is a sentence for the operator that begins with the file's name and
+// says what to do.
 std::expected<std::string, std::string> read_private_file(
     const std::string& file, std::size_t bytes_max = kPrivateFileBytesMax,
     PrivateUse use = PrivateUse::believed);
 
-// What is wrong with a file of this status for a process of this user; "": nothing.
+// Says what is wrong with a file of this status for a process of this user; "": nothing.
 std::string private_file_error(const struct stat& status, uid_t user, PrivateUse use);
 
 }  // namespace semel

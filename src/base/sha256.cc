@@ -7,7 +7,7 @@
 namespace semel {
 namespace {
 
-// Looking an algorithm up by name costs more than hashing a short string, so it is done once. Never
+// Fetched once: looking up an algorithm by name costs more than hashing a short string. Never
 // freed: other threads may still hash while the process exits.
 const EVP_MD* algorithm() {
   static const EVP_MD* const fetched = EVP_MD_fetch(nullptr, "SHA256", nullptr);

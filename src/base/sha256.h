@@ -11,8 +11,8 @@ namespace semel {
 
 using Sha256Digest = std::array<std::uint8_t, 32>;
 
-// One SHA-256, fed piece by piece. Cheap to make: contexts are kept per thread and used again.
-// Any number may be alive at once. Throws std::runtime_error only if OpenSSL has no SHA-256 or no
+// A SHA-256, fed piece by piece. Cheap to create: contexts are cached per thread and reused. Any
+// number may be alive at once. Throws std::runtime_error only if OpenSSL has no SHA-256 or no
 // memory.
 class Sha256 {
  public:
@@ -22,11 +22,12 @@ class Sha256 {
   Sha256& operator=(const Sha256&) = delete;
 
   Sha256& update(std::string_view bytes);
-  // The length as u32 little-endian, then the bytes: a list of these cannot be read in two ways.
+  // Hashes the length as u32 little-endian, then the bytes: a list hashed this way has only one
+  // reading.
   Sha256& update_sized(std::string_view bytes);
   Sha256& update_u32(std::uint32_t number);
 
-  // Ends the digest; the object is of no further use.
+  // Ends the digest; the object must not be used afterwards.
   Sha256Digest finish();
 
  private:
@@ -42,7 +43,7 @@ class Sha256 {
 
 Sha256Digest sha256(std::string_view bytes);
 
-// As a little-endian number.
+// Reads the first 8 bytes as a little-endian number.
 std::uint64_t first_8_bytes(const Sha256Digest& digest);
 
 }  // namespace semel

@@ -5,12 +5,12 @@
 
 namespace semel {
 
-// Without the spaces and tabs around it, as in a field of an HTTP message.
+// Strips surrounding spaces and tabs, as in a field of an HTTP message.
 std::string_view trim(std::string_view text);
-// The same of a line of a file, which may have been written with CR LF.
+// Like trim(), for a line of a file, which may end with CR LF.
 std::string_view trim_line(std::string_view line);
 
-// ASCII letters only, whatever the locale.
+// Converts ASCII letters only, whatever the locale.
 std::string lower_case(std::string_view text);
 
 }  // namespace semel

@@ -7,8 +7,8 @@
 namespace semel {
 namespace {
 
-// The first byte of a character tells how long it is and, by the limits of the second byte, keeps
-// out overlong forms, surrogates and what lies beyond U+10FFFF (RFC 3629, section 4).
+// The first byte of a character determines its length. The limits on the second byte exclude
+// overlong forms, surrogates and code points beyond U+10FFFF (RFC 3629, section 4).
 struct Form {
   unsigned char first_min;
   unsigned char first_max;

@@ -4,10 +4,10 @@
 #include <string>
 #include <string_view>
 
-// The building blocks of canonical forms: a list of these can be read back in one way only.
+// The building blocks of canonical forms: a list of them has only one reading.
 namespace semel {
 
-// The number in groups of 7 bits, the lowest first.
+// Appends the number in groups of 7 bits, lowest first.
 inline void append_varint(std::uint64_t number, std::string& out) {
   while (number >= 0x80) {
     out.push_back(static_cast<char>(number | 0x80));
@@ -16,7 +16,7 @@ inline void append_varint(std::uint64_t number, std::string& out) {
   out.push_back(static_cast<char>(number));
 }
 
-// The length as a varint, then the bytes.
+// Appends the length as a varint, then the bytes.
 inline void append_sized(std::string_view bytes, std::string& out) {
   append_varint(bytes.size(), out);
   out.append(bytes);

@@ -11,7 +11,7 @@ class Wakeup {
   Wakeup& operator=(const Wakeup&) = delete;
 
   void signal();
-  // Forgets the signals so far.
+  // Discards the signals so far.
   void clear();
   int descriptor() const { return descriptor_; }
 
