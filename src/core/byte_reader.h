@@ -11,7 +11,8 @@
 
 namespace semel {
 
-// Reads never pass the end: the first short read marks the whole bad.
+// Reads the parts of an encoding. Never reads past the end: the first short read marks the whole
+// input as bad.
 class ByteReader {
  public:
   explicit ByteReader(std::string_view in) : in_(in) {}
@@ -51,7 +52,8 @@ class ByteReader {
     std::memcpy(bytes.data(), in_.data(), N);
     in_.remove_prefix(N);
   }
-  // A count of things of at least one byte each, so that a bad count cannot ask for much memory.
+  // Reads the number of elements that follow. Each takes at least one byte, so a corrupt count
+  // cannot ask for much memory.
   std::size_t count() {
     const std::uint64_t value = varint();
     return has(value) ? value : 0;

@@ -9,8 +9,8 @@
 namespace semel {
 namespace {
 
-// Version 2 is version 1 with more at its end. What fits version 1 is written so, and a node of the
-// version before can read it.
+// Version 2 is version 1 with more fields at its end. A record that fits version 1 is written as
+// version 1, so that nodes of the previous release can read it.
 constexpr std::uint8_t kFirstFormat = 1;
 constexpr std::uint8_t kFormat = 2;
 constexpr std::size_t kChecksumBytes = 4;
@@ -42,8 +42,8 @@ bool fits_first_format(const Record& r) {
          r.request.empty() && r.sealed == Sealed{};
 }
 
-// The version stands beside the kind of the body. A node that knows version 1 only takes such a
-// record for malformed, and answers 503: to compare under another version would be a false
+// The version of the recipe shares a byte with its kind of body. A node that only knows version 1
+// finds such a record malformed and answers 503: comparing under another version would give a false
 // mismatch.
 constexpr std::uint8_t kBodyRecipeBits = 0x0f;
 constexpr unsigned kRecipeVersionShift = 4;
@@ -124,7 +124,7 @@ void read_answer(ByteReader& in, Answer& answer) {
   answer.body = in.text();
 }
 
-// Takes off the checksum, or says why the record cannot be read.
+// Strips the checksum, or says why the record cannot be read.
 std::expected<std::string_view, std::string> checked(std::string_view bytes) {
   if (bytes.empty()) return std::unexpected("empty record");
   const auto format = static_cast<std::uint8_t>(bytes[0]);
@@ -140,7 +140,7 @@ std::expected<std::string_view, std::string> checked(std::string_view bytes) {
   return body;
 }
 
-// The claim: who may execute, until when, and which request.
+// Reads the claim: who may execute, until when, and which request.
 void read_claim(ByteReader& in, Record& r) {
   r.state = static_cast<RecordState>(in.u8());
   r.result = static_cast<RecordResult>(in.u8());
@@ -170,7 +170,7 @@ void read_claim(ByteReader& in, Record& r) {
   for (auto& part : r.fingerprint.parts) part = in.fixed(8);
 }
 
-// The outcome, and what people are told.
+// Reads the outcome and the texts that are shown to people.
 void read_outcome(ByteReader& in, Record& r) {
   r.reason = in.text();
   r.status_begun = static_cast<int>(in.varint());

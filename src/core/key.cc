@@ -31,10 +31,10 @@ bool is_uuid(std::string_view key) {
   return true;
 }
 
-// How many random bits a key of this length could hold, judged by the kinds of characters in it:
-// digits, a–f and g–z, each case for itself, so that hexadecimal counts 4 bits a digit and base64
-// not quite 6. Punctuation counts nothing, since it mostly separates. This is an upper bound: it
-// tells a counter or a word from a random key, not a clever pattern.
+// Returns an upper bound for the random bits in a key, judged by its length and by the kinds of
+// characters in it: digits, a–f and g–z, each case separately, so that hexadecimal counts 4 bits
+// per digit and base64 slightly less than 6. Punctuation counts nothing, since it mostly separates.
+// Tells a counter or a word from a random key, but does not detect clever patterns.
 double random_bits_at_most(std::string_view key) {
   struct Kind {
     char first, last;

@@ -1,5 +1,5 @@
-// If a status is called final that is not, a passing failure is replayed until the ttl ends. If one
-// is called retry that is not, the effect can happen twice. What nobody knows is unknown.
+// If a status is wrongly called final, a temporary failure is replayed until the ttl ends. If one
+// is wrongly called retry, the effect can happen twice. Where nobody knows, the outcome is unknown.
 #include "semel/outcome.h"
 
 #include <algorithm>
@@ -39,7 +39,8 @@ OutcomeKind standard_kind(int status) {
   }
 }
 
-// Statuses that a deduplicating executor gives to a second attempt at what it has done already.
+// Returns true for statuses with which a deduplicating executor answers a second attempt at work
+// that it has already done.
 bool may_mean_done_before(int status) {
   return status == 409 || status == 423;
 }

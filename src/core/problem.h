@@ -8,7 +8,7 @@
 
 namespace semel {
 
-// The error codes of docs/spec.md 14: stable, one problem type each.
+// The error codes of docs/spec.md 14. Stable; each is a problem type.
 enum class Code {
   key_missing,
   key_invalid,
@@ -36,17 +36,17 @@ enum class ErrorShape { problem, flat, nested };
 
 struct Problem {
   Code code = Code::bad_request;
-  int status = 0;  // 0: the code's own
+  int status = 0;  // 0: the default of the code
   std::string detail = {};
   // False where a new key could cause a second effect.
   bool new_key_safe = false;
   std::vector<std::string> differs = {};  // key_reused only
-  // What the key's own request made, where the route knows.
+  // The resource that the request under this key created, if the route knows it.
   std::string resource_type = {};
   std::string resource_id = {};
 };
 
-// The body and its Content-Type, as an answer without further headers.
+// Returns the body and its Content-Type, as an answer without other headers.
 Answer to_answer(const Problem& problem, ErrorShape shape);
 
 }  // namespace semel

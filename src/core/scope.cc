@@ -4,7 +4,7 @@
 
 namespace semel {
 
-// Each field is preceded by its length: were they merely joined, one tenant could choose an
+// Each field is preceded by its length. If they were merely joined, one tenant could choose an
 // operation and key that spell another tenant's record.
 RecordId make_id(const Scope& scope, std::string_view key) {
   Sha256 hash;

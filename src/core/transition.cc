@@ -12,7 +12,7 @@ void remember(Record& record, Time now, std::string note) {
   record.updated_at = now;
 }
 
-// Its owner is alive, or may be: nobody else may touch the claim.
+// Returns true if the owner is or may be alive: then nobody else may touch the claim.
 bool may_be_running(const Record& record, Holder holder, Duration skew, Time now) {
   if (holder == Holder::running_here) return true;
   if (holder == Holder::gone) return false;
@@ -32,12 +32,12 @@ void become_unknown(Record& record, Time now, std::string reason) {
   remember(record, now, record.reason);
 }
 
-// Its memory as well: a completed record may be kept for long.
+// Frees the memory as well: a completed record may be kept for a long time.
 void drop(std::string& text) {
   std::string().swap(text);
 }
 
-// `tombstone_until` is set by whoever knows it.
+// The caller sets `tombstone_until`.
 void become_tombstone(Record& record, Time now, std::string note) {
   record.state = RecordState::tombstone;
   record.answer = {};
@@ -56,8 +56,8 @@ void become_completed(Record& record, Time now, Answer answer, std::string reaso
   drop(record.request);
   record.status_begun = 0;
   record.hold_until = kNever;
-  // With ttl_from creation a slow execution may outlive its ttl; it is then due at once. Not so if
-  // only the clock was set forward meanwhile.
+  // With ttl_from_creation a slow execution may outlive its ttl; the record is then due at once.
+  // This must not happen if only the clock was set forward meanwhile.
   const Time from = record.ttl_from_creation ? after(record.created_at, created_lag) : now;
   record.expires_at = after(from, record.ttl);
   record.tombstone_until = after(record.expires_at, record.tombstone);
@@ -73,14 +73,14 @@ void become_released(Record& record, Time now, std::string reason) {
   record.status_begun = 0;
   record.hold_until = kNever;
   record.expires_at = after(now, record.only_auth_failures ? kAuthFailureTtl : record.ttl);
-  // A client that came without credentials shall not be shut out for the length of a tombstone.
+  // A client that came without credentials must not be shut out for the length of a tombstone.
   record.tombstone_until =
       record.only_auth_failures ? record.expires_at : after(record.expires_at, record.tombstone);
   record.reason = std::move(reason);
   remember(record, now, record.reason);
 }
 
-// `reason`: how its last attempt ended; empty: nothing was executed under its token.
+// `reason`: how the last attempt ended; empty: nothing was executed under the record's token.
 void become_queued_again(Record& record, Time now, Time due, std::string reason, std::string note) {
   record.state = RecordState::queued;
   record.lease_until = due;
@@ -91,12 +91,12 @@ void become_queued_again(Record& record, Time now, Time due, std::string reason,
   remember(record, now, std::move(note));
 }
 
-// An attempt was made, another one waits for its turn, and an answer to the first may yet come.
+// Returns true if an attempt was made and another is queued: an answer to the first may still come.
 bool waits_for_next_try(const Record& record) {
   return record.state == RecordState::queued && record.attempt > 0 && !record.reason.empty();
 }
 
-// What an unknown key is answered with where the client must get one answer and none was sent.
+// The answer for an unknown key if the client must get one answer and none was sent.
 Answer no_answer_known() {
   Answer answer;
   answer.status = 502;
@@ -125,7 +125,7 @@ std::shared_ptr<Record> claimed(const event::Claim& claim, Time now) {
   return record;
 }
 
-// What every claim writes, whether it is executed now or queued first.
+// Writes the fields that every claim sets, whether it is executed now or queued first.
 void hold(Record& record, const Token& token, const Owner& owner, const Policy& policy, Time now) {
   record.token = token;
   record.owner = owner;
@@ -144,7 +144,7 @@ void hold(Record& record, const Token& token, const Owner& owner, const Policy& 
   record.reason.clear();
 }
 
-// Puts the claim into `record`, which is a new one or one that may run again.
+// Puts the claim into `record`, which is new or may run again.
 Decision take(std::shared_ptr<Record> record, const event::Claim& claim, Time now,
               std::string note) {
   hold(*record, claim.token, claim.owner, claim.policy, now);
@@ -187,7 +187,7 @@ bool has_expired(const Record& record, Time now) {
          record.expires_at <= now;
 }
 
-// The outcome is recorded already: it was written and its reply was lost.
+// Returns true if the outcome is already in the record: it was written and the reply was lost.
 bool says_so(const Record& record, const event::Finish& finish) {
   if (finish.outcome.kind == OutcomeKind::retry && record.state == RecordState::released)
     return true;
@@ -203,7 +203,8 @@ Decision on(const Record* found, const event::Claim& claim, Time now) {
     if (aged < record.tombstone_until) return {Keep{}, verdict::Expired{}};
     return take(claimed(claim, now), claim, now, "claimed after expiry");
   }
-  // Its hold has passed; the sweeper is about to make it a tombstone, and no claim comes between.
+  // The hold has passed. The sweeper is about to make the record a tombstone; no claim may come in
+  // between.
   if (record.state == RecordState::unknown && record.hold_until <= aged) {
     return {Keep{}, verdict::Expired{}};
   }
@@ -236,7 +237,7 @@ Decision on(const Record* found, const event::Claim& claim, Time now) {
 Decision on(const Record* found, const event::Start& start, Time now) {
   if (!found) return {Keep{}, verdict::Stale{}};
   if (found->state == RecordState::in_progress && found->token == start.token) {
-    return {Keep{}, verdict::Done{}};  // it was written and its reply was lost
+    return {Keep{}, verdict::Done{}};  // already written, and the reply was lost
   }
   if (found->state != RecordState::queued || found->token != start.queued) {
     return {Keep{}, verdict::Stale{}};
@@ -273,8 +274,8 @@ Decision on(const Record* found, const event::Finish& finish, Time now) {
     return {Keep{}, verdict::Done{}};  // forgotten already
   }
   if (!found || found->token != finish.token) return {Keep{}, verdict::Stale{}};
-  // The claim has ended: in this outcome, or in another one that was recorded first. A late answer
-  // spares the next try.
+  // The claim has ended: with this outcome, or with another one that was recorded first. A late
+  // final answer makes the next try unnecessary.
   const bool is_late = finish.outcome.kind == OutcomeKind::final && waits_for_next_try(*found);
   if (!holds_claim(*found) && !is_late) {
     if (says_so(*found, finish)) return {Keep{}, verdict::Done{}};
@@ -327,7 +328,7 @@ Decision on(const Record* found, const event::Abandon& abandon, Time now) {
   return {Put{std::move(next)}, verdict::Done{}};
 }
 
-// The times that a record without a claim waits for.
+// Puts off the times at which a record without a claim is due.
 void put_off(Record& record, Duration by, Time now) {
   for (Time* due : {&record.expires_at, &record.tombstone_until, &record.hold_until}) {
     *due = after(*due, by);
@@ -354,7 +355,7 @@ Decision on(const Record* found, const event::Sweep& sweep, Time now) {
   }
   switch (next->state) {
     case RecordState::queued:
-      // Never removed: somebody was told that it will be done. It is looked at again later.
+      // Never removed: somebody was told that it will be done. It is due again later.
       next->lease_until = after(now, sweep.queued_lease);
       return {Put{std::move(next)}, verdict::Done{}};
     case RecordState::in_progress:
@@ -371,7 +372,8 @@ Decision on(const Record* found, const event::Sweep& sweep, Time now) {
       break;
     case RecordState::completed:
     case RecordState::released:
-      // Stamped anew, the tombstone no longer shows that the clock was set: it is told now.
+      // The tombstone gets a new stamp, which no longer shows that the clock was set, so the lag is
+      // added now.
       next->tombstone_until = after(next->tombstone_until, sweep.lag);
       if (next->tombstone_until <= now) return {Erase{}, verdict::Done{}};
       break;
@@ -382,7 +384,7 @@ Decision on(const Record* found, const event::Sweep& sweep, Time now) {
   return {Put{std::move(next)}, verdict::Done{}};
 }
 
-// Caches may go on giving the answer for a while. As long the key must not be executable, or one
+// Caches may serve the answer for a while. The key must not be executable during that time, or one
 // caller could get the new answer and the next one the old.
 Decision forget(const Record& found, const event::Resolve& resolve, Time now) {
   if (found.state != RecordState::completed && found.state != RecordState::released) {
@@ -424,7 +426,7 @@ Decision on(const Record* found, const event::Resolve& resolve, Time now) {
 
   auto next = copy_of(*found);
   next->only_auth_failures = false;
-  // Whatever the old claim still sends must find itself stale.
+  // Makes everything that the old claim still sends stale.
   next->token = {};
   const std::string_view how = resolve.answer ? "completed by " : "released by ";
   const std::string note = std::string(how) + resolve.who +
@@ -432,7 +434,7 @@ Decision on(const Record* found, const event::Resolve& resolve, Time now) {
   if (resolve.answer) {
     become_completed(*next, now, *resolve.answer, note, resolve.created_lag);
   } else if (next->state != RecordState::queued && !next->request.empty()) {
-    // Nobody else would bring the request back.
+    // Queued again, because nobody else would send the request again.
     become_queued_again(*next, now, now, "", note);
   } else {
     become_released(*next, now, note);

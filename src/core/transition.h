@@ -11,43 +11,43 @@
 #include "semel/record.h"
 #include "semel/scope.h"
 
-// The protocol. Given the record as it is, an event and the time, says what to write and what the
-// caller is told. Pure: no I/O, no clock, no randomness.
+// The protocol: given the current record, an event and the time, decides what to write and what to
+// tell the caller. Pure: no I/O, no clock, no randomness.
 //
 // If a rule here is wrong, a key runs twice or a client is told something that did not happen.
 namespace semel {
 
-// What the engine knows about the holder of the claim, beyond the record.
+// Knowledge of the engine about the holder of the claim that is not in the record.
 enum class Holder {
-  unsure,        // its lease decides
-  running_here,  // the execution runs in this process: alive, whatever the clock says
-  gone,          // it belongs to a run that has ended
+  unsure,        // the lease decides
+  running_here,  // the execution runs in this process: it is alive, whatever the clock says
+  gone,          // the claim belongs to a run that has ended
 };
 
 namespace event {
 
 struct Claim {
-  RecordId id;  // of the scope and the key
+  RecordId id;  // made from the scope and the key
   Scope scope;
-  std::string shown_key;    // what the record keeps of the key for people
-  Recipe recipe;            // of a new record
+  std::string shown_key;    // the form of the key that the record keeps for people
+  Recipe recipe;            // for a new record
   Fingerprint fingerprint;  // under `recipe`
-  Fingerprint compared;     // under the recipe kept in the record; unused if there is none
+  Fingerprint compared;     // under the recipe kept in the record; unused if there is no record
   Policy policy;
   Token token;
   Owner owner;
   Holder holder = Holder::unsure;
-  Duration skew{0};  // how much longer than its lease a foreign claim is believed alive
+  Duration skew{0};  // how much longer than its lease a foreign claim is assumed to be alive
   std::string trace;
-  Token handle;             // of a record that has none; all zero: it gets none
-  std::string request;      // not empty: the request is queued with it, to be started later
+  Token handle;             // for a record that has none; all zero: it gets none
+  std::string request;      // not empty: the request is queued with the claim, to be started later
   Duration lag{0};          // by how much the clock was set forward since the record was stamped
-  Duration created_lag{0};  // the same since it was made, where its ttl counts from then
+  Duration created_lag{0};  // as lag, since its creation; only if its ttl counts from then
 };
 
-// Queued work is taken up: it is executed from now on, under the next attempt.
+// Takes up queued work: it is executed from now on, as the next attempt.
 struct Start {
-  Token queued;  // the token it was queued under; under another one it is not touched
+  Token queued;  // the token it was queued under; a record with another token is not touched
   Token token;
   Owner owner;
   Policy policy;
@@ -55,10 +55,10 @@ struct Start {
 
 struct Renew {
   Token token;
-  Duration lease{};  // from the moment it is written
+  Duration lease{};  // counted from the moment of the write
 };
 
-// A streaming answer begins: its status is written before its first byte is sent.
+// A streaming answer begins: its status is written before the first byte is sent.
 struct Begin {
   Token token;
   int status = 0;
@@ -69,11 +69,11 @@ struct Finish {
   Outcome outcome;
   UnknownPolicy unknown = UnknownPolicy::hold;
   OnRetry on_retry = OnRetry::keep;
-  Duration created_lag{0};  // as of a claim
+  Duration created_lag{0};  // as in Claim
 };
 
-// The claim was never acted on: nothing was executed under this token. Work that was queued is
-// queued again, since nobody else would bring it back.
+// The claim was never acted on: nothing was executed under this token. Queued work is queued again,
+// since nobody else would bring it back.
 struct Abandon {
   Token token;
 };
@@ -81,50 +81,50 @@ struct Abandon {
 struct Sweep {
   Holder holder = Holder::unsure;
   Duration skew{0};
-  Duration queued_lease{0};  // how long queued work is left to whom it is handed now
-  // Of an execution that was lost and whose request is kept: it is tried again after so long,
-  // instead of being unknown.
+  Duration queued_lease{0};  // how long the taker of queued work has before it is handed out again
+  // For a lost execution whose request is kept: try it again after this time instead of making it
+  // unknown.
   std::optional<Duration> queue_again_after;
-  // Of work whose request is kept and that this process does not know: nothing is decided here. It
-  // is left as it is for those who know it; only after it was due for so long it is put off, for
-  // twice as long, so that it does not stand before everything that is due later.
+  // For work whose request is kept and that this process does not know. Nothing is decided here:
+  // the work is left to the processes that know it. Only after it has been due for this long is it
+  // put off, for twice as long, so that it does not block everything that is due later.
   std::optional<Duration> left_to_others_for;
-  Duration lag{0};  // as of a claim: the record expires so much later, and is told so
+  Duration lag{0};  // as in Claim; the record expires this much later, and is rewritten to say so
 };
 
-// An operator's decision about an unknown or queued record: with an answer it is completed, without
-// one it is released; or queued again, if its request is kept and it had begun. About a completed
-// or released one: it is forgotten, and leaves a tombstone.
+// An operator's decision. An unknown or queued record is completed if there is an answer; otherwise
+// it is released, or queued again if its request is kept and it had begun. A completed or released
+// record is forgotten, and leaves a tombstone.
 struct Resolve {
-  Token token;  // of the claim it was made about; another one is not touched
+  Token token;  // of the claim that is decided about; a record with another one is not touched
   std::optional<Answer> answer;
-  std::optional<Duration> forget_for = std::nullopt;  // the tombstone lasts at least so long
+  std::optional<Duration> forget_for = std::nullopt;  // the tombstone lasts at least this long
   std::string who;
   std::string why;
   Holder holder = Holder::unsure;
   Duration skew{0};
   bool force = false;  // also while the execution may still run
-  Duration lag{0};     // as of a claim
+  Duration lag{0};     // as in Claim
   Duration created_lag{0};
 };
 
 }  // namespace event
 
-// All but a claim, which is by far the largest, and has a way of its own.
+// All events except Claim, which is by far the largest and has its own overload.
 using Event = std::variant<event::Start, event::Renew, event::Begin, event::Finish, event::Abandon,
                            event::Sweep, event::Resolve>;
 
-// What the caller is told once the write (if any) is durable.
+// The answer to the caller, valid once the write (if any) is durable.
 namespace verdict {
-struct Execute {};  // the record written is the claim
-struct Queued {};   // the record written keeps the request
+struct Execute {};  // the written record is the claim
+struct Queued {};   // the written record keeps the request
 struct Replay {};   // answer from the record
 struct Mismatch {
   std::vector<std::string> differs;
 };
 struct Busy {};
 struct OutcomeUnknown {};
-struct Expired {};         // a tombstone
+struct Expired {};         // the record is a tombstone, or about to become one
 struct VersionChanged {};  // completed under another response_version
 struct Done {};            // the event is in the record
 struct Stale {};           // another claim holds the record, or it is gone
@@ -151,10 +151,11 @@ struct Decision {
   Verdict verdict;
 };
 
-// Whether a claim of this request, fingerprinted under the record's recipe, is answered from it.
+// Returns true if a claim of this request, fingerprinted under the record's recipe, is answered
+// from the record.
 bool is_replay(const Record& record, const Fingerprint& compared, const Policy& policy, Time now);
 
-// `record`: as it is; null: there is none.
+// `record` is the current one; null: there is none.
 Decision transition(const Record* record, const event::Claim& claim, Time now);
 Decision transition(const Record* record, const Event& event, Time now);
 

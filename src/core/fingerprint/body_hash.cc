@@ -7,13 +7,13 @@
 namespace semel {
 namespace {
 
-// What the digest of a body is over. The tags keep raw bytes from posing as a canonical form.
+// Tags for the ways of reading a body, so that raw bytes cannot pose as a canonical form.
 constexpr std::string_view kJsonBody = "j";
 constexpr std::string_view kFormBody = "f";
 constexpr std::string_view kRawBody = "r";
 constexpr std::string_view kNoBody = "n";
 constexpr std::string_view kMultipartBody = "m";
-constexpr std::string_view kUndividedBody = "u";  // a multipart body that has no such form
+constexpr std::string_view kUndividedBody = "u";  // a multipart body without a canonical form
 constexpr std::string_view kDigestBody = "d";
 
 Sha256Digest tagged(std::string_view tag, std::string_view bytes) {
@@ -27,7 +27,7 @@ Sha256Digest tagged(std::string_view tag, const Sha256Digest& digest) {
 std::vector<JsonPointer> parse_pointers(const std::vector<std::string>& texts) {
   std::vector<JsonPointer> pointers;
   for (const std::string& text : texts) {
-    // The configuration refuses malformed ones; here they match nothing.
+    // The configuration refuses malformed pointers; here they match nothing.
     if (auto pointer = JsonPointer::parse(text)) pointers.push_back(std::move(*pointer));
   }
   return pointers;
@@ -40,10 +40,11 @@ BodyHash::BodyHash(const Recipe& recipe, std::string_view content_type) : recipe
   bytes_.emplace();
   if (recipe_ == BodyRecipe::multipart) multipart_.emplace(content_type, recipe.version);
   if (recipe_ == BodyRecipe::multipart && recipe.version >= 2) {
-    // Under another boundary the same bytes are other parts, and the media type leaves it out.
+    // Under another boundary the same bytes are other parts, and the digest of the media type
+    // leaves out the boundary.
     bytes_->update(kUndividedBody).update_sized(content_type);
   } else if (recipe_ != BodyRecipe::digest) {
-    // A Content-Digest of sha-256 is over the bytes alone; so is this.
+    // A Content-Digest of sha-256 covers the bytes alone, so no tag for BodyRecipe::digest.
     bytes_->update(kRawBody);
   }
 }

@@ -9,14 +9,15 @@
 
 namespace semel {
 
-// The digest of a body under a recipe, fed piece by piece. json and form need the whole text and
-// are hashed here as what they are if they do not parse: raw bytes. See body_digest().
+// Computes the digest of a body under a recipe, fed piece by piece. json and form need the whole
+// text: here they are hashed like bodies that do not parse, as raw bytes. See body_digest().
 //
-// A multipart body without a MultipartDigest is raw bytes in version 1 of the recipe. Since version
-// 2 it is SHA-256("u" sized(Content-Type) bytes): the boundary in it says what the bytes mean.
+// A multipart body without a MultipartDigest counts as raw bytes in version 1 of the recipe. Since
+// version 2 its digest is SHA-256("u" sized(Content-Type) bytes), because the boundary in the
+// Content-Type determines what the bytes mean.
 class BodyHash {
  public:
-  // Of the recipe, what counts is how it reads a body and its version.
+  // Only the kind of body and the version of the recipe matter.
   BodyHash(const Recipe& recipe, std::string_view content_type);
   void update(std::string_view piece);
   Sha256Digest finish();
@@ -27,10 +28,11 @@ class BodyHash {
   std::optional<MultipartDigest> multipart_;
 };
 
-// True if the recipe reads the body as a whole text and a body of this size may be one.
+// Returns true if the recipe reads the body as a whole text and a body of this size may be one.
 bool needs_whole_body(BodyRecipe recipe, std::uint64_t body_bytes);
 
-// The same of a body that is in memory. What does not parse as its recipe says is raw bytes.
+// Computes the digest of a body in memory. A body that does not parse as its recipe says counts as
+// raw bytes.
 Sha256Digest body_digest(const Recipe& recipe, std::string_view content_type,
                          std::string_view body);
 

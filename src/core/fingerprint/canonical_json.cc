@@ -1,6 +1,6 @@
-// If two requests that mean the same get different forms, an honest retry is refused. If two that
-// mean different things get one form, the second is answered with the first one's answer and never
-// executed. The second is the worse: where this file is in doubt it gives up, and the bytes
+// If two requests that mean the same get different forms, an honest retry is refused. If two
+// requests that mean different things get the same form, the second is answered with the first
+// one's answer and never executed. That is worse: in doubt, this file gives up, and the bytes
 // themselves are compared.
 #include "core/fingerprint/canonical_json.h"
 
@@ -21,7 +21,7 @@ namespace {
 namespace ondemand = simdjson::ondemand;
 
 constexpr std::size_t kFormBytesMax = 256;
-// Longer texts get buffers of their own, so that one large body does not stay in every thread.
+// Longer texts get their own buffers, so that no thread keeps the memory of one large body.
 constexpr std::size_t kReusedTextBytesMax = std::size_t{64} << 10;
 
 std::string_view trim_end(std::string_view token) {
@@ -33,8 +33,8 @@ class Canonicalizer {
  public:
   std::optional<std::string> run(std::string_view text, const JsonFilter& filter, bool halves) {
     halves_ = halves;
-    // As the only element of an array, a scalar needs no rules of its own; and simdjson wants to
-    // read beyond the end, so a copy is due anyway.
+    // Wrapped into an array, a scalar needs no rules of its own. simdjson reads beyond the end, so
+    // a copy is needed anyway.
     padded_.assign("[").append(text).append("]");
     text_bytes_ = padded_.size();
     padded_.append(simdjson::SIMDJSON_PADDING, '\0');
@@ -49,7 +49,7 @@ class Canonicalizer {
   }
 
  private:
-  // What a value turned out to be. `matched`: it or something in it is to be kept.
+  // The result for a value. `matched`: the value or something in it is kept.
   enum class Walk { invalid, unmatched, matched };
 
   struct Watched {
@@ -57,12 +57,12 @@ class Canonicalizer {
     bool exclude;
   };
 
-  // Where a value lies, as far as pointers are concerned.
+  // The position of a value relative to the pointers.
   struct Place {
     std::size_t depth = 0;
     std::size_t watched_begin = 0;  // the pointers that lead further down from here
     std::size_t watched_end = 0;
-    bool included = false;  // by its own place or an outer one
+    bool included = false;  // by a pointer to this value or to one around it
     bool excluded = false;
   };
 
@@ -102,7 +102,7 @@ class Canonicalizer {
     return at_end ? walk : Walk::invalid;
   }
 
-  // Appends the form of the value, which may be a longer one than is kept in the end.
+  // Appends the form of the value. Parts of it may be dropped or shortened later.
   Walk walk_value(ondemand::value& value, const Place& place) {
     ondemand::json_type type;
     if (value.type().get(type)) return Walk::invalid;
@@ -192,8 +192,8 @@ class Canonicalizer {
     return matched ? Walk::matched : Walk::unmatched;
   }
 
-  // simdjson refuses half of a surrogate pair. `begin` is behind the string's opening quote. False:
-  // something else is wrong with it.
+  // Unescapes a string with half of a surrogate pair, which simdjson refuses. `begin` is after the
+  // opening quote. Returns false if something else is wrong with the string.
   bool keep_with_halves(const char* begin) {
     if (!halves_) return false;
     const std::string_view rest(begin, padded_.data() + text_bytes_);
@@ -205,7 +205,8 @@ class Canonicalizer {
     return true;
   }
 
-  // The place of a child of `parent`; `matches` says whether a segment means that child.
+  // Returns the place of a child of `parent`; `matches` says whether a segment refers to that
+  // child.
   template <typename Matches>
   Place step(const Place& parent, Matches matches) {
     Place child{
@@ -226,7 +227,7 @@ class Canonicalizer {
     return child;
   }
 
-  // After the child at `place`, whose form begins at `begin`. True: it is kept.
+  // Called after the child at `place`, whose form begins at `begin`. Returns true if it is kept.
   bool keep_or_drop(Walk walk, const Place& place, std::size_t begin) {
     watched_.resize(place.watched_begin);
     const bool keep = walk == Walk::matched && !place.excluded;
@@ -234,8 +235,8 @@ class Canonicalizer {
     return keep;
   }
 
-  // Puts the members of the innermost object, whose forms begin at `forms_begin`, into the order of
-  // their names. False: two have one name, filtered or not.
+  // Sorts the members of the innermost object, whose forms begin at `forms_begin`, by name. Returns
+  // false if two members have the same name, filtered or not.
   bool sort_members(std::size_t members_begin, std::size_t forms_begin) {
     const auto first = members_.begin() + static_cast<std::ptrdiff_t>(members_begin);
     if (!std::ranges::is_sorted(first, members_.end(), {}, &Member::name)) {
@@ -260,7 +261,7 @@ class Canonicalizer {
     out_.append(digest.begin(), digest.end());
   }
 
-  // simdjson finds the token but does not look into it.
+  // simdjson only finds the token; this checks it.
   bool append_token(std::string_view token) {
     if (token == "null" || token == "true" || token == "false") {
       out_.push_back(token[0]);
@@ -274,8 +275,8 @@ class Canonicalizer {
   std::size_t text_bytes_ = 0;
   std::string out_;
   std::string sorted_;
-  std::vector<Member> members_;   // of all objects that are open, the innermost last
-  std::deque<std::string> kept_;  // strings that simdjson does not hold
+  std::vector<Member> members_;   // of all open objects, innermost last
+  std::deque<std::string> kept_;  // strings that simdjson did not unescape
   std::vector<Watched> watched_;
   bool halves_ = true;
 };

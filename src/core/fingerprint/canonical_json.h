@@ -12,7 +12,7 @@
 
 namespace semel {
 
-// Which subtrees of a JSON text count.
+// Selects the subtrees of a JSON text that count.
 struct JsonFilter {
   std::vector<JsonPointer> include;  // empty, or none matches: everything
   std::vector<JsonPointer> exclude;  // applied after `include`
@@ -23,19 +23,21 @@ struct JsonFilter {
 inline constexpr std::size_t kJsonDepthMax = 512;
 inline constexpr std::size_t kJsonTextBytesMax = std::size_t{8} << 20;
 
-// The canonical form of a JSON text: the same bytes exactly for texts that mean the same. White
-// space, the order of members and the spelling of strings and numbers make no difference. nullopt:
-// the text is not valid JSON (RFC 8259, strictly), has an object with two members of one name, is
-// nested deeper than kJsonDepthMax, is longer than kJsonTextBytesMax, or holds a number with an
-// exponent of more than 18 digits. Half of a surrogate pair counts as the three bytes it would
-// have, and a text with a byte order mark is not the one without it, which every executor can read;
-// under version 1 of the recipe there is no form of either.
+// Returns the canonical form of a JSON text: two texts have the same form exactly if they mean the
+// same. White space, the order of members and the spelling of strings and numbers make no
+// difference.
+// Half of a surrogate pair counts as the three bytes it would have. A text with a byte order mark
+// differs from the same text without it, which every executor can read. Under version 1 of the
+// recipe a text with either has no form.
+// nullopt: the text is not valid JSON (RFC 8259, strictly), has an object with two members of the
+// same name, is nested deeper than kJsonDepthMax, is longer than kJsonTextBytesMax, or holds a
+// number with an exponent of more than 18 digits.
 //
 //   form   = ["b"] value                     "b": there is a byte order mark
 //   value  = "n" | "t" | "f" | number (decimal.h) | string | array | object | "#" digest
 //   string = DQUOTE length bytes
-//   array  = "[" *([">" gap] value) "]"      gap: how many elements before this one were filtered
-//   object = "{" *("k" length bytes value) "}"              by name, in the order of its bytes
+//   array  = "[" *([">" gap] value) "]"      gap: number of filtered elements before this one
+//   object = "{" *("k" length bytes value) "}"              sorted by the bytes of the name
 //
 // Lengths and gaps are varints. An array or object whose form would be longer than 256 bytes is
 // replaced by "#" and the SHA-256 of that form, which bounds the copying that sorting needs to a

@@ -27,8 +27,8 @@ struct Member {
   std::string bytes;
 };
 
-// One `name=:base64:` of the dictionary (RFC 8941). Parameters have no meaning here and are
-// refused.
+// Takes one `name=:base64:` of the dictionary (RFC 8941) off the front. Parameters have no meaning
+// here and are refused.
 std::optional<Member> take_member(std::string_view& rest) {
   Member member;
   const auto name_end = std::ranges::find_if_not(rest, is_key_char);

@@ -10,16 +10,16 @@
 
 namespace semel {
 
-// What a Content-Digest field (RFC 9530) says of a body, and whether the body agrees. sha-256 and
-// sha-512 are understood; where both stand there, both must agree.
+// Checks a body against its Content-Digest field (RFC 9530). Understands sha-256 and sha-512; if
+// the field names both, both must match.
 class ContentDigest {
  public:
-  // The field's value, repeats joined by ", ". nullopt: it names no algorithm that is understood.
-  // The error is a sentence for the client: what it says cannot be read.
+  // Parses the field's value, repeated fields joined by ", ". nullopt: it names no algorithm that
+  // is understood. The error, a sentence for the client, means that the field is malformed.
   static std::expected<std::optional<ContentDigest>, std::string> parse(std::string_view field);
 
   void update(std::string_view piece);
-  // True: the body that was fed is the one the field speaks of. Ends the digest.
+  // Returns true if the body that was fed is the one that the field describes. Ends the digest.
   bool matches();
 
  private:

@@ -8,7 +8,7 @@
 namespace semel {
 namespace {
 
-constexpr std::size_t kExponentDigitsMax = 18;  // with any body that fits in memory: below 2^63
+constexpr std::size_t kExponentDigitsMax = 18;  // below 2^63 with any body that fits in memory
 
 bool is_digit(char c) {
   return c >= '0' && c <= '9';
@@ -26,7 +26,7 @@ class NumberScanner {
  public:
   explicit NumberScanner(std::string_view text) : rest_(text) {}
 
-  // The number's pieces by the grammar of RFC 8259, section 6.
+  // Splits the number by the grammar of RFC 8259, section 6.
   std::optional<NumberText> scan() {
     NumberText number;
     number.negative = skip('-');

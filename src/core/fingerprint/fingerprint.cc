@@ -1,5 +1,5 @@
-// If a part that matters is left out here, a different request under a used key is answered with
-// the old answer. If one that does not matter gets in, an honest retry is refused.
+// If this file leaves out a part that matters, a different request under a used key is answered
+// with the old answer. If it includes a part that does not matter, an honest retry is refused.
 #include "semel/fingerprint.h"
 
 #include <fmt/format.h>
@@ -19,8 +19,8 @@ constexpr std::string_view kHeaderPresent = "1";
 
 constexpr std::size_t kPartsBeforeHeaders = 4;
 
-// What was made of a text last, in this thread and place. Requests are alike in their method, their
-// media type and often in their path: each of them need not be hashed every time.
+// Caches the last result computed from a text, per thread and per use. Requests mostly share their
+// method, their media type and often their path, so these need not be hashed every time.
 template <typename Made>
 class Remembered {
  public:
@@ -49,7 +49,7 @@ BodyRecipe recipe_for(std::string_view content_type) {
   return BodyRecipe::raw;
 }
 
-// Of version 1.
+// The media type digest of version 1.
 Sha256Digest media_type_digest(std::string_view content_type) {
   const MediaType type = parse_media_type(content_type);
   return Sha256().update_sized(type.essence).update_sized(type.charset).finish();
@@ -63,7 +63,7 @@ Sha256Digest plain_media_type_digest(std::string_view content_type) {
   return whole_media_type_digest(content_type, {});
 }
 
-// Empty: the body is what its media type says.
+// Returns the content codings; empty: the body is as its media type says.
 std::string codings_of(const RequestView& request) {
   if (!request.header) return {};
   return canonical_codings(request.header("content-encoding").value_or(""));
@@ -136,7 +136,7 @@ Fingerprint make_fingerprint(const Recipe& recipe, const RequestView& request) {
   };
   if (codings.empty() || recipe.body == BodyRecipe::none || recipe.body == BodyRecipe::digest) {
     add(digest_under(recipe));
-  } else {  // nothing but the bytes is known of it
+  } else {  // only the bytes of an encoded body are known
     Recipe bytes;
     bytes.body = BodyRecipe::raw;
     add(digest_under(bytes));

@@ -22,7 +22,8 @@ std::pair<std::string_view, std::size_t> by_name(const Field& field) {
   return {field.name, field.position};
 }
 
-// Appends to `decoded`, which must have room for it, and returns what was appended.
+// Appends the decoded text to `decoded`, which must have room for it, and returns what was
+// appended.
 std::optional<std::string_view> decode(std::string_view encoded, std::string& decoded) {
   const std::size_t begin = decoded.size();
   for (std::size_t i = 0; i < encoded.size(); ++i) {
@@ -40,7 +41,7 @@ std::optional<std::string_view> decode(std::string_view encoded, std::string& de
   return std::string_view(decoded).substr(begin);
 }
 
-// `a`, `a[b][]`. What else is made of brackets, every executor makes something else of.
+// Accepts `a` and `a[b][]`. Executors disagree about other uses of brackets.
 bool is_well_formed(std::string_view name) {
   if (name.contains('\0')) return false;
   const std::size_t stem = std::min(name.find_first_of("[]"), name.size());
@@ -58,8 +59,8 @@ std::string_view stem_of(std::string_view name) {
   return name.substr(0, name.find('['));
 }
 
-// One for all names that some executor may put into one variable. Appended to `roots`, which must
-// have room for it.
+// Returns a root that all names share which some executor may put into one variable. Appends it to
+// `roots`, which must have room for it.
 std::string_view root_of(std::string_view name, std::string& roots) {
   std::string_view stem = stem_of(name);
   stem.remove_prefix(std::min(stem.find_first_not_of(' '), stem.size()));
@@ -71,14 +72,15 @@ std::string_view root_of(std::string_view name, std::string& roots) {
   return std::string_view(roots).substr(begin);
 }
 
-// A place that no other such name means. A blank bracket is an empty one to some.
+// Returns true if the name identifies one place. Some executors read a blank bracket as an empty
+// one.
 bool is_plain(std::string_view name) {
   return !name.contains("[]") && !name.contains("[ ");
 }
 
 using Fields = std::span<Field>;
 
-// Sorts the group unless its order may matter. True: it is sorted.
+// Sorts the group unless its order may matter. Returns true if it is sorted.
 bool sort_group(Fields group) {
   if (group.size() == 1) return true;
   const std::string_view stem = stem_of(group.front().name);
@@ -131,7 +133,7 @@ std::optional<std::string> canonical_form(std::string_view body, std::uint8_t re
   const bool is_first = recipe_version < 2;
   if (!is_first && body.contains(';')) return {};
   std::string decoded;
-  decoded.reserve(body.size());  // never longer than what it decodes, so views into it stay valid
+  decoded.reserve(body.size());  // never longer than the body, so views into it stay valid
   std::vector<Field> fields;
   while (!body.empty()) {
     const std::string_view piece = body.substr(0, body.find('&'));

@@ -1,6 +1,6 @@
-// If a text with a key counts as one without, the request is executed at every retry. If two
-// readers find two keys in one text, so do Semel and the executor. What is in doubt is therefore
-// unreadable, which is not the same as absent.
+// If a text with a key counts as one without, every retry of the request is executed. If two
+// readers can find two keys in one text, so can Semel and the executor. A doubtful text is
+// therefore unreadable, which is not the same as absent.
 #include "core/fingerprint/json_find.h"
 
 #include <simdjson.h>
@@ -48,7 +48,7 @@ void append_utf8(std::uint32_t code, std::string& out) {
   }
 }
 
-// The code of "\uXXXX" at the front of `rest`, or of a pair of them, which is taken from it.
+// Takes "\uXXXX", or a surrogate pair of them, off the front of `rest` and returns its code point.
 std::uint32_t take_code(std::string_view& rest) {
   constexpr std::size_t kEscapeBytes = 6;
   const std::uint32_t code = hex_digits(rest.substr(2, 4));
@@ -60,7 +60,7 @@ std::uint32_t take_code(std::string_view& rest) {
   return 0x10000 + ((code - 0xD800) << 10) + (low - 0xDC00);
 }
 
-// Of the escape at the front of `rest`; 0: it is malformed.
+// Returns the length of the escape at the front of `rest`; 0: it is malformed.
 std::size_t escape_length(std::string_view rest) {
   if (rest.size() < 2) return 0;
   if (rest[1] != 'u') return std::string_view("\"\\/bfnrt").contains(rest[1]) ? 2 : 0;
@@ -71,7 +71,7 @@ std::size_t escape_length(std::string_view rest) {
   return is_good ? 6 : 0;
 }
 
-// `escaped` is what stands between the quotes; its escapes are known to be well-formed.
+// `escaped` is the text between the quotes; its escapes are known to be well-formed.
 std::string unescape_string(std::string_view escaped) {
   std::string out;
   out.reserve(escaped.size());
@@ -111,11 +111,11 @@ class Finder {
  private:
   // An open object or array that the pointer leads through.
   struct Step {
-    bool named = false;     // an object: the next step's name was there
-    std::size_t index = 0;  // an array: of the next element
+    bool named = false;     // of an object: the name of the next step was found
+    std::size_t index = 0;  // of an array: index of the next element
   };
 
-  // Each of these is false if the text breaks the grammar there.
+  // Each of these functions returns false if the text breaks the grammar there.
   bool read_text() {
     while (begin_value()) {
       bool value_follows = false;
@@ -135,8 +135,8 @@ class Finder {
     return false;
   }
 
-  // Goes on to the end of a scalar or of an empty bracket. Of any other the first child has begun,
-  // and its first child, until there is such an end.
+  // Reads a scalar or an empty object or array to its end. Descends into any other object or array
+  // to its first child, until it has read one of those.
   bool begin_value() {
     for (;;) {
       skip_blanks();
@@ -153,7 +153,7 @@ class Finder {
     }
   }
 
-  // Up to the value of the next member or element of what is open.
+  // Goes to the value of the next member or element of the innermost open object or array.
   bool begin_child() {
     const bool on_path = path_.size() == open_.size();
     on_path_ = false;
@@ -227,7 +227,7 @@ class Finder {
     return at_ > begin;
   }
 
-  // What stands between the quotes, or nullopt.
+  // Returns the text between the quotes; nullopt: malformed.
   std::optional<std::string_view> read_string() {
     if (!take('"')) return {};
     const std::size_t begin = at_;
@@ -240,7 +240,7 @@ class Finder {
     return {};
   }
 
-  // From the backslash to the last character of the escape.
+  // Moves from the backslash to the last character of the escape.
   bool pass_escape() {
     const std::size_t length = escape_length(text_.substr(at_));
     at_ += length - 1;
@@ -250,7 +250,7 @@ class Finder {
   void skip_blanks() {
     while (at_ < text_.size() && std::string_view(" \t\r\n").contains(text_[at_])) ++at_;
   }
-  // NUL at the end of the text; as a byte of it, it is no part of JSON either.
+  // Returns NUL at the end of the text; a NUL byte in the text is not valid JSON either.
   char peek() const { return at_ < text_.size() ? text_[at_] : '\0'; }
   bool take(char c) {
     if (peek() != c) return false;
@@ -261,9 +261,9 @@ class Finder {
   const std::string_view text_;
   const std::vector<PointerSegment>& segments_;
   std::size_t at_ = 0;
-  std::vector<bool> open_;  // true: an object
-  std::vector<Step> path_;  // the outermost of those, as far as the pointer leads through them
-  bool on_path_ = true;  // the value that begins here is where the pointer leads, or leads through
+  std::vector<bool> open_;  // open objects (true) and arrays (false), outermost first
+  std::vector<Step> path_;  // of open_, the outermost ones that the pointer leads through
+  bool on_path_ = true;  // the value that begins here is the target of the pointer, or leads to it
   bool ambiguous_ = false;
   JsonFound found_;
 };

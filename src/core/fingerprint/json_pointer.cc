@@ -22,7 +22,7 @@ std::optional<std::string> unescape(std::string_view escaped) {
   return name;
 }
 
-// "0", "7", "12": not "01", and not "-", which names the element after the last.
+// Accepts "0", "7", "12", but neither "01" nor "-", which names the element after the last.
 std::optional<std::size_t> element_index(std::string_view name) {
   if (name.empty() || (name.size() > 1 && name[0] == '0')) return {};
   std::size_t index = 0;

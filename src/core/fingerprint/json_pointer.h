@@ -9,11 +9,11 @@
 
 namespace semel {
 
-// One step of a JSON Pointer. Whether it means a member or an element is decided by the value it
-// meets.
+// One step of a JSON Pointer. The value it is applied to decides whether it names a member or an
+// element.
 struct PointerSegment {
   std::string name;                  // unescaped
-  std::optional<std::size_t> index;  // set if the name can stand for an element of an array
+  std::optional<std::size_t> index;  // set if the name can be the index of an array element
   bool every = false;                // the name is `*`: every element of an array
 
   bool matches_member(std::string_view member) const { return name == member; }
@@ -24,8 +24,8 @@ struct PointerSegment {
 struct JsonPointer {
   std::vector<PointerSegment> segments;  // at least one
 
-  // The error is a sentence. The empty pointer, which means the whole body, is refused: to include
-  // all or exclude all is never what a configuration wants to say.
+  // The error is a sentence. Refuses the empty pointer, which means the whole body: no
+  // configuration wants to include everything or exclude everything.
   static std::expected<JsonPointer, std::string> parse(std::string_view text);
 };
 

@@ -30,7 +30,7 @@ std::optional<std::string> parse_secret(std::string_view hex) {
   return decode_hex(hex);
 }
 
-// A part's number goes in, so that equal parts in two places do not look equal.
+// Includes the part's number, so that equal parts in two places do not look equal.
 std::uint64_t keyed_part(const HashKey& key, std::size_t number, std::uint64_t part) {
   std::string bytes = "part";
   bytes.push_back(static_cast<char>(number));

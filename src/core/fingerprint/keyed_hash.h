@@ -11,8 +11,8 @@
 
 namespace semel {
 
-// The keys of HMAC-SHA-256 by their ids. The first is used for what is new; the others are there
-// for what was made with them.
+// Keys for HMAC-SHA-256, by id. New hashes use the first key; the others are kept for hashes that
+// were made with them.
 //
 //   file = *(line LF)
 //   line = "" / "#" … / id SP 64 hexadecimal digits
@@ -27,12 +27,12 @@ using HashKeys = std::vector<HashKey>;
 std::expected<HashKeys, std::string> parse_hash_keys(std::string_view text);
 const HashKey* find_hash_key(const HashKeys& keys, std::string_view id);
 
-// The fingerprint under a key: equal exactly where the plain ones are, and of no use to somebody
-// without the key who tries out what the request could have been.
+// Returns the fingerprint under a key: equal exactly if the plain ones are, and useless for
+// guessing the request without the key.
 Fingerprint keyed_fingerprint(const Fingerprint& plain, const HashKey& key);
 
-// What stands for a key that is not to be kept as text: 64 hexadecimal digits. `with` null: plain
-// SHA-256.
+// Returns 64 hexadecimal digits that stand for a key that must not be kept as text. `with` null:
+// plain SHA-256.
 std::string key_digest(std::string_view key, const HashKey* with);
 
 }  // namespace semel

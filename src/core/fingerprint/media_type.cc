@@ -48,7 +48,7 @@ Parameter parse_parameter(std::string_view text) {
   return {lower_case(trim(text.substr(0, equals))), trim(text.substr(equals + 1)), true};
 }
 
-// By name. Where one stands twice, the order says which is meant; this keeps it.
+// Sorted by name. The order of parameters with the same name matters, and is kept.
 std::multimap<std::string, Parameter> take_parameters(std::string_view rest) {
   std::multimap<std::string, Parameter> parameters;
   while (!rest.empty()) {

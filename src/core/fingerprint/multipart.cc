@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::string_view kLineEnd = "\r\n";
 constexpr std::string_view kHeadEnd = "\r\n\r\n";
-// White space that a transport may have put behind a delimiter.
+// Limits the white space that a transport may have added after a delimiter.
 constexpr std::size_t kPaddingBytesMax = 64;
 constexpr std::string_view kBoundary = "boundary";
 
@@ -44,7 +44,8 @@ bool can_delimit(std::string_view boundary) {
          std::ranges::all_of(boundary, [](char c) { return c >= ' ' && c < 0x7f; });
 }
 
-// Those of RFC 2046 but for the comma and the space, at which some executors cut a boundary off.
+// Accepts the characters of RFC 2046 except comma and space, at which some executors cut off a
+// boundary.
 bool is_safe_in_boundary(char c) {
   return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') ||
          std::string_view("'()+_-./:=?").contains(c);
@@ -59,10 +60,10 @@ std::size_t count_mentions(std::string_view lower) {
   return count;
 }
 
-// Some executors take the first "boundary" they find in the text, some the last, in whatever name
-// or value it stands. Browsers have one within the boundary itself (----WebKitFormBoundary…): that
-// one misleads nobody if it comes behind a name spelled as the executors look for it, and no "="
-// makes it look like a name.
+// Some executors take the first "boundary" in the text, some the last, whatever name or value it is
+// part of. Browsers put one into the boundary itself (----WebKitFormBoundary…): it misleads nobody
+// if it comes after a name in the spelling that executors look for, and no "=" makes it look like a
+// name.
 bool names_one_boundary(std::string_view content_type, std::string_view boundary) {
   const std::string lower = lower_case(content_type);
   const std::size_t mentions = count_mentions(lower);
@@ -71,7 +72,7 @@ bool names_one_boundary(std::string_view content_type, std::string_view boundary
          mentions == 1 + count_mentions(lower_case(boundary));
 }
 
-// Whether every executor finds this boundary in the Content-Type. An escape is undone by some only.
+// Returns true if every executor finds this boundary in the Content-Type. Only some undo escapes.
 bool is_read_one_way(std::string_view content_type, std::string_view boundary) {
   return std::ranges::all_of(boundary, is_safe_in_boundary) && !content_type.contains('\\') &&
          names_one_boundary(content_type, boundary);
@@ -79,7 +80,7 @@ bool is_read_one_way(std::string_view content_type, std::string_view boundary) {
 
 }  // namespace
 
-// The first delimiter may stand at the very beginning: as if a line had ended there.
+// The first delimiter may be at the very beginning, as if a line had ended there.
 MultipartDigest::MultipartDigest(std::string_view content_type, std::uint8_t recipe_version)
     : recipe_version_(recipe_version), pending_(kLineEnd) {
   const std::string essence = parse_media_type(content_type).essence;
@@ -134,7 +135,7 @@ bool MultipartDigest::find_delimiter() {
   const std::string_view text = rest();
   const std::size_t found = text.find(delimiter_);
   const bool is_there = found != std::string_view::npos;
-  // The end of what is here may be the beginning of a delimiter.
+  // The end of the text so far may be the beginning of a delimiter.
   const std::size_t before =
       is_there ? found : text.size() - std::min(text.size(), delimiter_.size() - 1);
   if (state_ == State::body) {
@@ -169,13 +170,13 @@ bool MultipartDigest::end_delimiter_line() {
     state_ = State::malformed;
     return true;
   }
-  // The line's end stays: a head without fields ends with it.
+  // Leaves the line end unconsumed: a head without fields ends with it.
   consumed_ += end;
   state_ = State::head;
   return true;
 }
 
-// Some executors go on reading parts behind the closing delimiter.
+// Some executors continue to read parts after the closing delimiter.
 bool MultipartDigest::read_epilogue() {
   if (recipe_version_ >= 2 && !is_line_ends(rest())) state_ = State::malformed;
   consumed_ = pending_.size();
