@@ -21,11 +21,11 @@ namespace {
 namespace dom = simdjson::dom;
 
 constexpr std::size_t kKeysMax = 256;
-constexpr std::size_t kSecretBytesMin = 32;  // as RFC 7518 demands of HS256
+constexpr std::size_t kSecretBytesMin = 32;  // required by RFC 7518 for HS256
 constexpr int kRsaBitsMin = 2048;
 constexpr std::size_t kCoordinateBytes = 32;
 constexpr std::size_t kEd25519Bytes = 32;
-// A token without a kid is tried with every key of its algorithm, but not with any number of them.
+// Limits how many keys of its algorithm a token without a kid is tried with.
 constexpr std::size_t kTriesMax = 16;
 
 template <auto free_function>
@@ -96,7 +96,8 @@ bool is_hmac(std::string_view secret, std::string_view signed_bytes, std::string
          CRYPTO_memcmp(signature.data(), expected.data(), expected.size()) == 0;
 }
 
-// A JWS has the two numbers side by side, OpenSSL wants them in DER. Empty: not a signature.
+// Converts a signature to DER for OpenSSL; a JWS holds the two numbers side by side. Empty: not a
+// signature.
 std::string ecdsa_der(std::string_view signature) {
   if (signature.size() != 2 * kCoordinateBytes) return {};
   const Owned<ECDSA_SIG, ECDSA_SIG_free> pair(ECDSA_SIG_new());
@@ -135,12 +136,12 @@ std::string_view name_of(JwtAlgorithm algorithm) {
 
 }  // namespace
 
-// One member of the set.
+// Reads one member of the set.
 class JwkReader {
  public:
   explicit JwkReader(const dom::object& object) : object_(object) {}
 
-  // nullopt: not for verifying tokens.
+  // Returns nullopt if the key is not for verifying tokens.
   std::expected<std::optional<JwtKeys::Key>, std::string> read() {
     const auto algorithm = find_algorithm();
     if (!algorithm || !is_for_signatures()) return std::nullopt;
@@ -178,7 +179,7 @@ class JwkReader {
     return false;
   }
 
-  // What is wrong, or nullopt.
+  // Says what is wrong; nullopt: nothing.
   std::optional<std::string> read_material(JwtKeys::Key& key) const {
     if (key.algorithm == JwtAlgorithm::hs256) {
       auto secret = bytes_member(object_, "k");

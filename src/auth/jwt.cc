@@ -39,13 +39,13 @@ std::optional<Parts> split(std::string_view token) {
                token.substr(second + 1), token.substr(0, second)};
 }
 
-// Keeps the text that its object refers to.
+// Owns the text that `object` refers to.
 struct Json {
   dom::parser parser;
   dom::object object;
 
-  // False: not an object in base64url, or one with two members of the same name, which two readers
-  // could understand differently.
+  // Returns false if the text is not an object in base64url, or has two members with the same name,
+  // which two readers could understand differently.
   bool read(std::string_view encoded) {
     const auto text = decode_base64url(encoded);
     if (!text || parser.parse(*text).get(object)) return false;
@@ -64,7 +64,7 @@ struct Json {
     if (object.at_key(name).get(found)) return std::nullopt;
     return found;
   }
-  // A NumericDate: seconds, possibly with a fraction.
+  // Reads a NumericDate: seconds, possibly with a fraction.
   std::optional<double> seconds(std::string_view name) const {
     double found = 0;
     if (object.at_key(name).get(found)) return std::nullopt;

@@ -15,32 +15,34 @@ struct SealingKey {
   std::array<std::uint8_t, 32> bytes{};
 };
 
-// The keys of a key file: the first one is written with, all are read with.
+// The keys of a key file: the first seals, all of them unseal.
 //
 //   file = *(line LF)
 //   line = id ":" base64 of 32 bytes | "#" comment | nothing
 //   id   = 1*64( ALPHA | DIGIT | "-" | "_" | "." )
 class SealingKeys {
  public:
-  // The error is a sentence for the operator; it says nothing of a key but its id and line.
+  // The error is a sentence for the operator; it reveals nothing of a key but its id and line.
   static std::expected<SealingKeys, std::string> parse(std::string_view text);
 
   const SealingKey& for_writing() const { return keys_.front(); }
-  // nullptr: there is none of that id.
+  // nullptr: no key has that id.
   const SealingKey* find(std::string_view id) const;
 
  private:
   std::vector<SealingKey> keys_;
 };
 
-// Drawn at random for every seal. Two seals with one nonce under one key would give both away.
+// Drawn at random for every seal. Two seals with the same nonce under the same key would reveal
+// both.
 using SealNonce = std::array<std::uint8_t, 12>;
 
-// AES-256-GCM: nonce, ciphertext, tag. `associated` is not in it, and must be the same to open it.
+// Encrypts with AES-256-GCM; returns nonce, ciphertext and tag. `associated` is not included, and
+// must be the same for unseal().
 std::string seal(const SealingKey& key, const SealNonce& nonce, std::string_view associated,
                  std::string_view plain);
 
-// nullopt: it was changed, or sealed with another key or for something else.
+// nullopt: the bytes were changed, or were sealed with another key or other associated data.
 std::optional<std::string> unseal(const SealingKey& key, std::string_view associated,
                                   std::string_view sealed);
 

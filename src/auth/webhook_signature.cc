@@ -79,7 +79,7 @@ std::optional<std::string> decode(std::string_view text, SignatureEncoding encod
   return encoding == SignatureEncoding::hex ? decode_hex(text) : decode_base64(text);
 }
 
-// Empty elements are left out: they say nothing.
+// Leaves out empty elements, which mean nothing.
 std::vector<std::string_view> elements(std::string_view text, char separator) {
   std::vector<std::string_view> out;
   while (!text.empty()) {
@@ -98,7 +98,7 @@ std::string header_missing(std::string_view name) {
   return "The header " + std::string(name) + " is missing.";
 }
 
-// One header that may be read in one way only.
+// Returns the value of a header that must not be repeated; nullopt: it is absent.
 std::expected<std::optional<std::string>, std::string> one(const HeaderValues& headers,
                                                            std::string_view name) {
   std::vector<std::string> values = headers(name);
@@ -109,7 +109,7 @@ std::expected<std::optional<std::string>, std::string> one(const HeaderValues& h
   return std::move(values.front());
 }
 
-// "": it is within the tolerance.
+// "": the timestamp is within the tolerance.
 std::string timestamp_error(std::string_view text, Duration tolerance, Time now) {
   std::int64_t seconds = 0;
   const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), seconds);
@@ -127,8 +127,8 @@ void replace(std::string& text, std::string_view name, std::string_view value) {
   if (at != std::string::npos) text.replace(at, name.size(), value);
 }
 
-// What stands around the body. The two parts are filled in apart, so that no value can bring a
-// placeholder along.
+// Sets the text before and after the body. Fills the two parts separately, so that no value can
+// bring in a placeholder.
 void fill_signed_content(const WebhookScheme& scheme, std::string_view timestamp,
                          WebhookClaim& claim) {
   const auto fill = [&](std::string_view part) {
@@ -153,8 +153,8 @@ void fill_signed_content(const WebhookScheme& scheme, std::string_view timestamp
   claim.after = fill(content.substr(body + kBody.size()));
 }
 
-// The characters beside {id} in what is signed. An id that has one of them could be a shorter id
-// and a piece of the body, or the other way round, under one signature.
+// Returns the characters next to {id} in the signed content. An id that contains one of them could
+// be a shorter id and a piece of the body, or the other way round, under the same signature.
 std::string ends_of_id(std::string_view signed_content) {
   const std::size_t at = signed_content.find(kId);
   if (at == std::string_view::npos) return "";
@@ -164,7 +164,7 @@ std::string ends_of_id(std::string_view signed_content) {
   return ends;
 }
 
-// "": it can be read out of what is signed in one way only.
+// "": the signed content allows only one reading of the id.
 std::string signed_id_error(const WebhookScheme& scheme, std::string_view id) {
   const bool ends_early =
       id.find_first_of(ends_of_id(scheme.signed_content)) != std::string_view::npos;
@@ -174,7 +174,8 @@ std::string signed_id_error(const WebhookScheme& scheme, std::string_view id) {
          "too.";
 }
 
-// The signatures of the header, and the timestamp that stands among them, if it does.
+// Reads the signatures of the header into `claim`, and returns the timestamp among them; "": there
+// is none.
 std::expected<std::string, std::string> read_signatures(const WebhookScheme& scheme,
                                                         std::string_view header,
                                                         WebhookClaim& claim) {
