@@ -8,10 +8,10 @@
 
 namespace semel {
 
-// What the copies of one claim share. With the last of them goes the right to execute: if the
-// execution was not said to have ended by then (its coroutine was destroyed, something was thrown),
-// the engine says that its outcome is unknown. It would be busy for the life of the process
-// otherwise. If its end was being written, the engine goes on writing it.
+// State shared by the copies of one claim. The right to execute ends with the last copy. If the
+// execution was not reported as ended by then (its coroutine was destroyed, or something was
+// thrown), the engine records its outcome as unknown; otherwise the key would be busy for the life
+// of the process. If its end was being written, the engine continues to write it.
 class ClaimHold {
  public:
   enum class Stage {
@@ -22,7 +22,7 @@ class ClaimHold {
     ended,
   };
 
-  // `engine` may be empty: of a claim that is not held here.
+  // An empty `engine` is for a claim that is not held here.
   ClaimHold(std::weak_ptr<Engine::Impl> engine, RecordPtr record, Policy policy)
       : engine_(std::move(engine)), record_(std::move(record)), policy_(std::move(policy)) {}
   ~ClaimHold();
@@ -35,7 +35,7 @@ class ClaimHold {
     stage_ = Stage::ending;
     ending_ = std::move(ending);
   }
-  // What `ending` says is recorded. A later one may be under way by now.
+  // The outcome in `ending` is recorded. A later one may be under way by now.
   void listens(const Event& ending) {
     const std::lock_guard lock(mutex_);
     if (stage_ == Stage::ending && ending_.get() == &ending) stage_ = Stage::listening;

@@ -5,15 +5,17 @@
 namespace semel {
 namespace {
 
-// Less is no step: a clock that is slewed, a clock read late. For so much a key may expire early.
+// A smaller difference is not a step but a clock that is slewed, or was read late. A key may expire
+// early by this much.
 constexpr Duration kTolerance = std::chrono::seconds(1);
-// How long differences add up before they are taken for the clock's drift. A clock that runs fast
-// by more than the tolerance in this time is a clock that is being set.
+// How long differences add up before they count as drift. A clock that gains more than the
+// tolerance in this time is a clock that is being set.
 constexpr Duration kAnchorEvery = std::chrono::minutes(1);
-// Between the readings of two clocks that are compared; so often it is tried to do without more.
+// The longest time between the readings of two clocks that are compared, and how often to try for
+// it.
 constexpr Duration kHeldUpMax = std::chrono::milliseconds(50);
 constexpr int kTriesMax = 20;
-// More are taken for one, as late as the last of them.
+// If there are more, the oldest two are merged into one at the time of the later.
 constexpr std::size_t kStepsMax = 16;
 
 }  // namespace
@@ -30,7 +32,7 @@ std::optional<Duration> ClockSteps::look(const std::function<Time()>& wall,
     const SteadyTime before = since_boot();
     const Time now = wall();
     const SteadyTime after = since_boot();
-    // Whoever was held up in between has read two clocks at two times.
+    // A thread that was held up in between has read the two clocks at different times.
     if (after - before <= kHeldUpMax || tries == kTriesMax) return compare(now, after);
   }
 }
@@ -40,7 +42,7 @@ std::optional<Duration> ClockSteps::compare(Time wall, SteadyTime since_boot) {
     anchor_ = {wall, since_boot};
     return std::nullopt;
   }
-  // Whoever read the clocks before another did, and tells of it after him, has nothing to add.
+  // A reading that is older than the last one, but reported later, adds nothing.
   if (since_boot < anchor_->since_boot) return std::nullopt;
   const Duration passed = since_boot - anchor_->since_boot;
   const Duration step = wall - anchor_->wall - passed;
@@ -53,8 +55,8 @@ std::optional<Duration> ClockSteps::compare(Time wall, SteadyTime since_boot) {
     went_back(-step);
     return step;
   }
-  // Between what was stamped last by the clock as it was and what was stamped first by the clock as
-  // it is, before this was noticed.
+  // Between the last stamp by the old clock and the first stamp by the new clock before the step
+  // was noticed.
   steps_.push_back({expected + step / 2, step});
   if (steps_.size() > kStepsMax) {
     steps_[1].by += steps_[0].by;
@@ -64,7 +66,7 @@ std::optional<Duration> ClockSteps::compare(Time wall, SteadyTime since_boot) {
   return step;
 }
 
-// A step that is taken back was none.
+// A step that is taken back does not count.
 void ClockSteps::went_back(Duration by) {
   while (!steps_.empty() && by > Duration{0}) {
     const Duration undone = std::min(by, steps_.back().by);

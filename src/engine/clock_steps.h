@@ -10,21 +10,22 @@
 
 namespace semel {
 
-// By how much the wall clock was set forward under records that were stamped before. Such a record
-// is not as old as the clock says: it expires later by that much. What is stamped after the step
-// has its time from the new clock, and is not touched.
+// Tracks by how much the wall clock was set forward after records were stamped. Such a record is
+// not as old as the clock says: it expires later by that much. Records stamped after the step have
+// their time from the new clock, and are not affected.
 //
-// The wall clock is compared with the time since the machine was booted, which nobody sets. What
-// happened while no process ran cannot be seen. Thread-safe.
+// Compares the wall clock with the time since boot, which nobody sets. Steps that happened while no
+// process ran go unnoticed. Thread-safe.
 class ClockSteps {
  public:
-  // What both clocks show at one moment. Returns the step that this tells of: positive is forward.
+  // Takes in what both clocks show at one moment. Returns the step that this reveals: positive is
+  // forward.
   std::optional<Duration> saw(Time wall, SteadyTime since_boot);
-  // Reads both, one caller at a time: of two readings that overlap, the one that is told of last
-  // could show the clock as it was, and pass for a step back.
+  // Reads both clocks, one caller at a time: if two readings overlapped, the one reported last
+  // could show the old time, and look like a step back.
   std::optional<Duration> look(const std::function<Time()>& wall,
                                const std::function<SteadyTime()>& since_boot);
-  // How much later a record expires that was stamped at `stamped`.
+  // Returns how much later a record expires that was stamped at `stamped`.
   Duration lag_of(Time stamped) const;
 
  private:
@@ -33,7 +34,7 @@ class ClockSteps {
     SteadyTime since_boot;
   };
   struct Step {
-    Time at;  // what was stamped earlier was so by the clock as it was before
+    Time at;  // earlier stamps are from the clock before the step
     Duration by;
   };
   std::optional<Duration> compare(Time wall, SteadyTime since_boot);

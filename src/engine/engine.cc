@@ -1,5 +1,5 @@
-// The promise: nothing is executed unless its claim is durable, nothing is answered as done unless
-// its outcome is durable, and a write whose fate is not known counts as neither.
+// The promise: nothing is executed unless its claim is durable, nothing is reported as done unless
+// its outcome is durable, and a write of unknown fate counts as neither.
 //
 // If finish() never lands, the key becomes unknown when its lease runs out. It is never silently
 // run again.
@@ -19,10 +19,10 @@ using asio::awaitable;
 
 namespace {
 
-// Where the store has no clock that decides.
+// Used if the store has no clock of its own.
 constexpr Duration kClockSkew = std::chrono::seconds(1);
 
-// By the clock as it stands, what the record was kept for is over.
+// Returns true if the time for which the record is kept has passed, by the clock as it is set now.
 bool is_over(const Record& record, Time now) {
   switch (record.state) {
     case RecordState::completed:
@@ -39,7 +39,7 @@ bool is_over(const Record& record, Time now) {
   return false;
 }
 
-// False: nothing is left to drop.
+// Returns false if nothing is left to drop.
 bool make_smaller(Answer& answer) {
   if (answer.body_note == BodyNote::kept && !answer.body.empty()) {
     answer.body.clear();
@@ -55,7 +55,7 @@ bool make_smaller(Answer& answer) {
 
 Holder Engine::Impl::holder_of(const Record& record) const {
   if (running.has(record.id, record.token)) return Holder::running_here;
-  // Here nobody else has the store open, so what is not running in this process does not run.
+  // Nobody else has the store open, so whatever does not run in this process does not run.
   if (exclusive) return Holder::gone;
   return Holder::unsure;
 }
@@ -139,7 +139,8 @@ std::optional<Finished> Engine::Impl::finished(const Claim& claim, Event& event,
   if (std::holds_alternative<verdict::Stale>(changed.verdict)) {
     claim.hold->ended();
     running.leave(record.id, record.token);
-    // The key may have lived anew since, for another request: its answer is not for this one.
+    // Meanwhile the key may have been claimed again by another request, whose answer is not for
+    // this one.
     const bool same = changed.after && changed.after->fingerprint == record.fingerprint;
     return finish::Stale{same ? std::move(changed.after) : nullptr};
   }
@@ -206,7 +207,7 @@ Engine::~Engine() {
   }
   impl_->own_thread->work.reset();
   impl_->own_thread->thread.join();
-  // With what was too late to run, and refers to the engine's parts.
+  // Destroys the work that was too late to run, which refers to the engine's parts.
   impl_->own_thread.reset();
 }
 
@@ -221,7 +222,7 @@ Clock& Engine::clock() {
 RecordPtr Engine::recorded(const RecordId& id, const Recipe& recipe, const Fingerprint& fingerprint,
                            const Policy& policy) const {
   auto record = impl_->store.cached_completed(id);
-  // Under another recipe the request has to be fingerprinted anew.
+  // Under another recipe the request would have to be fingerprinted again.
   if (!record || record->recipe != recipe) return nullptr;
   const Time now = impl_->clock.now();
   if (!is_replay(*record, fingerprint, policy, now - impl_->lag_of(*record, now))) return nullptr;
@@ -291,7 +292,7 @@ awaitable<Resolved> Engine::resolve(RecordId id, Resolution resolution) {
   event::Resolve decided;
   decided.token = token;
   decided.answer = std::move(resolution.answer);
-  // By the clock of another process it may be over earlier.
+  // By the clock of another process the time may be over earlier.
   if (resolution.forget_for) decided.forget_for = *resolution.forget_for + impl_->skew();
   decided.who = std::move(resolution.who);
   decided.why = std::move(resolution.why);
@@ -309,7 +310,7 @@ awaitable<Resolved> Engine::resolve(RecordId id, Resolution resolution) {
     co_return resolve::Refused{std::move(refused->why)};
   }
   if (!changed.after) co_return resolve::NotFound{};
-  // Whoever waits for the claim that was ended by force finds the decision in the record.
+  // Callers that wait for a claim that was ended by force find the decision in the record.
   impl_->running.settle(id, token, {});
   co_return resolve::Done{std::move(changed.after)};
 }

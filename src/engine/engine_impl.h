@@ -18,7 +18,7 @@
 namespace semel {
 
 // The engine's parts, shared by admission.cc, engine.cc (requests), queued.cc (accepted work),
-// pursuits.cc (what outlives its call) and upkeep.cc (leases, expiry, recovery).
+// pursuits.cc (work that outlives its call) and upkeep.cc (leases, expiry, recovery).
 class Engine::Impl : public std::enable_shared_from_this<Engine::Impl> {
  public:
   Impl(Store& store_in, Clock& clock_in, TokenSource& tokens_in, Observer& observer_in,
@@ -30,19 +30,20 @@ class Engine::Impl : public std::enable_shared_from_this<Engine::Impl> {
         options(std::move(options_in)),
         exclusive(store.features().exclusive) {}
 
-  // What an event did to a record.
+  // The effect of an event on a record.
   struct Changed {
     RecordPtr before;
     RecordPtr after;
     Verdict verdict;
   };
   struct Unavailable : StoreUnavailable {
-    bool unsure = false;  // a write may have landed, or may land yet
+    bool unsure = false;  // a write may have landed, or may still land
   };
   using Applied = std::variant<Changed, Unavailable, swap::TooLarge>;
 
-  // What the event does to the record now. While the store doubts the clock, nothing is over by it:
-  // the record counts as what it was when it was last written. nullopt: only the clock can tell.
+  // Decides what the event does to the record now. While the store doubts the clock, nothing
+  // expires by it: the record counts as it did when it was last written. nullopt: only the clock
+  // can tell.
   template <typename Happened>
   std::optional<Decision> decide(const Record* known, const Happened& event, Time now) const {
     Decision decision = transition(known, event, now);
@@ -53,18 +54,19 @@ class Engine::Impl : public std::enable_shared_from_this<Engine::Impl> {
     return earlier;
   }
   StoreUnavailable doubtful() const;
-  // Between two tries to reach the store.
+  // The pauses between tries to reach the store.
   Backoff backoff() const { return {options.backoff_min, options.backoff_max}; }
 
-  // Applies the event by compare-and-swap, over and over until it took or cannot. `known` is where
-  // it begins; a conflict brings the truth. A write of unknown fate is confirmed by a write.
+  // Applies the event by compare-and-swap, repeatedly, until it is written or cannot be. Begins
+  // with `known`; a conflict returns the current record. A write of unknown fate is confirmed by a
+  // write.
   boost::asio::awaitable<Applied> apply(RecordId id, RecordPtr known, Event& event);
   class Applying;
   // Tells the observer that the store did not take a write.
   void report(std::string_view write, const SwapResult& result);
 
   boost::asio::awaitable<Admission> admit(Ask ask);
-  // A record from when the operation had another name.
+  // A record that was written under a former name of the operation.
   struct Former {
     std::string operation;
     RecordPtr record;
@@ -76,54 +78,56 @@ class Engine::Impl : public std::enable_shared_from_this<Engine::Impl> {
 
   boost::asio::awaitable<Started> start(RecordPtr queued, Policy policy);
   // Finds out what became of a queued record whose write is of unknown fate. If others may have
-  // seen it, it stays; if it never landed, it does not land any more.
+  // seen it, it stays; if it has not landed, it never will.
   boost::asio::awaitable<void> withdraw(RecordPtr queued);
   void hand_out(const Record& queued);
 
   boost::asio::awaitable<Finished> finish(Claim claim, Outcome outcome, Listening listening);
-  // What `event`, a Finish, came to. nullopt: it was too large to store, has lost its body or its
-  // headers, and is to be applied again.
+  // Evaluates how `event`, a Finish, was applied. nullopt: it was too large for the store, has lost
+  // its body or its headers, and must be applied again.
   std::optional<Finished> finished(const Claim& claim, Event& event, Listening listening,
                                    Applied applied);
   // Tries once.
   boost::asio::awaitable<Finished> try_finish(const Claim& claim, Event& event,
                                               Listening listening);
   boost::asio::awaitable<void> abandon(Claim claim);
-  // Gives back a claim on which nothing was executed. Its fate may not even be known (it is then at
-  // the version it was to replace): finds out first.
+  // Gives back a claim on which nothing was executed. If the fate of the claim is unknown (it then
+  // has the version it was to replace), finds out first.
   boost::asio::awaitable<void> give_back(RecordPtr claim);
   boost::asio::awaitable<void> finish_in_background(Claim claim, std::shared_ptr<Event> event,
                                                     Listening listening);
-  // Of a claim that was dropped. `ending`: what was being recorded; null: nobody knows.
+  // Records the end of a claim that was dropped. `ending`: the event that was being recorded; null:
+  // the outcome is unknown.
   boost::asio::awaitable<void> finish_dropped(Claim claim, std::shared_ptr<Event> ending);
 
-  // Goes on with something for which no caller waits, on the engine's own executor. What is thrown
-  // there is reported.
+  // Continues work that no caller waits for, on the engine's own executor. Exceptions are reported.
   void pursue(std::string_view task, boost::asio::awaitable<void> work);
-  // The claim is to be given back, or what was queued withdrawn, at whatever version it was to
-  // replace. Called while something is unwound: throws nothing.
+  // Gives the claim back, or withdraws queued work, at the version it was to replace. Called while
+  // unwinding: throws nothing.
   void never_ran(const Record& written, Version replaces) noexcept;
-  // The last copy of a claim is gone. Throws nothing.
+  // Called when the last copy of a claim is gone. Throws nothing.
   void dropped(RecordPtr record, Policy policy, ClaimHold::Stage stage,
                std::shared_ptr<Event> ending) noexcept;
   boost::asio::any_io_executor executor();
 
   boost::asio::awaitable<void> renew(Executions::Renewal renewal);
-  // Of work whose request is kept.
+  // For work whose request is kept.
   KeptWork look_at_kept(const Record& record) const;
   boost::asio::awaitable<void> sweep_record(RecordPtr record, std::size_t& changed_records);
 
-  // Lives as long as the engine's parts do, whoever is unwound last.
+  // Lives as long as the engine's parts, whoever is unwound last.
   std::shared_ptr<Executions> shared_running() { return {shared_from_this(), &running}; }
   Holder holder_of(const Record& record) const;
-  // A conflict may bring another claim than the one that was looked at first.
+  // Called for every decision: a conflict may return a different claim than the one looked at
+  // first.
   void look_at_holder(Event& event, const Record* known, Time now);
-  // Compares the clocks. The step that is seen is told to the observer.
+  // Compares the clocks, and reports a step to the observer.
   void look_at_clocks();
-  // By how much the clock was set forward since the record was stamped; looked for only if it would
-  // be over at `now`.
+  // Returns by how much the clock was set forward since the record was stamped. Looks only if the
+  // record would be over at `now`.
   Duration lag_of(const Record& record, Time now);
-  // The same since it was made; only where its ttl counts from then.
+  // Returns by how much the clock was set forward since the record was created; only if its ttl
+  // counts from then.
   Duration created_lag_of(const Record& record);
   Duration skew() const;
   void settle(const Claim& claim, const Outcome& outcome, const RecordPtr& record,
@@ -137,7 +141,7 @@ class Engine::Impl : public std::enable_shared_from_this<Engine::Impl> {
   const EngineOptions options;
   const bool exclusive;
   Executions running;
-  std::function<void(QueuedWork)> take_queued;  // set before the loops run, like the next
+  std::function<void(QueuedWork)> take_queued;  // set before the loops run, like ask_about_kept
   std::function<KeptWork(const Record&)> ask_about_kept;
   std::atomic<bool> stopped = false;
 
@@ -152,14 +156,14 @@ class Engine::Impl : public std::enable_shared_from_this<Engine::Impl> {
   std::unique_ptr<OwnThread> own_thread;
 };
 
-// What is pursued after its caller has gone, as it is called if it fails.
+// Names, for failure reports, of work that is pursued after its caller has gone.
 inline constexpr std::string_view kGivingBack = "giving back a claim";
 inline constexpr std::string_view kWithdrawing = "withdrawing queued work";
 inline constexpr std::string_view kFinishing = "recording an outcome";
 inline constexpr std::string_view kRenewing = "renewing a lease";
 
-// Gives back what was claimed if it goes while it is armed: a coroutine was destroyed where it
-// waits, or something was thrown.
+// Gives back a claim if it is destroyed while armed: a coroutine was destroyed where it waits, or
+// something was thrown.
 template <typename Do>
 class OnDrop {
  public:
@@ -182,8 +186,8 @@ class OnDrop {
   bool armed_ = false;
 };
 
-// An execution is in the table from before its claim is written until it is finished; if the claim
-// does not come about, it leaves again by itself.
+// Keeps an execution in the table from before its claim is written until it is finished. If the
+// claim does not come about, removes it again.
 class Entered {
  public:
   Entered(std::shared_ptr<Executions> running, RecordId id, Token token)
@@ -195,7 +199,7 @@ class Entered {
   }
   Entered(const Entered&) = delete;
   Entered& operator=(const Entered&) = delete;
-  // One that is in, and leaves with this.
+  // For an execution that is already in the table: it leaves with this object.
   static Entered already(std::shared_ptr<Executions> running, RecordId id, Token token) {
     return {std::move(running), id, token, AlreadyIn{}};
   }

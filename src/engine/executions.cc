@@ -5,7 +5,7 @@
 namespace semel {
 namespace {
 
-// A lease is renewed when a third of it has passed: two more tries fit before it runs out.
+// Renews a lease after a third of it, so that two more tries fit before it runs out.
 Time next_renewal(Duration lease, SteadyTime renew_until, Time now, SteadyTime steady) {
   const Duration pause = lease / 3;
   return after(steady, pause) > renew_until ? kNever : after(now, pause);

@@ -12,11 +12,11 @@
 
 namespace semel {
 
-// The executions of this process and those who wait for them. An execution in here outranks any
-// clock: nobody takes over its claim, however late it is.
+// The executions of this process and their waiters. An execution in this table outranks any clock:
+// nobody takes over its claim, however late it is.
 //
-// Thread-safe: workers share it, a lock a shard. An execution is entered before its claim is
-// written, so that whoever reads the claim from the store also finds it here.
+// Thread-safe: workers share it, with one lock per shard. An execution is entered before its claim
+// is written, so that whoever reads the claim from the store also finds it here.
 class Executions {
  public:
   using WaitHandler = std::move_only_function<void(Waited)>;
@@ -28,25 +28,27 @@ class Executions {
   };
 
   void enter(const RecordId& id, const Token& token);
-  // False: it was in already.
+  // Returns false if the execution was already in the table.
   bool enter_once(const RecordId& id, const Token& token);
-  // The claim is written: from now on its lease is renewed.
+  // The claim is written: its lease is renewed from now on.
   void started(const Claim& claim, Time now, SteadyTime steady);
   bool has(const RecordId& id, const Token& token) const;
   bool has_any(const RecordId& id) const;
-  // What waiters are told; made only if there are any.
+  // Makes the message to the waiters; called only if there are any.
   using MakeSettled = std::function<std::shared_ptr<const Settled>()>;
-  // Wakes its waiters; the execution stays (its answer may still come) and is renewed no more.
+  // Wakes the waiters. The execution stays, because its answer may still come, but is not renewed
+  // any more.
   void settle(const RecordId& id, const Token& token, const MakeSettled& make);
-  // Removes it and wakes its waiters: with what `make` gives, or, if that is empty, to look again.
+  // Removes the execution and wakes its waiters: with the result of `make`, or, if that is empty,
+  // to look again.
   void leave(const RecordId& id, const Token& token, const MakeSettled& make = {});
 
-  // `handler` is called exactly once, possibly at once, on any thread.
+  // Calls `handler` exactly once, possibly at once, on any thread.
   void wait(const RecordId& id, const Token& token, SteadyTime deadline, WaitHandler handler);
   void end_waits(SteadyTime now);
 
-  // Executions whose lease is to be renewed now. Leases are times of the clock, and so is when they
-  // are renewed; for how long at most (max_execution) is not.
+  // Returns the executions whose lease must be renewed now. Leases and their renewals go by `now`;
+  // the limit on renewing (max_execution) goes by `steady`.
   std::vector<Renewal> take_renewals(Time now, SteadyTime steady);
   Engine::Running summary() const;
 

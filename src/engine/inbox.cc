@@ -91,7 +91,7 @@ awaitable<InboxResult> Inbox::once(std::string id, std::string body, Handler han
   } catch (...) {
     outcome.reason += " something that is no std::exception";
   }
-  // Whoever gave up waiting has cancelled the handler: what became of it is recorded all the same,
+  // A caller that gave up waiting has cancelled the handler. The outcome is recorded all the same,
   // or the claim would be held for as long as the process lives.
   co_await asio::this_coro::reset_cancellation_state(asio::disable_cancellation());
   const Finished finished = co_await engine_.finish(claim, outcome);

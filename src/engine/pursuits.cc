@@ -1,7 +1,8 @@
-// What goes on after its call: claims that were dropped or are to be given back, outcomes that the
-// store has not taken yet. The promise: nothing stays busy because nobody is left to end it.
+// Work that continues after its call: claims that were dropped or must be given back, and outcomes
+// that the store has not taken yet. The promise: nothing stays busy because nobody is left to end
+// it.
 //
-// If the process dies in here, the lease runs out, and the key is unknown.
+// If the process dies here, the lease runs out and the key becomes unknown.
 #include <boost/asio/co_spawn.hpp>
 
 #include "engine/confirm.h"
@@ -21,19 +22,19 @@ asio::any_io_executor Engine::Impl::executor() {
 
 void Engine::Impl::pursue(std::string_view task, awaitable<void> work) {
   if (stopped) return;
-  // Whoever is unwound last, the parts that the work refers to are still there.
+  // Keeps the parts that the work refers to alive, whoever is unwound last.
   auto run = [](std::shared_ptr<Impl>, awaitable<void> pursued) -> awaitable<void> {
     co_await std::move(pursued);
   };
   asio::co_spawn(executor(), run(shared_from_this(), std::move(work)), OrReport{task});
 }
 
-// A write that is still on its way could land at any time, so looking is not enough: the claim is
+// A write that is still under way could land at any time, so reading is not enough: the claim is
 // written again until the store says whose the record is.
 awaitable<void> Engine::Impl::give_back(RecordPtr claim) {
   const RecordId id = claim->id;
   const Token token = claim->token;
-  // Whatever is thrown here: nothing runs, and the lease decides.
+  // If something is thrown here, nothing runs, and the lease decides.
   const Entered leaves = Entered::already(shared_running(), id, token);
   Confirm confirm(Confirm::Mark::token, std::make_shared<Record>(*claim), claim->version,
                   Confirm::Before::unsure);
@@ -82,7 +83,7 @@ awaitable<void> Engine::Impl::finish_dropped(Claim claim, std::shared_ptr<Event>
     if (const auto* again = std::get_if<kept::TriedAgain>(&kept)) {
       outcome.queue_again_after = again->after;
     }
-    // There is no answer that could be taken as final.
+    // There is no answer that could count as final.
     ending = std::make_shared<Event>(event::Finish{record.token, std::move(outcome),
                                                    UnknownPolicy::hold, claim.policy.on_retry});
   }

@@ -1,5 +1,5 @@
-// Work that was accepted and not begun. The promise: it is started once, under a claim like any
-// other, and what was accepted is never dropped: it stays in the store until it was started, or an
+// Work that was accepted and has not begun. The promise: it is started once, under a claim like any
+// other, and accepted work is never dropped: it stays in the store until it is started or an
 // operator has decided about it.
 #include "engine/confirm.h"
 #include "engine/engine_impl.h"
@@ -16,13 +16,13 @@ void Engine::Impl::hand_out(const Record& queued) {
 awaitable<Started> Engine::Impl::start(RecordPtr queued, Policy policy) {
   const RecordId id = queued->id;
   const Token queued_token = queued->token;
-  const Entered taken_up = Entered::already(shared_running(), id, queued_token);  // wakes who waits
+  const Entered taken_up = Entered::already(shared_running(), id, queued_token);  // wakes waiters
   if (store.doubts().claims) co_return doubtful();
   const Token token = tokens.next_for(id);
   Entered entered(shared_running(), id, token);
   Event event = event::Start{queued_token, token, options.owner, policy};
-  // Nothing is executed under a claim that is not known to be ours. It is pursued, and queued
-  // again.
+  // Nothing is executed under a claim that is not known to be ours. The claim is pursued, and the
+  // work queued again.
   const auto queue_again = [&] {
     if (stopped) return;
     Decision decision = transition(queued.get(), event, clock.now());
@@ -50,7 +50,7 @@ awaitable<Started> Engine::Impl::start(RecordPtr queued, Policy policy) {
       entered.keep();
       started = std::move(claim);
     } else if (ours) {
-      // It was ours, but others may have given it up for lost by now, or have.
+      // The claim was ours, but others may have given it up for lost by now, or already have.
       entered.keep();
       pursue(kGivingBack, give_back(std::move(changed->after)));
       started = StoreUnavailable{"the claim was written too slowly for its lease"};
@@ -63,7 +63,7 @@ awaitable<Started> Engine::Impl::start(RecordPtr queued, Policy policy) {
 
 awaitable<void> Engine::Impl::withdraw(RecordPtr queued) {
   const RecordId id = queued->id;
-  // Written in the place of the queued record: what is still on its way then finds itself too late.
+  // Written in place of the queued record, so that a write that is still under way comes too late.
   auto withdrawn = std::make_shared<Record>(*queued);
   withdrawn->state = RecordState::released;
   withdrawn->request.clear();
@@ -79,7 +79,7 @@ awaitable<void> Engine::Impl::withdraw(RecordPtr queued) {
     if (step == Confirm::Step::durable) co_return;
     if (step == Confirm::Step::lost) {
       const auto found = confirm.take_found();
-      // It had landed, and somebody may have been told: it is as good as accepted.
+      // The record had landed, and somebody may have been told: it counts as accepted.
       const bool ours = found && found->token == queued->token;
       if (ours && found->state == RecordState::queued) hand_out(*found);
       co_return;

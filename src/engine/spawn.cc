@@ -13,7 +13,7 @@ namespace asio = boost::asio;
 
 namespace {
 
-// What fails at once, over and over, shall neither fill the log nor the processor.
+// A task that fails at once, over and over, must fill neither the log nor the processor.
 constexpr auto kBeginAnewAfter = std::chrono::seconds(1);
 
 TaskFailed& told() {

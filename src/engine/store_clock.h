@@ -7,8 +7,8 @@
 
 namespace semel {
 
-// The store's clock, where it has one, so that all processes agree about when a lease is over; the
-// machine's until the store has been reached, where it has none, and after it was let go of.
+// The store's clock, if it has one, so that all processes agree about when a lease is over. The
+// machine's clock until the store has been reached, if the store has no clock, and after let_go().
 class StoreClock final : public Clock {
  public:
   StoreClock(Clock& machine, const Store& store) : machine_(machine), store_(&store) {}
@@ -24,7 +24,7 @@ class StoreClock final : public Clock {
     return machine_.sleep(duration);
   }
 
-  // The store may be destroyed after this, if nobody asks for the time meanwhile.
+  // The store may be destroyed after this, provided that nobody asks for the time meanwhile.
   void let_go() { store_ = nullptr; }
 
  private:

@@ -15,8 +15,8 @@
 
 namespace semel {
 
-// From the kernel every time. What a generator in this process is going to give lies in its memory,
-// and comes again when a snapshot of the machine is restored.
+// Asks the kernel every time. The next output of a generator in this process would be in its
+// memory, and would come again after a snapshot of the machine is restored.
 void fill_random(void* bytes, std::size_t size) {
   auto* out = static_cast<unsigned char*>(bytes);
   while (size > 0) {
@@ -56,8 +56,8 @@ Token SystemTokens::next() {
   return token;
 }
 
-// The record and the time go in as well: where the kernel is not told that its machine was set back
-// to a snapshot, the bytes it gives may be those that it gave then.
+// Hashes in the record and the time as well: if the kernel is not told that its machine was
+// restored from a snapshot, it may give the same bytes again.
 Token SystemTokens::next_for(const RecordId& id) {
   std::array<char, 32> fresh;
   fill_random(fresh.data(), fresh.size());

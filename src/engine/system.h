@@ -22,11 +22,11 @@ class SystemTokens final : public TokenSource {
   Token next_for(const RecordId& id) override;
 };
 
-// Bytes that nobody can guess, for keys' nonces and the like. Throws std::runtime_error if the
+// Fills in bytes that nobody can guess, for nonces and the like. Throws std::runtime_error if the
 // system has none to give.
 void fill_random(void* bytes, std::size_t size);
 
-// For the id of a run.
+// Returns a random number for the id of a run.
 std::uint64_t random_number();
 
 }  // namespace semel

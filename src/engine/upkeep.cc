@@ -1,5 +1,5 @@
-// What the engine does by itself: renews the leases of running executions, ends waits, expires
-// records in small batches, and takes stock of what an earlier run left behind.
+// The engine's own work: renews the leases of running executions, ends waits, expires records in
+// small batches, and takes stock of what an earlier run left behind.
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/this_coro.hpp>
 
@@ -11,8 +11,8 @@ using asio::awaitable;
 
 namespace {
 
-// Runs the tasks side by side on the caller's executor, which has one thread, and returns when the
-// last has ended: their writes then share the store's group commits.
+// Runs the tasks concurrently on the caller's executor, which has one thread, and returns when the
+// last has ended. That way their writes share the store's group commits.
 awaitable<void> run_all(std::vector<awaitable<void>> tasks) {
   if (tasks.empty()) co_return;
   std::exception_ptr first_failed;
@@ -47,7 +47,7 @@ awaitable<void> Engine::Impl::renew(Executions::Renewal renewal) {
   Applied applied = co_await apply(renewal.id, *std::move(found), event);
   const auto* changed = std::get_if<Changed>(&applied);
   if (!changed || !std::holds_alternative<verdict::Stale>(changed->verdict)) co_return;
-  // Stale because it was finished meanwhile is no loss; stale while it runs here is one.
+  // Stale because it was finished meanwhile is no loss; stale while it still runs here is one.
   if (running.has(renewal.id, renewal.token)) observer.lease_lost(renewal.id);
 }
 
@@ -68,7 +68,7 @@ KeptWork Engine::Impl::look_at_kept(const Record& record) const {
   if (!ask_about_kept) return kept::StaysUnknown{};
   KeptWork kept = ask_about_kept(record);
   const bool is_left = std::holds_alternative<kept::NotOurs>(kept);
-  if (is_left && exclusive) return kept::StaysUnknown{};  // there are no others
+  if (is_left && exclusive) return kept::StaysUnknown{};  // there are no other processes
   return kept;
 }
 
@@ -118,7 +118,7 @@ awaitable<std::size_t> Engine::sweep_once() {
 awaitable<void> Engine::sweep_forever() {
   while (!impl_->stopped) {
     const std::size_t changed = co_await sweep_once();
-    // There may be more; live traffic gets its turn in between all the same.
+    // There may be more, but live traffic gets its turn in between.
     const bool more = changed > 0;
     co_await impl_->clock.sleep(more ? impl_->options.tick : impl_->options.sweep_every);
   }
@@ -137,7 +137,7 @@ awaitable<void> Engine::recover() {
     std::vector<awaitable<void>> tasks;
     for (RecordPtr& record : page->records) {
       if (record->owner != impl_->options.owner) impl_->observer.found(*record);
-      // What waits for its next try is due when it says so.
+      // Work that waits for its next try is due when its record says so.
       const bool is_due = record->attempt == 0 || due_at(*record) <= impl_->clock.now();
       if (record->state == RecordState::queued && is_due) impl_->hand_out(*record);
       if (record->state != RecordState::in_progress) continue;
