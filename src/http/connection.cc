@@ -22,11 +22,11 @@ using boost::system::error_code;
 namespace {
 constexpr std::size_t kReadBytes = 4 * 1024;         // a head and a small body
 constexpr std::size_t kStreamReadBytes = 64 * 1024;  // the rest of a large body
-// A chunk's size line, or all trailers together.
+// Limits a chunk's size line, and all trailers together.
 constexpr std::size_t kChunkLineBytesMax = 16 * 1024;
 constexpr std::size_t kIdleBufferBytesMax = 16 * 1024;
-// After the answer, for a peer that still sends: as a whole, and without a byte of it. What it
-// sends is read no faster than so many bytes a tick: nobody needs them.
+// How long to wait, after the answer, for a peer that still sends: in total, and without receiving
+// a byte. Its bytes are read no faster than kLingerBytesPerTick per tick, since nobody needs them.
 constexpr Duration kLinger = std::chrono::seconds(5);
 constexpr Duration kLingerSilent = std::chrono::seconds(2);
 constexpr Duration kLingerTick = std::chrono::milliseconds(20);
@@ -36,8 +36,8 @@ std::string_view view(const boost::beast::flat_buffer& buffer) {
   return {static_cast<const char*>(buffer.data().data()), buffer.size()};
 }
 
-// What ends a chunked body: the line end of the last data, the last size, the trailers. The parser
-// takes folded trailers; others on the way might take the fold for the end.
+// Checks the end of a chunked body: the line end of the last data, the last size, the trailers. The
+// parser accepts folded trailers, but other parsers on the way might take the fold for the end.
 bool is_sound_end(std::string_view bytes) {
   if (bytes.starts_with("\r\n")) bytes.remove_prefix(2);
   HeadScan scan;
@@ -46,14 +46,14 @@ bool is_sound_end(std::string_view bytes) {
   return done && done->head_bytes == bytes.size();
 }
 
-// Lets everything else that is ready go first. A peer that was just written to has not answered
-// yet; by the time the others had their turn it often has, and a read that finds nothing is saved.
+// Lets everything else that is ready run first. A peer that was just written to has not answered
+// yet; after the others had their turn it often has, and a read that would find nothing is saved.
 auto others_first(asio::ip::tcp::socket& socket) {
   return asio::post(socket.get_executor(), asio::use_awaitable);
 }
 
-// Sends what the kernel takes at once and cuts it off the front of `pieces`. Nothing, also where
-// the connection is broken: whoever waits for it will be told.
+// Sends what the kernel takes at once, and cuts it off the front of `pieces`. Returns the number of
+// bytes sent; 0 also if the connection is broken, which the next wait on it reports.
 std::size_t send_at_once(int descriptor, std::array<std::string_view, 3>& pieces) {
   std::array<iovec, 3> parts;
   std::size_t count = 0;
@@ -84,7 +84,7 @@ void Connection::expire() {
   socket_.cancel(ignored);
 }
 
-// Closed or reset is the same to the caller: nothing more will come.
+// Closed and reset are the same to the caller: nothing more will come.
 IoError Connection::why_ended() const {
   return timed_out() ? IoError::timeout : IoError::truncated;
 }
@@ -103,7 +103,7 @@ awaitable<error_code> Connection::fill_plain(std::size_t bytes_max) {
   co_return error;
 }
 
-// Only where others had their turn first: a peer that never stops sending would keep the thread.
+// Call only after others_first(): a peer that never stops sending would keep the thread.
 std::optional<error_code> Connection::fill_at_once(std::size_t bytes_max) {
   if (tls_ || timed_out()) return std::nullopt;
   auto room = in_.prepare(bytes_max);
@@ -212,7 +212,7 @@ awaitable<IoResult<void>> Connection::write(std::string_view first, std::string_
     if (error) co_return std::unexpected(why_ended());
     co_return IoResult<void>{};
   }
-  // There is nearly always room for all of it.
+  // The kernel nearly always has room for all of it.
   const std::size_t all = first.size() + second.size() + third.size();
   std::array<std::string_view, 3> rest = {first, second, third};
   const std::size_t sent = all == 0 ? 0 : send_at_once(socket_.native_handle(), rest);
@@ -231,7 +231,7 @@ awaitable<IoResult<void>> Connection::write(std::string_view first, std::string_
 awaitable<bool> Connection::wait_readable() {
   in_.consume(std::exchange(used_, 0));
   if (in_.size() > 0) co_return true;
-  // An idle connection shall not hold on to what a large message needed.
+  // An idle connection must not keep the buffer that a large message needed.
   if (in_.capacity() > kIdleBufferBytesMax) in_ = {};
   co_await others_first(socket_);
   if (const auto arrived = fill_at_once(kReadBytes)) co_return !*arrived;
@@ -252,7 +252,7 @@ void Connection::give_up() {
   set_deadline(Duration{0});
 }
 
-// By time, not by size: a large body takes as long as its client's line is slow.
+// Limited by time, not by size: a large body takes as long as its client's line is slow.
 awaitable<void> Connection::close_gently() {
   error_code error;
   say_goodbye();

@@ -19,15 +19,15 @@ enum class IoError {
   closed,     // the peer closed where a message may end
   truncated,  // the peer closed or reset in the middle of a message
   timeout,    // the deadline passed
-  malformed,  // what came is not HTTP/1 as it should be
+  malformed,  // what came is not valid HTTP/1
   too_large,  // the head is larger than allowed
 };
 
 template <typename T>
 using IoResult = std::expected<T, IoError>;
 
-// A TCP connection, plain or with TLS over it, with what was read from it but not used yet, and the
-// deadline of whatever it is doing. One reader and one writer at a time, on one worker.
+// A TCP connection, plain or with TLS, with its unused input and the deadline of whatever it is
+// doing. One reader and one writer at a time, on one worker.
 class Connection final : private Deadline {
  public:
   Connection(boost::asio::ip::tcp::socket socket, Deadlines& deadlines);
@@ -37,60 +37,60 @@ class Connection final : private Deadline {
   void clear_deadline() { Deadline::clear(); }
   bool timed_out() const { return expired(); }
 
-  // Puts TLS over the connection, before anything was read or written, under the deadline that is
-  // set. The error is a phrase for the log; the connection is of no use then.
+  // Puts TLS over the connection, before anything was read or written, under the current deadline.
+  // The error is a phrase for the log; the connection must not be used after it.
   boost::asio::awaitable<std::expected<void, std::string>> start_tls(SslPtr session);
   bool is_tls() const { return tls_ != nullptr; }
-  // The peer ended the TLS session over our certificate, or for want of one, before it said
-  // anything else: with TLS 1.3 that shows only after the handshake. It has processed nothing of
-  // ours.
+  // Returns true if the peer ended the TLS session because of our certificate, or for lack of one,
+  // before it sent anything else: with TLS 1.3 that shows only after the handshake. The peer has
+  // processed nothing of ours.
   bool was_refused() const { return refused_; }
   // See net::peer_name().
   std::optional<std::string> peer_name(PeerName wanted) const;
 
-  // Reads and parses the next head; parts of the body may be read with it and wait in the buffer.
-  // `closed` if the peer closed before its first byte. `why` is set for `malformed`.
+  // Reads and parses the next head. Parts of the body may be read with it, and wait in the buffer.
+  // `closed`: the peer closed before the first byte of the head. `why` is set for `malformed`.
   template <bool is_request>
   boost::asio::awaitable<IoResult<void>> read_head(Message<is_request>& message,
                                                    std::size_t head_bytes_max, std::string& why);
 
-  // The next piece of the body, valid until the next call; empty when the message is complete. The
-  // end of the connection ends a message only if the peer closed it: not after a reset, or a write
-  // that failed; over TLS only if the peer said so (close_notify).
+  // Reads the next piece of the body, valid until the next call; empty when the message is
+  // complete. The end of the connection ends a message only if the peer closed it: not after a
+  // reset or a failed write, and over TLS only after the peer's close_notify.
   template <bool is_request>
   boost::asio::awaitable<IoResult<std::string_view>> read_piece(Message<is_request>& message);
 
-  // A piece that has arrived already, without waiting: empty if there is none (yet).
+  // Returns a piece that has already arrived, without waiting: empty if there is none (yet).
   template <bool is_request>
   IoResult<std::string_view> buffered_piece(Message<is_request>& message);
 
-  // Writes all of it. `bytes_written` is added to also on failure: 0 means the peer got nothing.
+  // Writes everything. Adds to `bytes_written` also on failure: 0 means that the peer got nothing.
   boost::asio::awaitable<IoResult<void>> write(std::string_view first, std::string_view second = {},
                                                std::string_view third = {},
                                                std::size_t* bytes_written = nullptr);
 
-  // What comes next, whatever it is; valid until the next call. For protocols other than HTTP.
+  // Reads whatever comes next; valid until the next call. For protocols other than HTTP.
   boost::asio::awaitable<IoResult<std::string_view>> read_some();
 
   bool has_unread() const { return in_.size() > used_ || (tls_ && has_unread_tls()); }
   // Waits for the first byte of the next message. False: the peer closed, or the deadline passed.
   boost::asio::awaitable<bool> wait_readable();
-  // The peer neither closed nor sent anything: fit for another request.
+  // Returns true if the peer neither closed nor sent anything: fit for another request.
   bool is_quiet();
-  // Tells the peer that nothing more comes and lets it read what was sent: closing at once would
-  // take back an answer that a peer which still sends has not read yet. So it may go on sending for
-  // some seconds, and what comes is thrown away.
+  // Tells the peer that nothing more comes, and lets it read what was sent: closing at once would
+  // discard an answer that a peer which is still sending has not read yet. So the peer may continue
+  // to send for some seconds, and its bytes are discarded.
   boost::asio::awaitable<void> close_gently();
-  // Ends what is being waited for within a tick, as if the deadline had passed.
+  // Ends the current wait within a tick, as if the deadline had passed.
   void give_up();
   bool is_given_up() const { return given_up_; }
   void close();
-  // Closes where nothing is under way, and says so.
+  // Closes an idle connection, and tells the peer.
   void end() {
     say_goodbye();
     close();
   }
-  // close() will reset the connection: the peer cannot take what it got for all there is.
+  // Makes close() reset the connection, so that the peer cannot take what it got for everything.
   void reset_on_close();
 
  private:
@@ -98,7 +98,7 @@ class Connection final : private Deadline {
   IoError why_ended() const;
   boost::asio::awaitable<boost::system::error_code> fill(std::size_t bytes_max);
 
-  // What has arrived already; nullopt: nothing.
+  // Reads what has already arrived; nullopt: nothing.
   std::optional<boost::system::error_code> fill_at_once(std::size_t bytes_max);
   boost::asio::awaitable<boost::system::error_code> fill_plain(std::size_t bytes_max);
   boost::asio::awaitable<boost::system::error_code> fill_tls(std::size_t bytes_max);
@@ -116,13 +116,13 @@ class Connection final : private Deadline {
   boost::asio::ip::tcp::socket socket_;
   SslPtr tls_;                   // null: plain
   unsigned reads_in_a_row_ = 0;  // over TLS
-  bool heard_ = false;           // something was read, over TLS
+  bool heard_ = false;           // something was read over TLS
   bool refused_ = false;
-  bool broke_ =
-      false;  // a write failed: the kernel tells the reason once, the end then looks clean
+  // A write failed. The kernel reports the reason only once; the end of the input then looks clean.
+  bool broke_ = false;
   bool given_up_ = false;
   boost::beast::flat_buffer in_;
-  std::size_t used_ = 0;  // of in_, by the piece handed out last
+  std::size_t used_ = 0;  // bytes of in_ that belong to the piece returned last
 };
 
 }  // namespace semel::net

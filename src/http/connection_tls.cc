@@ -1,8 +1,8 @@
-// The parts of Connection that speak TLS. OpenSSL works on the socket itself, which is set not to
-// block; where it would, the coroutine waits for the socket to be ready and calls again.
+// The parts of Connection that speak TLS. OpenSSL works directly on the socket, which is set not to
+// block; where it would block, the coroutine waits until the socket is ready and calls again.
 //
-// OpenSSL knows the socket by its number, which may be another connection's as soon as this one is
-// closed: nothing is called on a session whose socket is not open.
+// OpenSSL knows the socket by its descriptor, which may belong to another connection as soon as
+// this one is closed: nothing may be called on a session whose socket is not open.
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 
@@ -19,15 +19,16 @@ using boost::system::error_code;
 
 namespace {
 
-// Pieces of one write that are no larger than this together leave as one record.
+// Pieces of one write that are together no larger than this are sent as one record.
 constexpr std::size_t kJoinedBytesMax = 16 * 1024;
-// Reads in a row that found something at once; then the others have their turn.
+// After this many reads in a row that found something at once, others get their turn.
 constexpr unsigned kReadsInARowMax = 16;
 
-// Bounds what may lie in OpenSSL's int.
+// Keeps sizes within OpenSSL's int.
 constexpr std::size_t kCallBytesMax = 1 << 20;
 
-// Alerts that a server sends while it looks at the client's certificate, and at no other time.
+// Returns true for alerts that a server sends while it checks the client's certificate, and at no
+// other time.
 bool is_about_our_certificate(unsigned long error) {
   if (ERR_GET_LIB(error) != ERR_LIB_SSL) return false;
   switch (ERR_GET_REASON(error)) {
@@ -51,8 +52,8 @@ int call_bytes(std::size_t bytes) {
 
 }  // namespace
 
-// Waits for what the last call on the session, which gave `result`, was in want of. An error: it
-// cannot be repeated; `eof` exactly if the peer said that this is the end.
+// Waits for what the last call on the session, which returned `result`, needs. An error means that
+// the call cannot be repeated; `eof` exactly if the peer announced the end.
 awaitable<error_code> Connection::wait_for_tls(int result) {
   error_code error;
   switch (SSL_get_error(tls_.get(), result)) {
@@ -68,7 +69,7 @@ awaitable<error_code> Connection::wait_for_tls(int result) {
       co_return asio::error::eof;
     default:
       if (!heard_ && is_about_our_certificate(ERR_peek_error())) refused_ = true;
-      // An end without a goodbye as well: anybody on the way could have made it.
+      // Also for an end without close_notify: anybody on the way could have caused it.
       co_return asio::error::connection_reset;
   }
 }
@@ -84,7 +85,7 @@ awaitable<std::expected<void, std::string>> Connection::start_tls(SslPtr session
     ERR_clear_error();
     const int result = SSL_do_handshake(tls_.get());
     if (result == 1) co_return std::expected<void, std::string>{};
-    // Named before the wait: others use the queue of errors meanwhile.
+    // Composed before the wait, because others use the error queue meanwhile.
     const bool waits = SSL_want(tls_.get()) != SSL_NOTHING;
     std::string why = waits ? "the connection ended" : "TLS: " + tls_failure(*tls_);
     if (co_await wait_for_tls(result)) {
@@ -148,7 +149,7 @@ awaitable<error_code> Connection::write_tls(std::string_view first, std::string_
 
 bool Connection::is_quiet_tls() {
   if (!socket_.is_open()) return false;
-  // Tickets and the like are taken in on the way; they are no message of the peer's.
+  // Also takes in session tickets and the like, which are not messages of the peer.
   char byte;
   ERR_clear_error();
   const int n = SSL_peek(tls_.get(), &byte, 1);

@@ -11,9 +11,9 @@ namespace semel::net {
 
 class Deadlines;
 
-// A time by which what is going on must have ended. When it passes, `expire()` is called, and
-// again at every tick until the deadline is set anew or cleared: an operation that was just being
-// started is caught as well.
+// The time by which the current operation must end. When it passes, `expire()` is called, and again
+// at every tick until the deadline is set again or cleared, so that an operation that was just
+// being started is caught as well.
 class Deadline : public boost::intrusive::list_base_hook<
                      boost::intrusive::link_mode<boost::intrusive::auto_unlink>> {
  public:
@@ -39,13 +39,13 @@ class Deadline : public boost::intrusive::list_base_hook<
   bool expired_ = false;
 };
 
-// The deadlines of one worker, looked at a few times a second: setting one costs no system call
-// and no timer. Used on the worker's thread only.
+// The deadlines of one worker, checked a few times per second: setting one costs no system call and
+// no timer. Use on the worker's thread only.
 class Deadlines {
  public:
   explicit Deadlines(boost::asio::any_io_executor executor);
 
-  // Looks at them until stop().
+  // Checks the deadlines until stop().
   boost::asio::awaitable<void> run();
   void stop();
   // The time of the last tick.

@@ -29,7 +29,7 @@ std::string http_date(Time at) {
   return out;
 }
 
-// By hand: every replay has one of its own.
+// Written by hand for speed: every replay needs a date of its own.
 void append_http_date(std::string& out, Time at) {
   static constexpr std::string_view kDays = "SunMonTueWedThuFriSat";
   static constexpr std::string_view kMonths = "JanFebMarAprMayJunJulAugSepOctNovDec";

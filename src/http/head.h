@@ -5,14 +5,14 @@
 
 #include "semel/time.h"
 
-// Writing the head of a message.
+// Writes the head of a message.
 namespace semel {
 
 std::string_view reason_phrase(int status);
 void append_status_line(std::string& head, int status);
 void append_header(std::string& head, std::string_view name, std::string_view value);
 
-// Sun, 06 Nov 1994 08:49:37 GMT
+// Formats the time like "Sun, 06 Nov 1994 08:49:37 GMT".
 std::string http_date(Time at);
 void append_http_date(std::string& out, Time at);
 

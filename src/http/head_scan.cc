@@ -7,14 +7,14 @@
 namespace semel::net {
 namespace {
 
-// The bytes that need no look: everything but controls and DEL.
+// Bytes that need no further check: everything but control characters and DEL.
 constexpr std::array<bool, 256> kOrdinary = [] {
   std::array<bool, 256> table{};
   for (std::size_t byte = 0x20; byte < 256; ++byte) table[byte] = byte != 0x7f;
   return table;
 }();
 
-// Eight bytes at once: whether none of them is a control or DEL. Never true where one is.
+// Returns true if none of the next eight bytes is a control character or DEL. Never true if one is.
 bool are_ordinary(const char* at) {
   constexpr std::uint64_t kEach = 0x0101010101010101;
   constexpr std::uint64_t kHighs = kEach * 0x80;
@@ -50,7 +50,7 @@ HeadScan::State HeadScan::scan(std::string_view bytes) {
     }
     if (bytes[at_] == '\n') return Bad{"a line ends without CR"};
     if (bytes[at_] != '\r') return Bad{"a control byte in the head"};
-    if (at_ + 1 == bytes.size()) break;  // its LF may be on the way
+    if (at_ + 1 == bytes.size()) break;  // its LF may still be coming
     if (bytes[at_ + 1] != '\n') return Bad{"a CR stands alone"};
     const bool empty = at_ == line_start_;
     at_ += 2;

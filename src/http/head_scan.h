@@ -7,13 +7,13 @@
 namespace semel::net {
 
 // Finds the end of a message head and refuses what two parsers could read differently: bare CR or
-// LF, control bytes, folded lines, leading blanks. If it lets one of those through, a request can
-// be smuggled past the gateway.
+// LF, control bytes, folded lines, leading blanks. If it lets one of those pass, a request can be
+// smuggled past the gateway.
 class HeadScan {
  public:
   struct NeedMore {};
   struct Done {
-    std::size_t head_bytes;  // with the empty line
+    std::size_t head_bytes;  // including the empty line
   };
   struct Bad {
     std::string_view why;

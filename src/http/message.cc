@@ -8,7 +8,7 @@
 namespace semel::net {
 namespace {
 
-// As much as every server can count: one of nineteen digits may be beyond 63 bits.
+// A length that every server can represent: nineteen digits may exceed 63 bits.
 constexpr std::size_t kLengthDigitsMax = 18;
 
 std::string_view view(boost::beast::string_view text) {
@@ -19,7 +19,7 @@ char lower(char c) {
   return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
 }
 
-// Beyond what anybody sends, and few enough that looking each up among the others costs nothing.
+// More than anybody sends, and few enough that comparing each with all others costs nothing.
 constexpr std::size_t kFieldsMax = 256;
 constexpr std::size_t kConnectionBytesMax = 512;
 constexpr std::size_t kConnectionsMax = 8;
@@ -52,8 +52,8 @@ bool is_v6_address(std::string_view text) {
   return !error && !text.contains('%');
 }
 
-// A name or an address, and perhaps a port. What else the grammar of URIs has for a host (escapes,
-// `!$&'()*+,;=`) nobody is called, and everybody reads in another way.
+// Accepts a name or an address, with an optional port. The other characters that URIs allow in a
+// host (escapes, `!$&'()*+,;=`) occur in no real name, and parsers read them differently.
 bool is_host(std::string_view text) {
   const std::size_t bracket = text.starts_with('[') ? text.find(']') : 0;
   if (bracket == std::string_view::npos) return false;
@@ -77,7 +77,7 @@ template <bool is_request>
 Message<is_request>::Message() {
   this->eager(false);
   this->body_limit(boost::none);
-  // The caller bounds the head before it is parsed.
+  // The caller limits the head before it is parsed.
   this->header_limit(std::numeric_limits<std::uint32_t>::max());
 }
 
@@ -113,8 +113,8 @@ std::optional<std::uint64_t> Message<is_request>::body_length() const {
   return *length;
 }
 
-// Beast is lenient where two lengths agree or a coding is unknown. Here one length in one form is
-// allowed, so that no other parser on the way can see another end of the body.
+// Beast is lenient if two lengths agree or a coding is unknown. Only one length in one form is
+// allowed here, so that no other parser on the way can see a different end of the body.
 template <bool is_request>
 std::optional<std::string> Message<is_request>::framing_error() const {
   if (fields_.size() > kFieldsMax) return "more than " + std::to_string(kFieldsMax) + " fields";
@@ -175,7 +175,7 @@ void Message<is_request>::on_response_impl(int code, sv, int version, error_code
 
 template <bool is_request>
 void Message<is_request>::on_field_impl(boost::beast::http::field, sv name, sv value, error_code&) {
-  if (head_done_) return;  // trailers carry nothing that is acted on
+  if (head_done_) return;  // nothing acts on trailers
   fields_.push_back({view(name), view(value)});
 }
 

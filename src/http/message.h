@@ -15,21 +15,21 @@ struct Field {
   std::string_view value;
 };
 
-// Of the same length.
+// Both must have the same length.
 bool same_letters(std::string_view a, std::string_view b);
-// Nearly all names differ in their length already.
+// Nearly all names already differ in their length.
 inline bool iequals(std::string_view a, std::string_view b) {
   return a.size() == b.size() && same_letters(a, b);
 }
 
-// One HTTP/1 message on its way in: the head, and the state of its body. Beast's parser does the
-// grammar; this keeps what it finds without copying it field by field.
+// An incoming HTTP/1 message: the head, and the state of its body. Beast's parser handles the
+// grammar; this class keeps what it finds without copying it field by field.
 template <bool is_request>
 class Message final : public boost::beast::http::basic_parser<is_request> {
  public:
   Message();
 
-  // Parses a complete head, empty line included. Returns what is wrong with it, or nullopt.
+  // Parses a complete head, including the empty line. Returns what is wrong with it, or nullopt.
   std::optional<std::string> parse_head(std::string_view bytes);
 
   std::string_view method() const { return method_; }
@@ -37,14 +37,14 @@ class Message final : public boost::beast::http::basic_parser<is_request> {
   int status() const { return status_; }
   int http_version() const { return version_; }
   const std::vector<Field>& fields() const { return fields_; }
-  // The first field of that name, or nullopt.
+  // Returns the first field with that name; nullopt: there is none.
   std::optional<std::string_view> field(std::string_view name) const;
   std::size_t count(std::string_view name) const;
 
   bool has_body() const { return !this->is_done(); }
   std::optional<std::uint64_t> body_length() const;
 
-  // The piece of body that the last put() found. A view into what was put.
+  // Returns the piece of body that the last put() found. A view into the bytes that were put.
   std::string_view take_piece() { return std::exchange(piece_, {}); }
 
  private:

@@ -4,7 +4,8 @@
 
 namespace semel {
 
-// Credentials, and orders to one browser: no configuration has these headers kept or replayed.
+// Returns true for credentials and for instructions to one browser: no configuration keeps or
+// replays these headers.
 bool is_never_kept(std::string_view header_name);
 
 }  // namespace semel

@@ -26,7 +26,7 @@ std::vector<std::string_view> path_segments(std::string_view path) {
   return segments;
 }
 
-// What is decoded may complete an escape before it, and is then decoded with it.
+// Decoded text may complete an escape before it, which is then decoded too.
 std::string decode_fully(std::string_view path) {
   std::string out;
   out.reserve(path.size());

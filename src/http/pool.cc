@@ -12,8 +12,8 @@ using boost::system::error_code;
 namespace {
 constexpr std::size_t kIdleConnectionsMax = 1024;
 
-// What a name stands for. The system's resolver cannot be interrupted: when it takes too long it is
-// left to end by itself, and nobody listens.
+// Resolves a host name. The system's resolver cannot be interrupted: if it takes too long, it is
+// left to end by itself, and its result is ignored.
 awaitable<std::expected<std::vector<tcp::endpoint>, std::string>> resolve(
     asio::any_io_executor executor, std::string host, std::uint16_t port, Duration timeout) {
   struct Lookup {
@@ -105,7 +105,7 @@ awaitable<std::expected<std::unique_ptr<Connection>, std::string>> UpstreamPool:
 
 void UpstreamPool::give_back(std::unique_ptr<Connection> connection) {
   connection->clear_deadline();
-  // What came beyond the answer is nobody's: not a byte of it may be taken for another's answer.
+  // No byte that came after the answer may be taken for part of another answer.
   if (connection->has_unread()) return;
   if (idle_.size() < kIdleConnectionsMax)
     idle_.push_back({std::move(connection), deadlines_.now()});

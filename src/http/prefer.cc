@@ -24,7 +24,7 @@ std::string_view take_until(std::string_view& rest, char mark) {
   return trim(taken);
 }
 
-// An empty value is the same as none; with any other it is not the preference that is meant.
+// An empty value means the same as none; with any other value it is a different preference.
 bool is_respond_async(std::string_view preference) {
   std::string_view rest = preference;
   std::string_view value = take_until(rest, ';');

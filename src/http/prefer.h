@@ -10,10 +10,10 @@ namespace semel {
 // The client's preferences (RFC 7240), from all its Prefer fields.
 struct Preferences {
   bool respond_async = false;
-  std::string others;  // what remains for the executor, as one field's value; may be empty
+  std::string others;  // the rest, for the executor, as the value of one field; may be empty
 };
 
-// Never fails: a preference that cannot be read is one that nobody heeds, and is passed on.
+// Never fails: a preference that cannot be read is ignored here and passed on.
 Preferences read_preferences(const std::vector<net::Field>& fields);
 
 }  // namespace semel

@@ -10,7 +10,7 @@ namespace {
 
 constexpr Duration kLongest = std::chrono::hours(1);
 
-// Sun, 06 Nov 1994 08:49:37 GMT
+// Parses a date like "Sun, 06 Nov 1994 08:49:37 GMT".
 std::optional<std::int64_t> seconds_of_date(const std::string& text) {
   std::tm parts{};
   const char* end = strptime(text.c_str(), "%a, %d %b %Y %H:%M:%S GMT", &parts);

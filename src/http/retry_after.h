@@ -7,8 +7,8 @@
 
 namespace semel::relay {
 
-// What a Retry-After header says: seconds, or a date. nullopt: neither. Never negative, an hour at
-// most: a destination cannot put off its messages for good.
+// Parses a Retry-After header: seconds, or a date. nullopt: neither. Never negative, and at most an
+// hour, so that a destination cannot put off its messages for good.
 std::optional<Duration> parse_retry_after(std::string_view text, Time now);
 
 }  // namespace semel::relay

@@ -51,13 +51,13 @@ std::string merge_slashes(std::string_view path) {
   return out;
 }
 
-// "." and "..", also with a parameter (`..;x`), which some servers cut off first.
+// Matches "." and "..", also with a parameter (`..;x`), which some servers cut off first.
 bool is_dot_segment(std::string_view segment) {
   segment = segment.substr(0, segment.find(';'));
   return segment == "." || segment == "..";
 }
 
-// By the most lenient reading there is, of slashes as well: `..%2F` and `%252e%252e` count.
+// Uses the most lenient reading there is, also of slashes: `..%2F` and `%252e%252e` count.
 bool leads_elsewhere(std::string_view path) {
   std::string decoded = decode_fully(path);
   std::ranges::replace(decoded, '\\', '/');

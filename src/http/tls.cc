@@ -15,7 +15,7 @@
 namespace semel::net {
 namespace {
 
-// The wire form of the one protocol that is spoken.
+// The only protocol we speak, in the wire format of ALPN.
 constexpr unsigned char kAlpn[] = "\x08http/1.1";
 constexpr unsigned kAlpnBytes = sizeof kAlpn - 1;
 
@@ -33,7 +33,7 @@ Context new_context(const SSL_METHOD* method) {
   if (!context) throw std::bad_alloc();
   SSL_CTX_set_min_proto_version(context.get(), TLS1_2_VERSION);
   SSL_CTX_set_options(context.get(), SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
-  // Partial writes: what SSL_write() reports is exactly what the peer may have got.
+  // With partial writes, SSL_write() reports exactly what the peer may have got.
   SSL_CTX_set_mode(context.get(), SSL_MODE_ENABLE_PARTIAL_WRITE |
                                       SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
                                       SSL_MODE_RELEASE_BUFFERS);
@@ -47,7 +47,7 @@ struct KeyFree {
   void operator()(EVP_PKEY* key) const { EVP_PKEY_free(key); }
 };
 
-// Nobody sits there who could be asked for one.
+// There is nobody who could be asked for a password.
 int no_password(char*, int, int, void*) {
   return -1;
 }
@@ -65,7 +65,7 @@ std::expected<void, std::string> use_certificate(SSL_CTX* context, const std::st
   const std::unique_ptr<EVP_PKEY, KeyFree> parsed(
       PEM_read_bio_PrivateKey(in.get(), nullptr, no_password, nullptr));
   OPENSSL_cleanse(text->data(), text->size());
-  // A key that is not the certificate's is refused here, too.
+  // Also refuses a key that does not belong to the certificate.
   if (!parsed || SSL_CTX_use_PrivateKey(context, parsed.get()) != 1) {
     return std::unexpected("the key " + key + " cannot be used: " + openssl_error());
   }
@@ -93,7 +93,7 @@ struct NamesFree {
   void operator()(GENERAL_NAMES* names) const { GENERAL_NAMES_free(names); }
 };
 
-// nullopt: empty, or with bytes that no such name has.
+// Returns nullopt if the name is empty or contains bytes that no such name has.
 std::optional<std::string> text_of(const ASN1_IA5STRING* value) {
   const auto* data = reinterpret_cast<const char*>(ASN1_STRING_get0_data(value));
   const std::string_view text(data, static_cast<std::size_t>(ASN1_STRING_length(value)));
@@ -152,7 +152,7 @@ std::expected<std::shared_ptr<const TlsServer>, std::string> TlsServer::load(
     return std::unexpected(std::move(used.error()));
   }
   SSL_CTX_set_alpn_select_cb(context, choose_protocol, nullptr);
-  SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);  // tickets are kept by the clients
+  SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);  // the clients keep the tickets
   if (files.client_ca.empty()) return server;
 
   STACK_OF(X509_NAME)* names = SSL_load_client_CA_file(files.client_ca.c_str());
@@ -166,7 +166,7 @@ std::expected<std::shared_ptr<const TlsServer>, std::string> TlsServer::load(
   const bool required = files.client_cert == ClientCertificate::required;
   SSL_CTX_set_verify(context, SSL_VERIFY_PEER | (required ? SSL_VERIFY_FAIL_IF_NO_PEER_CERT : 0),
                      nullptr);
-  // A resumed session would skip the look at the certificate, which may have run out since.
+  // A resumed session would skip the check of the certificate, which may have expired since.
   SSL_CTX_set_options(context, SSL_OP_NO_TICKET);
   SSL_CTX_set_num_tickets(context, 0);
   return server;

@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-// TLS as a server and as a client: what is trusted, who we are. TLS 1.2 and above.
+// TLS as a server and as a client: trust and identity. TLS 1.2 and above.
 namespace semel::net {
 
 struct SslContextFree {
@@ -20,11 +20,11 @@ using SslPtr = std::unique_ptr<SSL, SslFree>;
 
 enum class ClientCertificate { optional, required };
 
-// PEM files. An empty name is an absent one.
+// Names of PEM files; empty: none.
 struct TlsServerFiles {
-  std::string cert;  // the chain, our own certificate first
+  std::string cert;  // the chain, with our own certificate first
   std::string key;
-  std::string client_ca;  // set: a client's certificate is asked for and verified against it
+  std::string client_ca;  // set: clients are asked for a certificate, which is verified against it
   ClientCertificate client_cert = ClientCertificate::optional;
   bool operator==(const TlsServerFiles&) const = default;
 };
@@ -38,8 +38,8 @@ struct TlsClientFiles {
   auto operator<=>(const TlsClientFiles&) const = default;
 };
 
-// The server's side of TLS for new connections. Immutable, for any thread: to change it, another is
-// made and taken from then on.
+// The server's side of TLS for new connections. Immutable, and usable from any thread: to change
+// it, make another one and use that from then on.
 class TlsServer {
  public:
   // Reads the files. The error is a sentence for the operator.
@@ -51,12 +51,13 @@ class TlsServer {
   std::unique_ptr<SSL_CTX, SslContextFree> context_;
 };
 
-// The client's side, in the same way.
+// The client's side of TLS, immutable in the same way.
 class TlsClient {
  public:
   static std::expected<std::shared_ptr<const TlsClient>, std::string> load(
       const TlsClientFiles& files);
-  // For a connection to `host`: sent as SNI if it is a name, and looked for in the certificate.
+  // Creates a session for a connection to `host`, which is sent as SNI if it is a name, and looked
+  // for in the certificate.
   SslPtr new_session(const std::string& host) const;
 
  private:
@@ -65,16 +66,16 @@ class TlsClient {
   std::string server_name_;
 };
 
-// Why the last call on `ssl` failed; a phrase for the log.
+// Says why the last call on `ssl` failed, as a phrase for the log.
 std::string tls_failure(const SSL& ssl);
 
 enum class PeerName {
   san,      // the first URI among the subject's alternative names, or else DNS name, or else e-mail
-  subject,  // the distinguished name, as RFC 2253 writes it
+  subject,  // the distinguished name in the notation of RFC 2253
 };
-// Whom the peer's verified certificate names, with the kind of name before it: "uri:spiffe://a/b",
-// "dns:a.example", "email:a@b", "subject:CN=a,O=b". nullopt: it showed none, or one without such a
-// name.
+// Returns the name in the peer's verified certificate, prefixed with its kind: "uri:spiffe://a/b",
+// "dns:a.example", "email:a@b", "subject:CN=a,O=b". nullopt: the peer showed no certificate, or one
+// without such a name.
 std::optional<std::string> peer_name(const SSL& ssl, PeerName wanted);
 
 }  // namespace semel::net

@@ -12,7 +12,7 @@ constexpr std::size_t kParentDigits = 16;
 constexpr std::size_t kFlagsDigits = 2;
 constexpr std::size_t kLengthMax = 256;
 
-// Cuts so many digits off the front. "": they are not there.
+// Cuts `count` digits off the front. "": they are not there.
 std::string_view take_digits(std::string_view& text, std::size_t count) {
   const std::string_view digits = text.substr(0, count);
   const bool are_digits = std::ranges::all_of(
