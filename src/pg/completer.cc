@@ -12,7 +12,7 @@ namespace {
 
 namespace json = boost::json;
 
-// As a value for a text[] parameter.
+// Formats a value for a text[] parameter.
 std::string array_value(const std::vector<std::string>& texts) {
   std::string out = "{";
   for (const std::string& text : texts) {

@@ -13,7 +13,7 @@ struct ToInbox {
 
   InboxResult operator()(Executed& done) const { return inbox::Done{std::move(done.answer)}; }
   InboxResult operator()(Replayed& done) const { return inbox::Done{std::move(done.answer), true}; }
-  // Of a record whose answer was made for another version: it is done all the same.
+  // The record's answer was made for another version, but the message is done all the same.
   InboxResult operator()(VersionChanged&) const { return inbox::Done{{}, true}; }
   InboxResult operator()(Busy&) const { return inbox::Again{"somebody else is at it", 0}; }
   InboxResult operator()(Mismatch&) const {

@@ -8,7 +8,7 @@
 #include "semel/derive.h"
 #include "semel/pg.h"
 
-// If a claim could commit without its outcome, the next one under the key would find an execution
+// If a claim could commit without its outcome, the next claim under the key would find an execution
 // that nobody runs. That is why the guard is set before the work begins.
 namespace semel::pg {
 namespace {

@@ -6,8 +6,8 @@
 #include "pg/statement.h"
 #include "semel/derive.h"
 
-// A phase checks that the claim is still its own when it begins and, under the record's lock, when
-// it ends. If it did not, a runner that was overtaken would commit an effect that another has made
+// A phase checks that it still holds the claim when it begins and, under the record's lock, when it
+// ends. Otherwise a runner that was overtaken would commit an effect that another runner has made
 // too.
 namespace semel::pg {
 namespace detail {
@@ -32,7 +32,7 @@ Answer Running::run() {
     for (step = first_step(); step < operation.steps_.size(); ++step) run_step(step);
     return run_finish();
   } catch (const Stale&) {
-    throw;  // it is not ours to give back
+    throw;  // the claim is not ours to give back
   } catch (const std::exception& error) {
     give_back(error.what(), nothing_done(step));
     throw;
@@ -42,7 +42,7 @@ Answer Running::run() {
   }
 }
 
-// The step after the recovery point.
+// Returns the step after the recovery point.
 std::size_t Running::first_step() const {
   if (recovery_point.empty()) return 0;
   const auto at = std::ranges::find(operation.steps_, recovery_point, &Operation::Named::name);
@@ -51,7 +51,7 @@ std::size_t Running::first_step() const {
       "", "the operation " + operation.name_ + " has no step " + recovery_point + " to go on from");
 }
 
-// The first phase was rolled back, and no call was made before it.
+// Returns true if the first phase was rolled back and no call was made before it.
 bool Running::nothing_done(std::size_t failed_step) const {
   if (!recovery_point.empty() || failed_step != 0) return false;
   return operation.steps_.empty() ||
@@ -67,7 +67,7 @@ void Running::run_step(std::size_t index) {
     });
     recovery_point = step.name;
   } else {
-    renew();  // nobody calls under a claim that was lost long ago
+    renew();  // no foreign call is made under a claim that was lost long ago
     Call call(*this, step.name);
     std::get<Operation::ForeignCall>(step.work)(call, state);
   }
@@ -91,7 +91,7 @@ void Running::in_transaction(const Operation::Phase& work,
                           : "BEGIN ISOLATION LEVEL READ COMMITTED";
   PhaseState next;
   run_transaction(connection, begin, [&] {
-    next = state;  // what a phase that is rolled back wrote is forgotten with it
+    next = state;  // discards what a phase that was rolled back wrote
     ask("enter_phase", "", {});
     Transaction transaction(*this);
     work(transaction, next);
@@ -100,7 +100,7 @@ void Running::in_transaction(const Operation::Phase& work,
   state = std::move(next);
 }
 
-// What cannot be given back now is resumed when its lease has run out.
+// If the operation cannot be given back now, it is resumed when its lease has run out.
 void Running::give_back(const char* why, bool nothing_was_done) const noexcept {
   try {
     ask("suspend_operation", ", why => $3, nothing_done => $4",

@@ -6,16 +6,16 @@
 
 namespace semel::pg::detail {
 
-// One run of an operation under a claim that is held, from its recovery point to its answer.
+// Runs an operation under a claim that is held, from its recovery point to its answer.
 struct Running {
   PGconn* connection;
   const Operation& operation;
   Handed claim;
   std::string arguments;
-  std::string recovery_point;  // the last phase that is committed; "": none
+  std::string recovery_point;  // the last committed phase; "": none
   PhaseState state;
 
-  // Throws what a step throws, after giving the operation back; Stale where the claim is lost.
+  // Throws what a step throws, after giving the operation back, or Stale if the claim is lost.
   Answer run();
 
   void renew() const;
@@ -25,7 +25,7 @@ struct Running {
   bool nothing_done(std::size_t failed_step) const;
   void run_step(std::size_t index);
   Answer run_finish();
-  // `last` is what ends the phase: it moves the recovery point, or completes the record.
+  // `last` ends the phase: it moves the recovery point, or completes the record.
   void in_transaction(const Operation::Phase& work,
                       const std::function<void(const PhaseState&)>& last);
   void give_back(const char* why, bool nothing_was_done) const noexcept;

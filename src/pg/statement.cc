@@ -54,7 +54,7 @@ std::string Rows::bytes(int row, int column) const {
 Rows query(PGconn* connection, const std::string& statement, const std::vector<Value>& values) {
   std::vector<const char*> pointers;
   for (const Value& value : values) {
-    // libpq would end the text there, and two keys would become one.
+    // libpq would end the text at the zero byte, and two keys would become one.
     if (value && value->contains('\0')) {
       throw Error("22021", "a value has a zero byte, which no text in PostgreSQL may have");
     }
@@ -116,7 +116,7 @@ Token token_from(const std::string& bytes) {
 Answer answer_from(const Rows& rows, int status_column) {
   Answer answer;
   answer.status = std::stoi(std::string(rows.at(0, status_column)));
-  // Named: until C++23's P2718 a loop's temporary dies before the loop begins.
+  // Has a name because, before C++23's P2718, the temporary would die before the loop begins.
   const json::value headers = json::parse(rows.at(0, status_column + 1));
   for (const json::value& header : headers.as_array()) {
     const json::array& pair = header.as_array();
@@ -170,7 +170,8 @@ void run_transaction(PGconn* connection, const char* begin, const std::function<
       roll_back(connection);
       throw;
     }
-    // Longer each time, and not in step with whom it collided with.
+    // Waits longer each time, and for a random time, so that colliding transactions do not keep in
+    // step.
     query(connection, "SELECT pg_sleep(random() * 0.01 * $1::integer)",
           {std::to_string(tries + 1)});
   }

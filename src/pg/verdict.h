@@ -7,11 +7,11 @@
 
 namespace semel::pg {
 
-// The word of a claim that is to be executed.
+// The verdict on a claim that must be executed.
 inline constexpr std::string_view kExecute = "execute";
 
-// Every other word, with the columns it is told in: the record's id, and from `status` on the
-// answer.
+// Converts every other verdict. `record_column` holds the record's id; the answer begins at
+// `status_column`.
 Result without_execution(const std::string& verdict, const Rows& rows, int record_column,
                          int status_column);
 
