@@ -1,5 +1,5 @@
-// The promise: whoever hears rows hears of a commit. The rows of a statement arrive before its
-// commit, which comes with the pipeline's sync; so they are held back until then.
+// The promise: rows are passed on only after their commit. The rows of a statement arrive before
+// its commit, which comes with the pipeline's sync; so they are held back until then.
 #include "postgres/connection.h"
 
 #include <algorithm>
@@ -14,8 +14,8 @@ namespace {
 
 constexpr auto kBetweenBytes = std::chrono::seconds(2);
 
-// Another connection may be better: the server was demoted and is read-only, or the schema was
-// changed under the prepared statements.
+// Returns true if another connection may work better: the server was demoted and is read-only, or
+// the schema was changed under the prepared statements.
 bool spoils_session(const PgError& error) {
   return error.sqlstate == "25006" || error.sqlstate == "0A000" || error.sqlstate == "26000" ||
          error.sqlstate.starts_with("42");
@@ -95,13 +95,13 @@ void PgConnection::wait_readable() {
 
 void PgConnection::on_readable() {
   if (PQconsumeInput(link_.get()) != 1) {
-    // What arrived before the end still counts.
+    // Results that arrived before the end still count.
     if (take_results()) close(pg_error(link_.get(), nullptr).why);
     return;
   }
   flush();
   if (!open_ || !take_results()) return;
-  // A large reply is not overdue while it arrives.
+  // A large reply is not overdue while it is arriving.
   if (!calls_.empty()) {
     auto& deadline = calls_.front().deadline;
     deadline = std::max(deadline, std::chrono::steady_clock::now() + kBetweenBytes);
@@ -141,7 +141,7 @@ void PgConnection::take(PGresult* result) {
     call.has_outcome = true;
     return;
   }
-  // Also after rows: the commit failed.
+  // Also after rows: then the commit failed.
   call.outcome = std::unexpected(pg_error(link_.get(), result));
   call.has_outcome = true;
 }

@@ -18,20 +18,20 @@ namespace semel {
 
 using PgReply = std::expected<PgRows, PgError>;
 
-// A prepared statement with its parameters, to be run as a transaction of its own.
+// A prepared statement with its parameters, run as its own transaction.
 struct PgCall {
-  std::string statement;  // its name
+  std::string statement;  // name of the prepared statement
   std::vector<PgValue> parameters;
   std::move_only_function<void(PgReply)> reply;
   std::chrono::steady_clock::time_point deadline;  // without a reply by then the connection ends
 };
 
 // A connection to PostgreSQL in pipeline mode, on an event loop: nothing here blocks. Calls are
-// sent at once and answered in order. One thread only, that of the event loop.
+// sent at once and answered in order. Use on the event loop's thread only.
 //
-// A reply comes only after the commit: rows mean that the transaction is durable, an error with a
+// A reply comes only after the commit. Rows mean that the transaction is durable, an error with a
 // SQLSTATE that nothing was written, an error with `lost` that nobody knows. A commit whose wait
-// for a synchronous standby was cut short counts as the last, and ends the connection.
+// for a synchronous standby was cut short counts as `lost`, and ends the connection.
 class PgConnection : public std::enable_shared_from_this<PgConnection> {
  public:
   struct Events {
@@ -46,9 +46,9 @@ class PgConnection : public std::enable_shared_from_this<PgConnection> {
   void send(PgCall call);
   std::size_t in_flight() const { return calls_.size(); }
   bool is_open() const { return open_; }
-  // Ends the connection if a reply is overdue.
+  // Closes the connection if a reply is overdue.
   void look_at_deadlines(std::chrono::steady_clock::time_point now);
-  // Whatever is not answered is `lost`.
+  // Calls without a reply get an error with `lost`.
   void close(const std::string& why);
 
  private:
@@ -65,7 +65,7 @@ class PgConnection : public std::enable_shared_from_this<PgConnection> {
   void wait_writable();
   void flush();
   void on_readable();
-  // False: the connection is closed.
+  // Returns false if the connection is closed.
   bool take_results();
   void take(PGresult* result);
   void take_notifications();

@@ -75,7 +75,7 @@ std::optional<std::string> PgLink::trouble_of_url(const std::string& url) {
 
 PGconn* open_pg(const std::string& url) {
   const auto options = parse(url);
-  if (!options) return PQconnectdb(url.c_str());  // it says what is wrong
+  if (!options) return PQconnectdb(url.c_str());  // sets the error message
   std::vector<const char*> keywords;
   std::vector<const char*> values;
   for (const PQconninfoOption* option = options->get(); option->keyword; ++option) {
@@ -101,7 +101,7 @@ std::expected<PgLink, std::string> PgLink::connect(const std::string& url) {
   if (PQstatus(link.get()) != CONNECTION_OK) {
     return std::unexpected(without_line_end(PQerrorMessage(link.get())));
   }
-  // A server that reads no longer must not hold up who writes to it, beyond the deadline.
+  // A server that stops reading must not hold up its writers beyond the deadline.
   PQsetnonblocking(link.get(), 1);
   return link;
 }
@@ -152,7 +152,7 @@ std::expected<void, PgError> PgLink::flush() {
     if (left == 0) return {};
     if (left < 0) return std::unexpected(pg_error(get(), nullptr));
     if (!wait_for(POLLIN | POLLOUT)) return std::unexpected(no_reply());
-    // The server may have to be read from before it reads on.
+    // The server may have stopped reading until its output is read.
     if (PQconsumeInput(get()) != 1) return std::unexpected(pg_error(get(), nullptr));
   }
 }

@@ -18,10 +18,11 @@ namespace semel {
 namespace {
 
 constexpr std::string_view kWritten = "semel";  // the schema's name in sql/
-// The row of the functions in semel.migrations. Older programs look at the largest number only.
+// The number of the functions' row in semel.migrations. Older programs look at the largest number
+// only.
 constexpr int kFunctionsRow = 0;
-// A table is altered in a moment or not at all: who waits for it makes everybody else wait behind
-// him. Another transaction that has it open is waited for from time to time.
+// Altering a table must not wait for long, because everybody else would queue behind it. If another
+// transaction has the table open, the attempt is repeated from time to time.
 constexpr int kTriesMax = 30;
 constexpr std::string_view kLockNotAvailable = "55P03";
 
@@ -36,7 +37,7 @@ bool is_word(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
 }
 
-// The name stands for the schema where it is followed by a dot, or in a search_path.
+// Replaces the name where it means the schema: followed by a dot, or in a search_path.
 std::string with_schema(std::string_view text, std::string_view schema) {
   std::string out;
   while (!text.empty()) {
@@ -79,7 +80,7 @@ int last_known() {
 
 // The scripts: `semel` in them is replaced by the schema's name -----------------------------------
 
-// Ten nodes that start at once do this one after another.
+// The lock makes nodes that start at the same time do this one after another.
 std::string begin_script(std::string_view schema) {
   return fmt::format(
       R"(BEGIN;
@@ -223,7 +224,7 @@ SchemaMisfit unfit_schema(std::string why) {
   return {.why = std::move(why), .unfit = true};
 }
 
-// For the end of a sentence about a right that is missing.
+// Ends a sentence about a missing right.
 std::string grant_for(const PgLink& link, const std::string& schema) {
   const char* user = PQuser(link.get());
   return fmt::format(

@@ -5,7 +5,7 @@
 namespace semel {
 namespace {
 
-// Big-endian, in the lowest `bytes` bytes.
+// Writes the lowest `bytes` bytes of the value, big-endian.
 void write_number(std::int64_t value, int bytes, char* out) {
   auto rest = static_cast<std::uint64_t>(value);
   for (int i = bytes - 1; i >= 0; --i, rest >>= 8) out[i] = static_cast<char>(rest);

@@ -11,8 +11,8 @@
 #include <string_view>
 #include <vector>
 
-// PostgreSQL's binary format, as far as it is needed: integers, booleans, text, bytea, flat arrays
-// of them, and arrays of composites of them.
+// PostgreSQL's binary format, as far as needed: integers, booleans, text, bytea, flat arrays of
+// these, and arrays of composites of these.
 namespace semel {
 
 enum class PgType : Oid {
@@ -24,7 +24,7 @@ enum class PgType : Oid {
   text = 25,
 };
 
-// One parameter of a statement, whose type the statement knows; nullopt is NULL.
+// A parameter of a statement, which knows its type; nullopt is NULL.
 struct PgValue {
   std::optional<std::string> bytes;
 };
@@ -37,7 +37,7 @@ PgValue pg_text(std::string_view text);
 // Builds an array, element by element.
 class PgArray {
  public:
-  // `element`: their type, a composite's too. `elements`: how many will be added.
+  // `element`: type of the elements, which may be a composite. `elements`: how many will be added.
   PgArray(Oid element, std::size_t elements);
   PgArray(PgType element, std::size_t elements) : PgArray(static_cast<Oid>(element), elements) {}
   void reserve(std::size_t bytes) { out_.reserve(out_.size() + bytes); }
@@ -53,37 +53,37 @@ class PgArray {
 // Builds a composite, column by column.
 class PgComposite {
  public:
-  // `columns`: how many will be added. `bytes`: about how many bytes that will be.
+  // `columns`: how many will be added. `bytes`: roughly how many bytes they take.
   PgComposite(int columns, std::size_t bytes);
   void add(PgType type, std::string_view bytes);  // text or bytea
   void add_number(PgType type, std::int64_t value);
   void add_null(PgType type);
   std::string take() && { return std::move(out_); }
 
-  // Sets the first column, an int4, of what was taken.
+  // Sets the first column, an int4, of a composite that was taken.
   static void set_first(std::string& composite, std::int32_t value);
 
  private:
   std::string out_;
 };
 
-// What a statement gave, in binary format.
+// The result of a statement, in binary format.
 class PgRows {
  public:
-  PgRows() = default;  // of nothing
+  PgRows() = default;  // no result
   explicit PgRows(PGresult* result) : result_(result) {}
 
   int size() const { return PQntuples(result_.get()); }
   bool is_null(int row, int column) const { return PQgetisnull(result_.get(), row, column) != 0; }
-  // Valid as long as this is. Of NULL: empty.
+  // Valid as long as this object. Empty for NULL.
   std::string_view bytes(int row, int column) const;
-  // Of an integer of any width; NULL is 0.
+  // Reads an integer of any width; 0 for NULL.
   std::int64_t number(int row, int column) const;
-  // Of an array of integers without NULLs. Empty, too, if it is anything else.
+  // Reads an array of integers without NULLs. Also empty if it is anything else.
   std::vector<std::int64_t> numbers(int row, int column) const;
   std::vector<std::string_view> all_bytes(int row, int column) const;
 
-  // When the statement was sent, where it was by a PgConnection.
+  // The time at which a PgConnection sent the statement; not set otherwise.
   std::chrono::steady_clock::time_point asked_at{};
 
  private:
