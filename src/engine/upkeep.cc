@@ -136,10 +136,13 @@ awaitable<void> Engine::recover() {
     std::size_t changed = 0;
     std::vector<awaitable<void>> tasks;
     for (RecordPtr& record : page->records) {
-      if (record->owner != impl_->options.owner) impl_->observer.found(*record);
-      // Work that waits for its next try is due when its record says so.
+      const bool is_left_behind = record->owner != impl_->options.owner;
+      if (is_left_behind) impl_->observer.found(*record);
+      // Work that waits for its next try is due when its record says so. Work of this run is held
+      // here, or has begun since this page was read.
       const bool is_due = record->attempt == 0 || due_at(*record) <= impl_->clock.now();
-      if (record->state == RecordState::queued && is_due) impl_->hand_out(*record);
+      const bool is_queued = record->state == RecordState::queued;
+      if (is_queued && is_left_behind && is_due) impl_->hand_out(*record);
       if (record->state != RecordState::in_progress) continue;
       tasks.push_back(impl_->sweep_record(std::move(record), changed));
     }

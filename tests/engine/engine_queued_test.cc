@@ -104,6 +104,17 @@ TEST_F(QueuedTest, IsHandedOutAtOnceAfterARestartOfTheOnlyProcess) {
   EXPECT_TRUE(std::holds_alternative<Claim>(begin(b.engine, "k")));
 }
 
+// It would take a place among the work that waits, although it has begun or is put off.
+TEST_F(QueuedTest, WhatThisRunHasQueuedIsNotHandedOutByItsRecovery) {
+  store.set_exclusive(true);
+  Process& a = process("a");
+  const Record queued = queue(a.engine, "k");
+  a.engine.put_off({queued.id, queued.token});
+  start(a.engine.recover());
+  time.run_for(milliseconds(10));
+  EXPECT_TRUE(a.handed.empty());
+}
+
 TEST_F(QueuedTest, IsHandedOutToAnotherProcessWhenItsLeaseRanOut) {
   queue(process("a").engine, "k");  // and dies
   Process& b = process("b");
