@@ -69,6 +69,7 @@ class RabbitmqServer:
                                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                                        **unprivileged())
         self.process = None
+        self.durable = set()  # the queues that it has again when it starts again
 
     @property
     def url(self):
@@ -88,9 +89,11 @@ class RabbitmqServer:
                 assert tries <= START_TRIES, self.log_tail()
                 self._launch()
             try:
-                self.connect().close()
+                with self.connect() as connection:
+                    for name in self.durable:
+                        connection.channel().queue_declare(name, passive=True)
                 return self
-            except pika.exceptions.AMQPError:
+            except pika.exceptions.AMQPError:  # nobody listens yet, or a queue is not recovered yet
                 assert time.monotonic() < deadline, self.log_tail()
                 time.sleep(0.05)  # the server says nowhere else that it takes connections
 
@@ -145,13 +148,16 @@ class Queue:
         with server.connect() as connection:
             channel = connection.channel()
             channel.queue_declare(name, durable=True, arguments=arguments or None)
+        server.durable.add(name)
         self.make_dead()
 
     def make_dead(self):
         with self.server.connect() as connection:
             connection.channel().queue_declare(self.dead, durable=True)
+        self.server.durable.add(self.dead)
 
     def delete_dead(self):
+        self.server.durable.discard(self.dead)
         with self.server.connect() as connection:
             connection.channel().queue_delete(self.dead)
 
