@@ -77,7 +77,8 @@ def test_1000_waiters_share_one_connection(nodes, upstream, database, key):
     a, b = nodes
     first = Background(a.post, "/waits", json=BODY, key=key, test="gate=g")
     upstream.wait_effects(1, key)
-    count = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"
+    count = ("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() "
+             "AND application_name = 'semel'")
     before = database.one(count)
     wire = request_bytes("POST", "/waits", json=BODY, key=key)
     waiting = [b.connect() for _ in range(1000)]
@@ -120,7 +121,7 @@ def test_waiting_survives_a_lost_notification(nodes, upstream, database, key):
         eventually(lambda: database.one("SELECT count(*) FROM semel.records WHERE awaited") == 1)
         ended = database.execute(
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
-            "WHERE datname = current_database() AND pid <> pg_backend_pid()")
+            "WHERE datname = current_database() AND application_name = 'semel'")
         assert len(ended) == 10  # four for records and one that listens, on each node
         upstream.open_gate("h")
         told = waiting.read_response()
