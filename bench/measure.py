@@ -1,4 +1,4 @@
-"""What the benchmarks of stores measure with."""
+"""Measuring tools for the benchmarks of stores."""
 
 import json
 import os
@@ -19,8 +19,8 @@ def drive(driver, *arguments):
 
 
 def processor_seconds(server):
-    """What the server and what this script has run used of the processors so far: on a busy machine the
-    steadier figure."""
+    """Returns the processor time used so far by the server and by this script's children: on a busy machine
+    the steadier figure."""
     def used(pid, first, last):
         fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
         return sum(map(int, fields[first:last])) / os.sysconf("SC_CLK_TCK")

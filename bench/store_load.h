@@ -1,6 +1,6 @@
 #pragma once
 
-// What the benchmarks of stores ask for: records like the gateway's, and clients that claim and
+// The load of the benchmarks of stores: records like the gateway's, and clients that claim and
 // complete them.
 #include <algorithm>
 #include <boost/asio/awaitable.hpp>
@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "semel/scope.h"
-#include "semel/store.h"
+#include "semel/driver/scope.h"
+#include "semel/driver/store.h"
 
 namespace semel::bench {
 

@@ -1,13 +1,12 @@
 # The package for find_package(semel COMPONENTS …). pg: for users of libpq. fingerprint: compares
-# requests as the gateway does. consume: the consumer of messages, which needs all there is. Nothing in
-# it names a folder of this machine, so it may be moved.
+# requests as the gateway does. store: for those who write a store. conformance: the tests of such a store.
+# consume: the consumer of messages, which needs all there is. Nothing in it names a folder of this machine,
+# so it may be moved.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
-set(library_headers derive.h fingerprint.h key.h outcome.h policy.h record.h scope.h time.h pg.h phases.h
-    completer.h inbox_result.h pg_inbox.h consume.h)
-list(TRANSFORM library_headers PREPEND ${PROJECT_SOURCE_DIR}/include/semel/)
-install(FILES ${library_headers} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/semel COMPONENT library)
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/semel DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT library
+        FILES_MATCHING PATTERN "*.h")
 
 set(package ${CMAKE_INSTALL_LIBDIR}/cmake/semel)
 
@@ -22,9 +21,27 @@ function(semel_install component)
   install(EXPORT semel_${component} NAMESPACE semel:: FILE ${component}_targets.cmake DESTINATION ${package}
           COMPONENT library)
 endfunction()
-semel_install(pg pg core base)
+semel_install(core core base)
+semel_install(pg pg)
 if(SEMEL_PROGRAM)
   semel_install(fingerprint fingerprint)
+  semel_install(store store)
+  # Sources, so that the suite is compiled with the compiler, the GoogleTest and the Asio of whoever asks for it, and
+  # the linker drops no test.
+  set(suite ${CMAKE_INSTALL_DATADIR}/semel-conformance)
+  file(GLOB suite_files CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/conformance/*.h
+       ${PROJECT_SOURCE_DIR}/tests/conformance/*.cc)
+  install(FILES ${suite_files} DESTINATION ${suite}/semel/conformance COMPONENT library)
+  add_library(semel_conformance INTERFACE)
+  target_include_directories(semel_conformance INTERFACE $<INSTALL_INTERFACE:${suite}>)
+  target_link_libraries(semel_conformance INTERFACE semel_store GTest::gtest)
+  foreach(file ${suite_files})
+    if(file MATCHES "([^/]+\\.cc)$")
+      target_sources(semel_conformance INTERFACE
+                     $<INSTALL_INTERFACE:$<INSTALL_PREFIX>/${suite}/semel/conformance/${CMAKE_MATCH_1}>)
+    endif()
+  endforeach()
+  semel_install(conformance conformance)
   semel_install(consume consume admin brokers server gateway execution runtime telemetry config stores postgres http
                 engine auth protocol asio)
 endif()

@@ -1,4 +1,4 @@
-# The program semel, and what the library's parts `fingerprint` and `consume` are made of.
+# The program semel, and what the library's parts other than `pg` are made of.
 find_package(Threads REQUIRED)
 find_package(ZLIB REQUIRED)
 find_package(simdjson REQUIRED)
@@ -17,14 +17,19 @@ find_library(JEMALLOC_LIBRARY jemalloc REQUIRED)
 
 add_library(semel_asio STATIC ${PROJECT_SOURCE_DIR}/cmake/asio.cc ${needs_asio})
 target_link_libraries(semel_asio PUBLIC $<BUILD_INTERFACE:semel_options> Threads::Threads OpenSSL::SSL
-                      OpenSSL::Crypto)
+                      OpenSSL::Crypto PRIVATE $<BUILD_INTERFACE:fmt::fmt>)
 target_compile_definitions(semel_asio INTERFACE "$<INSTALL_INTERFACE:${asio_definitions}>")
 semel_fortify(semel_asio)
-target_precompile_headers(semel_asio PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/cmake/pch.h>)
+target_precompile_headers(semel_asio PRIVATE ${PROJECT_SOURCE_DIR}/cmake/pch.h)
 
 semel_library(fingerprint core/fingerprint semel_core simdjson::simdjson fmt::fmt)
+# For those who write a store: its interface is Asio's headers only, so the macros of semel_asio are not imposed on them.
+add_library(semel_store STATIC ${encoding})
+target_link_libraries(semel_store PRIVATE $<BUILD_INTERFACE:semel_options> PUBLIC semel_core Boost::headers
+                      Threads::Threads ZLIB::ZLIB)
+semel_fortify(semel_store)
 add_library(semel_protocol STATIC ${protocol})
-target_link_libraries(semel_protocol PRIVATE $<BUILD_INTERFACE:semel_options> PUBLIC semel_fingerprint ZLIB::ZLIB)
+target_link_libraries(semel_protocol PRIVATE $<BUILD_INTERFACE:semel_options> PUBLIC semel_fingerprint semel_store)
 semel_fortify(semel_protocol)
 semel_library(auth auth semel_fingerprint)
 semel_library(engine engine semel_protocol semel_asio)
@@ -52,13 +57,17 @@ semel_library(brokers brokers semel_config PkgConfig::rabbitmq PkgConfig::nats
               PkgConfig::rdkafka)
 semel_library(relay relay semel_brokers semel_execution)
 semel_library(consume consume semel_brokers semel_admin)
+foreach(room engine http postgres stores config telemetry runtime execution gateway server admin brokers relay consume)
+  target_precompile_headers(semel_${room} REUSE_FROM semel_asio)
+endforeach()
 
-file(GLOB cli_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/cli/*.cc)
+file(GLOB_RECURSE cli_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/cli/*.cc)
 add_executable(semel ${cli_sources})
-# Every command has an Asked and exit codes of its own.
-set_target_properties(semel PROPERTIES UNITY_BUILD OFF)
-# Beast 1.83 uses std::aligned_storage, which C++23 deprecates.
-set_source_files_properties(${PROJECT_SOURCE_DIR}/src/cli/demo_client.cc PROPERTIES COMPILE_OPTIONS -Wno-deprecated-declarations)
+# CLI11 has its code in its headers, 4 seconds of it per file: the commands share it.
+if(NOT CMAKE_BUILD_TYPE STREQUAL Debug)
+  set_target_properties(semel PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 12)
+endif()
+target_precompile_headers(semel PRIVATE ${PROJECT_SOURCE_DIR}/cmake/pch.h)
 semel_fortify(semel)
 
 target_link_libraries(semel PRIVATE semel_consume semel_relay semel_pg CLI11::CLI11)

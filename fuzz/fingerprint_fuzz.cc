@@ -13,7 +13,7 @@
 #include "core/fingerprint/content_digest.h"
 #include "core/fingerprint/form.h"
 #include "core/fingerprint/multipart.h"
-#include "semel/fingerprint.h"
+#include "semel/driver/fingerprint.h"
 
 namespace {
 
@@ -29,7 +29,7 @@ std::string_view take_line(std::string_view& rest) {
 
 void check_against_other_parser(std::string_view text, bool accepted) {
   boost::json::parse_options options;
-  options.max_depth = semel::kJsonDepthMax;
+  options.max_depth = semel::core::kJsonDepthMax;
   boost::json::error_code error;
   boost::json::parse(boost::json::string_view(text.data(), text.size()), error, {}, options);
   const bool has_surrogate = text.contains("\\ud") || text.contains("\\uD");
@@ -40,31 +40,32 @@ void check_against_other_parser(std::string_view text, bool accepted) {
   }
 }
 
-void check_json(std::string_view text, const semel::JsonFilter& filter) {
+void check_json(std::string_view text, const semel::core::JsonFilter& filter) {
   constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
   while (text.starts_with(kByteOrderMark)) {
-    const auto marked = semel::canonical_json(text);
+    const auto marked = semel::core::canonical_json(text);
     text.remove_prefix(kByteOrderMark.size());
     const bool is_marked_twice = text.starts_with(kByteOrderMark);
-    require(marked.has_value() == (!is_marked_twice && semel::canonical_json(text).has_value()));
+    require(marked.has_value() ==
+            (!is_marked_twice && semel::core::canonical_json(text).has_value()));
   }
-  const auto form = semel::canonical_json(text);
+  const auto form = semel::core::canonical_json(text);
   check_against_other_parser(text, form.has_value());
-  require(semel::canonical_json(" \n" + std::string(text) + "\t\r") == form);
-  require(semel::canonical_json(text, filter).has_value() == form.has_value());
+  require(semel::core::canonical_json(" \n" + std::string(text) + "\t\r") == form);
+  require(semel::core::canonical_json(text, filter).has_value() == form.has_value());
 }
 
 void check_form(std::string_view body) {
-  const auto form = semel::canonical_form(body);
-  require(semel::canonical_form("&" + std::string(body) + "&&") == form);
+  const auto form = semel::core::canonical_form(body);
+  require(semel::core::canonical_form("&" + std::string(body) + "&&") == form);
 }
 
 // How a body is cut on its way makes no difference, whatever it is.
 void check_multipart(std::string_view body) {
   constexpr std::string_view kType = "multipart/form-data; boundary=b";
-  semel::MultipartDigest whole(kType);
+  semel::core::MultipartDigest whole(kType);
   whole.update(body);
-  semel::MultipartDigest cut(kType);
+  semel::core::MultipartDigest cut(kType);
   for (std::size_t at = 0; at < body.size(); at += 3) cut.update(body.substr(at, 3));
   require(whole.finish() == cut.finish());
 }
@@ -96,10 +97,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   std::string_view rest(reinterpret_cast<const char*>(data), size);
   const std::string_view include = take_line(rest);
   const std::string_view exclude = take_line(rest);
-  semel::JsonFilter filter;
-  const auto add = [](std::string_view text, std::vector<semel::JsonPointer>& to) {
-    const auto pointer = semel::JsonPointer::parse(text);
-    require(pointer.has_value() == !semel::pointer_error(text).has_value());
+  semel::core::JsonFilter filter;
+  const auto add = [](std::string_view text, std::vector<semel::core::JsonPointer>& to) {
+    const auto pointer = semel::core::JsonPointer::parse(text);
+    require(pointer.has_value() == semel::check_pointer(text).has_value());
     if (pointer) to.push_back(*pointer);
   };
   add(include, filter.include);
@@ -107,7 +108,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   check_json(rest, filter);
   check_form(rest);
   check_multipart(rest);
-  (void)semel::ContentDigest::parse(include);
+  (void)semel::core::ContentDigest::parse(include);
   check_fingerprint(include, exclude, rest);
   return 0;
 }

@@ -18,16 +18,16 @@ void require(bool holds) {
   if (!holds) std::abort();
 }
 
-// What the other parser refuses although it is JSON.
+// Returns whether the other parser refuses the body although it is JSON.
 bool is_too_much_for_it(const json::error_code& error, std::string_view body) {
   const bool has_surrogate = body.contains("\\ud") || body.contains("\\uD");
   return error == json::error::exponent_overflow || error == json::error::too_deep || has_surrogate;
 }
 
 // nullptr: the pointer leads nowhere.
-const json::value* at(const json::value& root, const semel::JsonPointer& pointer) {
+const json::value* at(const json::value& root, const semel::core::JsonPointer& pointer) {
   const json::value* here = &root;
-  for (const semel::PointerSegment& segment : pointer.segments) {
+  for (const semel::core::PointerSegment& segment : pointer.segments) {
     if (const auto* object = here->if_object()) {
       here = object->if_contains(segment.name);
     } else if (const auto* array = here->if_array()) {
@@ -40,8 +40,8 @@ const json::value* at(const json::value& root, const semel::JsonPointer& pointer
   return here;
 }
 
-void compare(const semel::JsonFound& found, const json::value* expected) {
-  using namespace semel::json_found;
+void compare(const semel::core::JsonFound& found, const json::value* expected) {
+  using namespace semel::core::json_found;
   if (std::holds_alternative<Absent>(found)) return require(expected == nullptr);
   require(expected != nullptr);
   if (const auto* text = std::get_if<Text>(&found)) {
@@ -59,12 +59,12 @@ void compare(const semel::JsonFound& found, const json::value* expected) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view input(reinterpret_cast<const char*>(data), size);
   const std::size_t end = std::min(input.find('\n'), input.size());
-  const auto pointer = semel::JsonPointer::parse(input.substr(0, end));
+  const auto pointer = semel::core::JsonPointer::parse(input.substr(0, end));
   std::string_view body = input.substr(std::min(end + 1, input.size()));
   if (!pointer) return 0;
 
-  const semel::JsonFound found = semel::find_in_json(body, *pointer);
-  const auto* unreadable = std::get_if<semel::json_found::Unreadable>(&found);
+  const semel::core::JsonFound found = semel::core::find_in_json(body, *pointer);
+  const auto* unreadable = std::get_if<semel::core::json_found::Unreadable>(&found);
   if (body.starts_with("\xEF\xBB\xBF")) body.remove_prefix(3);
   json::error_code error;
   const json::value root = json::parse(json::string_view(body.data(), body.size()), error);

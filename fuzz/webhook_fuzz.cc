@@ -22,9 +22,9 @@ std::string_view take_line(std::string_view& rest) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view input(reinterpret_cast<const char*>(data), size);
-  for (const std::string_view name : semel::webhook_providers()) {
-    const semel::WebhookScheme& scheme = *semel::find_webhook_scheme(name);
-    (void)semel::parse_webhook_secret(scheme, input);
+  for (const std::string_view name : semel::auth::webhook_providers()) {
+    const semel::auth::WebhookScheme& scheme = *semel::auth::find_webhook_scheme(name);
+    (void)semel::auth::parse_webhook_secret(scheme, input);
     std::string_view body = input;
     const std::string signature(take_line(body));
     const std::string timestamp(take_line(body));
@@ -34,15 +34,16 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       if (header == scheme.timestamp_header) return {timestamp};
       return {id};
     };
-    const auto claim = semel::read_webhook_claim(scheme, headers, std::chrono::days(30000), kNow);
+    const auto claim =
+        semel::auth::read_webhook_claim(scheme, headers, std::chrono::days(30000), kNow);
     if (!claim) continue;
-    using Kind = semel::WebhookSecret::Kind;
-    const std::vector<semel::WebhookSecret> secrets = {
+    using Kind = semel::auth::WebhookSecret::Kind;
+    const std::vector<semel::auth::WebhookSecret> secrets = {
         {Kind::hmac_sha256, "0123456789abcdef0123456789abcdef"},
         {Kind::ed25519, std::string(32, '\x42')}};
     const auto pieces = [&](const std::function<void(std::string_view)>& take) { take(body); };
-    if (semel::is_signed(*claim, secrets, pieces)) std::abort();
+    if (semel::auth::is_signed(*claim, secrets, pieces)) std::abort();
   }
-  (void)semel::signed_content_error(input);
+  (void)semel::auth::signed_content_error(input);
   return 0;
 }

@@ -44,9 +44,9 @@ BEGIN
     WHERE c.relname = ANY (file.relations)
       AND c.relnamespace = (SELECT relnamespace FROM pg_class WHERE oid = 'semel.migrations'::regclass);
     IF shape IS DISTINCT FROM file.shape THEN
-      RAISE EXCEPTION 'the tables of % were made by a version that was never released, and cannot be upgraded',
+      RAISE EXCEPTION 'the tables of % were created by a version that was never released, and cannot be upgraded',
         file.name
-        USING HINT = 'Make the schema anew: keys that it knows are then new.';
+        USING HINT = 'Create the schema again: keys that it knows are then new.';
     END IF;
     UPDATE semel.migrations m SET name = file.name, checksum = file.checksum, applied_by = '0.1.0'
     WHERE m.number = file.number;

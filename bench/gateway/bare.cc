@@ -20,7 +20,7 @@ namespace {
 namespace asio = boost::asio;
 using asio::awaitable;
 using asio::ip::tcp;
-namespace net = semel::net;
+namespace http = semel::http;
 
 // Together a little more than the 922 bytes that the embedded store's log takes for a new key here.
 constexpr std::size_t kClaimBytes = 420;
@@ -32,14 +32,14 @@ struct Worker {
   Worker(std::uint16_t upstream_port, semel::bench::SyncedLog& to)
       : pool(io.get_executor(), deadlines, "127.0.0.1", upstream_port), log(to) {}
   asio::io_context io{1};
-  net::Deadlines deadlines{io.get_executor()};
-  net::UpstreamPool pool;
+  http::Deadlines deadlines{io.get_executor()};
+  http::UpstreamPool pool;
   semel::bench::SyncedLog& log;
 };
 
 template <bool is_request>
-awaitable<std::optional<std::string>> read_body(net::Connection& from,
-                                                net::Message<is_request>& message) {
+awaitable<std::optional<std::string>> read_body(http::Connection& from,
+                                                http::Message<is_request>& message) {
   std::string body;
   while (!message.is_done()) {
     const auto piece = co_await from.read_piece(message);
@@ -49,23 +49,23 @@ awaitable<std::optional<std::string>> read_body(net::Connection& from,
   co_return body;
 }
 
-std::string with_fields(std::string head, const std::vector<net::Field>& fields) {
-  for (const net::Field& field : fields) {
+std::string with_fields(std::string head, const std::vector<http::Field>& fields) {
+  for (const http::Field& field : fields) {
     head.append(field.name).append(": ").append(field.value).append("\r\n");
   }
   return head.append("\r\n");
 }
 
 // False: the connection is of no use any more.
-awaitable<bool> pass_on(Worker& worker, net::Connection& client) {
-  net::Request request;
+awaitable<bool> pass_on(Worker& worker, http::Connection& client) {
+  http::Request request;
   std::string why;
   if (!co_await client.read_head(request, kHeadBytesMax, why)) co_return false;
   const auto body = co_await read_body(client, request);
   if (!body) co_return false;
   co_await worker.log.append(std::string(kClaimBytes, 'c'));
 
-  std::unique_ptr<net::Connection> upstream = worker.pool.take_idle(std::chrono::minutes(1));
+  std::unique_ptr<http::Connection> upstream = worker.pool.take_idle(std::chrono::minutes(1));
   if (!upstream) {
     auto connected = co_await worker.pool.connect(std::chrono::seconds(5));
     if (!connected) co_return false;
@@ -75,7 +75,7 @@ awaitable<bool> pass_on(Worker& worker, net::Connection& client) {
       std::string(request.method()) + " " + std::string(request.target()) + " HTTP/1.1\r\n";
   const std::string head = with_fields(line, request.fields());
   if (!co_await upstream->write(head, *body)) co_return false;
-  net::Response response;
+  http::Response response;
   if (!co_await upstream->read_head(response, kHeadBytesMax, why)) co_return false;
   const auto answer = co_await read_body(*upstream, response);
   if (!answer) co_return false;
@@ -89,7 +89,7 @@ awaitable<bool> pass_on(Worker& worker, net::Connection& client) {
 
 awaitable<void> serve(Worker& worker, tcp::socket socket) {
   socket.set_option(tcp::no_delay(true));
-  net::Connection client(std::move(socket), worker.deadlines);
+  http::Connection client(std::move(socket), worker.deadlines);
   while (co_await client.wait_readable() && co_await pass_on(worker, client)) {
   }
 }

@@ -17,10 +17,10 @@
 
 namespace {
 
-class LoggedMemoryStore final : public semel::ForwardingStore {
+class LoggedMemoryStore final : public semel::stores::ForwardingStore {
  public:
   explicit LoggedMemoryStore(const std::string& file)
-      : ForwardingStore(std::make_unique<semel::MemoryStore>()), log_(file) {}
+      : ForwardingStore(std::make_unique<semel::stores::MemoryStore>()), log_(file) {}
 
   boost::asio::awaitable<semel::SwapResult> swap(semel::RecordId id, semel::Version expected,
                                                  std::shared_ptr<semel::Record> next) override {
@@ -45,12 +45,12 @@ int main(int argc, char** argv) {
   std::ifstream in(argv[1]);
   std::stringstream text;
   text << in.rdbuf();
-  auto outcome = semel::parse_config(text.str(), argv[1], {});
+  auto outcome = semel::config::parse_config(text.str(), argv[1], {});
   if (!outcome.config) return 2;
-  semel::start_logging(outcome.config->log);
-  auto metrics = std::make_unique<semel::Metrics>();
-  auto server = semel::Server::start(std::move(*outcome.config), std::move(metrics),
-                                     std::make_unique<LoggedMemoryStore>(argv[2]));
+  semel::telemetry::start_logging(outcome.config->log);
+  auto metrics = std::make_unique<semel::telemetry::Metrics>();
+  auto server = semel::server::Server::start(std::move(*outcome.config), std::move(metrics),
+                                             std::make_unique<LoggedMemoryStore>(argv[2]));
   if (!server) {
     std::fprintf(stderr, "%s\n", server.error().c_str());
     return 1;

@@ -30,7 +30,7 @@ struct Bench : Load {
   std::uint64_t busy = 0;
   bool working = true;
 
-  // What every gateway does, without a rest between batches longer than its tick.
+  // Sweeps as every gateway does, with no rest between batches longer than its tick.
   awaitable<void> sweeper() {
     asio::steady_timer timer(co_await asio::this_coro::executor);
     while (working) {
@@ -54,8 +54,8 @@ struct Bench : Load {
   }
 };
 
-boost::json::object cycles(semel::PostgresStore& store, const std::string& mode, int seconds,
-                           int in_flight, const std::string& held_key) {
+boost::json::object cycles(semel::Store& store, const std::string& mode, int seconds, int in_flight,
+                           const std::string& held_key) {
   asio::io_context context;
   const auto begun = Steady::now();
   Bench bench{
@@ -83,7 +83,7 @@ awaitable<void> replay(Bench& bench, int count) {
   }
 }
 
-boost::json::object sequence(semel::PostgresStore& store, const std::string& mode, int count,
+boost::json::object sequence(semel::Store& store, const std::string& mode, int count,
                              const std::string& prefix) {
   asio::io_context context;
   Bench bench{{store, prefix, {}}};
@@ -106,7 +106,7 @@ int main(int argc, char** argv) {
     std::fputs("usage: bench_postgres URL MODE …: see bench/postgres/driver.cc\n", stderr);
     return 2;
   }
-  auto store = semel::PostgresStore::open({.url = argv[1]});
+  auto store = semel::stores::open_postgres_store({.url = argv[1]});
   if (!store) {
     std::fprintf(stderr, "%s\n", store.error().c_str());
     return 1;

@@ -21,27 +21,27 @@ namespace {
 
 using namespace semel::bench;
 using semel::Record;
-using semel::StoreKind;
+using semel::stores::StoreKind;
 
 constexpr int kPreparedAtOnce = 64;
 
-semel::StoreConfig config_of(const std::string& text) {
+semel::stores::StoreConfig config_of(const std::string& text) {
   const std::size_t colon = text.find(':');
   const std::string kind = text.substr(0, colon);
   const std::string where = colon == std::string::npos ? "" : text.substr(colon + 1);
-  semel::StoreConfig config;
+  semel::stores::StoreConfig config;
   config.cache_for = std::chrono::minutes(10);
   if (kind == "embedded") {
     config.path = where;
   } else if (kind == "postgres") {
-    config.kind = StoreKind::postgres;
+    config.kind = semel::stores::StoreKind::postgres;
     config.url = where;
   } else if (kind == "redis") {
-    config.kind = StoreKind::redis;
+    config.kind = semel::stores::StoreKind::redis;
     config.redis.url = where;
   } else if (kind == "tiered") {
     const std::size_t comma = where.find(',');
-    config.kind = StoreKind::tiered;
+    config.kind = semel::stores::StoreKind::tiered;
     config.url = where.substr(0, comma);
     config.redis.url = where.substr(comma + 1);
   } else {
@@ -95,8 +95,8 @@ boost::json::object timed(semel::Store& store, const std::string& mode, int seco
   }
   context.run();
   boost::json::object out = seen(bench, begun);
-  // What a command of the same weight carries.
-  out["value_bytes"] = semel::redis::to_value(claim_of(bench.prefix + "1", 1), 1).size();
+  // The size of a value, for sending commands of the same weight.
+  out["value_bytes"] = semel::stores::redis::to_value(claim_of(bench.prefix + "1", 1), 1).size();
   return out;
 }
 
@@ -128,14 +128,14 @@ boost::json::object replays(semel::Store& store, int count, const std::string& p
 int main(int argc, char** argv) {
   const std::vector<std::string> words(argv + 1, argv + argc);
   if (words.size() == 2 && words[1] == "script") {
-    std::fputs(std::string(semel::redis::swap_script().source).c_str(), stdout);
+    std::fputs(std::string(semel::stores::redis::swap_script().source).c_str(), stdout);
     return 0;
   }
   if (words.size() < 4) {
     std::fputs("usage: bench_stores STORE MODE …: see bench/stores/driver.cc\n", stderr);
     return 2;
   }
-  auto store = semel::open_store(config_of(words[0]), {}, [](const std::string&) {});
+  auto store = semel::stores::open_store(config_of(words[0]), {}, [](const std::string&) {});
   if (!store) {
     std::fprintf(stderr, "%s\n", store.error().c_str());
     return 1;

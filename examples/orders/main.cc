@@ -62,20 +62,18 @@ std::string field(const Request& request, const char* name) {
   return found == request.end() ? "" : std::string(found->value());
 }
 
-pg::Result take(PGconn* connection, const pg::Operation& operation, const Request& request) {
+pg::Result take(PGconn* connection, const pg::PhasedOperation& operation, const Request& request) {
   // From behind the gateway, or from `semel complete`: the claim is made already.
   if (const std::string token = field(request, "Semel-Token"); !token.empty()) {
-    const auto claim = pg::handed(field(request, "Semel-Record"), token);
-    if (!claim) throw std::invalid_argument(claim.error());
-    return pg::run(connection, operation, *claim, request.body());
+    const semel::Claim claim = pg::parse_claim(field(request, "Semel-Record"), token);
+    return pg::run(connection, operation, claim, request.body());
   }
-  const pg::Claim claim{
-      .tenant = "demo", .operation = "", .key = field(request, "Idempotency-Key")};
-  return pg::run(connection, operation, claim, request.body());
+  const pg::Call call{.key = field(request, "Idempotency-Key"), .tenant = "demo"};
+  return pg::run(connection, operation, call, request.body());
 }
 
 // A connection to the database for each request, to keep the example short.
-Response handle(const std::string& database, const pg::Operation& operation,
+Response handle(const std::string& database, const pg::PhasedOperation& operation,
                 const Request& request) try {
   if (request.method() != http::verb::post || request.target() != "/orders") return say(404, "{}");
   const Connection connection = connect(database);
@@ -89,7 +87,7 @@ Response handle(const std::string& database, const pg::Operation& operation,
   return say(503, R"({"code":"try-again"})");
 }
 
-void complete(const std::string& database, const pg::Operation& operation,
+void complete(const std::string& database, const pg::PhasedOperation& operation,
               std::chrono::milliseconds every) {
   for (;; std::this_thread::sleep_for(every)) {
     try {
@@ -120,7 +118,7 @@ int main(int argc, char** argv) try {
     return 2;
   }
   const std::string database = argv[1];
-  const semel::pg::Operation operation = create_order(address(argv[2]));
+  const semel::pg::PhasedOperation operation = create_order(address(argv[2]));
   if (argc > 4) {
     const std::chrono::milliseconds every(std::stoi(argv[4]));
     std::thread([&, every] { complete(database, operation, every); }).detach();

@@ -11,7 +11,7 @@ namespace {
 namespace http = boost::beast::http;
 namespace json = boost::json;
 using semel::Answer;
-using semel::pg::Call;
+using semel::pg::ForeignCall;
 using semel::pg::PhaseState;
 using semel::pg::Transaction;
 
@@ -26,7 +26,7 @@ void reserve(Transaction& t, PhaseState& state) {
 }
 
 // May be made again after a crash, always with the same key and the same body.
-void charge(const Address& processor, Call& call, PhaseState& state) {
+void charge(const Address& processor, ForeignCall& call, PhaseState& state) {
   Request request(http::verb::post, "/charges", 11);
   request.set("Idempotency-Key", call.key());
   request.set(http::field::content_type, "application/json");
@@ -66,15 +66,15 @@ Answer finish(Transaction&, PhaseState& state) {
 
 }  // namespace
 
-semel::pg::Operation create_order(const Address& processor) {
-  return semel::pg::Operation("orders.create")
+semel::pg::PhasedOperation create_order(const Address& processor) {
+  return semel::pg::PhasedOperation("orders.create")
       .phase("reserve",
              [](Transaction& t, PhaseState& state) {
                reserve(t, state);
                crash_at("reserve");
              })
       .call("charge",
-            [processor](Call& call, PhaseState& state) {
+            [processor](ForeignCall& call, PhaseState& state) {
               crash_at("before-charge");
               charge(processor, call, state);
               crash_at("after-charge");

@@ -14,6 +14,6 @@ namespace orders {
 //   finish   a transaction: the answer is recorded
 //
 // Killed anywhere, it goes on from the last transaction: one order, one charge, one mail.
-semel::pg::Operation create_order(const Address& processor);
+semel::pg::PhasedOperation create_order(const Address& processor);
 
 }  // namespace orders

@@ -17,7 +17,7 @@ import psycopg2
 OPERATION = "orders"
 BODY_BYTES_MAX = 1 << 20
 
-# What a claim that may not execute is answered with.
+# Answers to claims that may not execute.
 REFUSALS = {
     "busy": (409, "this order is being made; ask again"),
     "unknown": (409, "what became of this order is not known yet"),

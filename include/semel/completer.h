@@ -10,7 +10,7 @@
 // The completer resumes operations that nobody works on any more: their runner died, or a step
 // failed and the client did not come back. Any number of completers may run at once.
 //
-//   const std::vector<Operation> operations = {create_order};
+//   const std::vector<PhasedOperation> operations = {create_order};
 //   const Completed done = complete_abandoned(connection, operations);  // now and then
 //   for (const Stuck& operation : done.stuck) alert(operation.key, operation.why);
 namespace semel::pg {
@@ -24,7 +24,7 @@ struct CompleterOptions {
 
 // An operation that was taken over. The caller holds its claim for the length of the lease.
 struct Abandoned {
-  Handed claim;
+  Claim claim;
   std::string name;  // of the operation
   std::string tenant;
   std::string key;
@@ -60,7 +60,7 @@ struct Completed {
 // Resumes those of the given operations that are abandoned and due by the database's clock. Waits
 // for nobody: skips operations that another completer is working on. Reports an exception thrown by
 // a step in Resumed::error.
-Completed complete_abandoned(PGconn* connection, std::span<const Operation> operations,
+Completed complete_abandoned(PGconn* connection, std::span<const PhasedOperation> operations,
                              const CompleterOptions& options = {});
 
 // The parts of complete_abandoned(), for programs that resume by other means. All throw Error.
@@ -69,11 +69,12 @@ Completed complete_abandoned(PGconn* connection, std::span<const Operation> oper
 std::optional<Abandoned> take_abandoned(PGconn* connection, const std::vector<std::string>& names,
                                         const CompleterOptions& options);
 // Returns the stuck operations that have one of these names.
-std::vector<Stuck> stuck(PGconn* connection, const std::vector<std::string>& names,
-                         const CompleterOptions& options);
+std::vector<Stuck> find_stuck(PGconn* connection, const std::vector<std::string>& names,
+                              const CompleterOptions& options);
 // Returns false once the operation has ended.
-bool is_unfinished(PGconn* connection, const Handed& claim);
+bool is_unfinished(PGconn* connection, const Claim& claim, const std::string& schema = "semel");
 // Gives the operation back, to be tried again after a while.
-void give_back(PGconn* connection, const Handed& claim, std::string_view why);
+void give_back(PGconn* connection, const Claim& claim, std::string_view why,
+               const std::string& schema = "semel");
 
 }  // namespace semel::pg

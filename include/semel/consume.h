@@ -10,8 +10,9 @@
 #include <variant>
 #include <vector>
 
+#include "semel/answer.h"
+#include "semel/claim.h"
 #include "semel/outcome.h"
-#include "semel/record.h"
 
 // `semel consume` inside a program of your own: passes messages from RabbitMQ, NATS JetStream or
 // Kafka to a function instead of an HTTP handler, once per message id. Uses the configuration file
@@ -45,12 +46,9 @@ class Message {
   std::shared_ptr<const Inside> inside_;
 };
 
-// The right to execute the message. The outcome is recorded under it.
-struct Claim {
-  RecordId record;
-  Token token;  // with `completes: executor`: for semel.complete in the function's transaction
-  std::uint32_t attempt = 1;
-};
+// The right to execute the message. The outcome is recorded under it; with `completes: executor`,
+// pass it to pg::complete in the function's transaction.
+using semel::Claim;
 
 // The outcomes that a function may return. done: the message has taken effect, for good. retry: it
 // has not, so the function is called again after the backoff. unknown: nobody knows.

@@ -3,12 +3,12 @@
 #include <string>
 #include <string_view>
 
-#include "semel/record.h"
+#include "semel/claim.h"
 
 // A stable key for a call to another service:
 //
-//   const RecordId record = make_id({"default", "shop", "orders"}, key);  // scope.h
-//   const std::string charge_key = derive(record, "charge");
+//   const auto result = std::get<pg::Executed>(pg::once(connection, orders, call, work));
+//   const std::string charge_key = derive(result.record, "charge");
 //   post("/charges", {{"Idempotency-Key", charge_key}}, body);
 namespace semel {
 

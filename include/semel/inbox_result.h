@@ -4,8 +4,14 @@
 #include <string>
 #include <variant>
 
-#include "semel/record.h"
+#include "semel/answer.h"
+#include "semel/claim.h"
 
+// The result of an inbox, which says how to settle the message with its broker:
+//
+//   if (std::holds_alternative<inbox::Done>(result)) return broker.acknowledge(message);
+//   if (std::holds_alternative<inbox::Again>(result)) return broker.redeliver(message);
+//   broker.put_aside(message);
 namespace semel {
 
 // The result of handling a message; it determines what to tell the broker.
@@ -23,7 +29,8 @@ struct Again {
 // The handler was called, and nobody knows whether it took effect. It is not called again under
 // `unknown: hold`: put the message aside.
 struct Unknown {
-  Record record;  // inside a transaction: only the id is set
+  RecordId record;
+  std::string why;
 };
 // Another message has used the id, or the record of the id has expired: put the message aside.
 struct Refused {

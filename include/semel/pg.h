@@ -3,7 +3,6 @@
 #include <libpq-fe.h>
 
 #include <cstdint>
-#include <expected>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -13,14 +12,16 @@
 #include <variant>
 #include <vector>
 
-#include "semel/policy.h"
-#include "semel/record.h"
+#include "semel/answer.h"
+#include "semel/claim.h"
+#include "semel/outcome.h"
+#include "semel/time.h"
 
 // Idempotency in one transaction with the effect, for users of libpq: the work for a key is done
 // inside the caller's own transaction, and the record commits or is rolled back with it.
 //
 //   query(connection, "BEGIN");
-//   Result result = once(connection, {"shop", "orders", key, digest_of(body)}, work);
+//   Result result = once(connection, orders, {.key = key, .fingerprint = digest_of(body)}, work);
 //   query(connection, "COMMIT");
 //
 // Use a connection from one thread at a time, as libpq requires. Calls block. Every failure is
@@ -31,6 +32,7 @@ namespace semel::pg {
 
 // For programs that have `using namespace semel::pg`.
 using semel::Answer;
+using semel::Claim;
 using semel::Header;
 using semel::UnknownPolicy;
 
@@ -83,34 +85,33 @@ std::string bytea(std::string_view bytes);
 // bytes are equal.
 std::string digest_of(std::string_view bytes);
 
-// The key to claim, and the rules for its record.
-struct Claim {
-  std::string tenant = {};
-  std::string operation = {};
-  std::string key = {};
-  std::string fingerprint =
-      {};  // a different one under the same key is a mismatch; compared as bytes
+// The name and the rules of an operation. Make one and use it for all its calls, on any thread.
+// Not the engine's semel::Operation (driver/operation.h): that one has rules which semel.claim does
+// not know, and neither a name nor a schema.
+struct Operation {
+  std::string name = {};
   Duration lease = std::chrono::seconds(30);
   Duration ttl = std::chrono::hours(24);
   Duration tombstone{0};
   // Decides about a claim that somebody else made and left without an outcome. A claim made by
-  // once() is never left like that: it commits together with its outcome.
+  // once() is never left like that: it commits together with its outcome. probe is read as hold.
   UnknownPolicy unknown = UnknownPolicy::hold;
   std::string response_version = "1";
   std::string name_space = "default";
   std::string schema = "semel";  // where `semel schema apply` installed the functions
 };
 
-// A claim made by the gateway, passed on in the headers Semel-Record and Semel-Token.
-struct Handed {
-  RecordId record;
-  Token token;
-  std::uint32_t attempt = 1;
-  std::string schema = "semel";
+// One delivery of a request: its key, and what must be equal in a retry. A key has a meaning only
+// inside its tenant and its operation.
+struct Call {
+  std::string key = {};
+  std::string fingerprint = {};  // compared as bytes; a different one under the key is a mismatch
+  std::string tenant = {};
 };
 
-// Parses the two headers: 64 and 32 hexadecimal digits. The error says which header is wrong.
-std::expected<Handed, std::string> handed(std::string_view record, std::string_view token);
+// Parses a claim made by the gateway, passed on in the headers Semel-Record (64 hexadecimal digits)
+// and Semel-Token (32). Throws Error, which says which header is wrong.
+Claim parse_claim(std::string_view record, std::string_view token);
 
 // The result of a request. Only Executed and Replayed have an answer.
 struct Executed {
@@ -128,33 +129,29 @@ struct Expired {};         // the key is too old to be used again
 struct VersionChanged {};  // the key was answered under another response_version
 using Result = std::variant<Executed, Replayed, Mismatch, Busy, Unknown, Expired, VersionChanged>;
 
-// The claim under which the work is done.
-struct Context {
-  RecordId record;
-  Token token;
-  std::uint32_t attempt = 1;
-  // Returns the stable key for a call made by the work (derive.h). A call to another service inside
-  // a transaction is repeated if the transaction is: use phases.h for such work.
-  std::string derive(std::string_view label) const;
-};
-
-using Work = std::function<Answer(const Context&)>;
+// Does the work under the claim, and returns its answer. A call to another service inside a
+// transaction is repeated if the transaction is: use phases.h for such work.
+using Work = std::function<Answer(const Claim&)>;
 
 // Runs inside the caller's transaction: claims the key, calls `work` if it has to be done, and
 // completes the record with its answer. Nobody sees any of it before the caller commits; until then
 // others under the same key get Busy. From the claim on, a COMMIT that would leave the record
 // without its outcome fails (SM001), so a swallowed exception cannot commit half of the work.
-Result once(PGconn* connection, const Claim& claim, const Work& work);
+Result once(PGconn* connection, const Operation& operation, const Call& call, const Work& work);
 
 // Like once(), but opens and commits a transaction of its own, and runs it again a few times after
 // a transient failure (Error::is_passing()).
-Result once_by_itself(PGconn* connection, const Claim& claim, const Work& work);
+Result once_by_itself(PGconn* connection, const Operation& operation, const Call& call,
+                      const Work& work);
 
 // For executors behind the gateway: complete or release the gateway's claim inside the
-// application's transaction. Both throw Stale if the claim has passed to somebody else.
-void complete(PGconn* connection, const Handed& handed, const Answer& answer);
-void release(PGconn* connection, const Handed& handed, std::string_view reason);
+// application's transaction. Both throw Stale if the claim has passed to somebody else. `schema`:
+// see Operation.
+void complete(PGconn* connection, const Claim& claim, const Answer& answer,
+              const std::string& schema = "semel");
+void release(PGconn* connection, const Claim& claim, std::string_view reason,
+             const std::string& schema = "semel");
 // Makes COMMIT fail from here on unless this claim was completed.
-void guard(PGconn* connection, const Handed& handed);
+void guard(PGconn* connection, const Claim& claim, const std::string& schema = "semel");
 
 }  // namespace semel::pg

@@ -8,7 +8,7 @@
 
 // An inbox for message consumers, in PostgreSQL:
 //
-//   const Inbox inbox({.tenant = "shop", .operation = "payments", .ttl = std::chrono::days(7)});
+//   const Inbox inbox({.name = "payments", .ttl = std::chrono::days(7)}, "shop");
 //   const InboxResult result = inbox.once_by_itself(connection, message.id, message.body, handler);
 //   if (std::holds_alternative<inbox::Done>(result)) acknowledge(message);
 namespace semel::pg {
@@ -24,9 +24,10 @@ namespace inbox = semel::inbox;
 // that was not acknowledged is delivered again; it is then Done without a call, or is done now.
 class Inbox {
  public:
-  // `rules` apply to all messages: tenant and operation (message ids are unique within them), ttl
-  // (longer than the broker may take to redeliver), schema. Its key and fingerprint are ignored.
-  explicit Inbox(Claim rules) : rules_(std::move(rules)) {}
+  // Message ids are unique within the operation and the tenant. The operation's ttl must be longer
+  // than the broker may take to redeliver.
+  explicit Inbox(Operation operation, std::string tenant = {})
+      : operation_(std::move(operation)), tenant_(std::move(tenant)) {}
 
   // Runs in the caller's transaction, on the caller's connection. `body` tells two messages with
   // one id apart. A message has no status: an answer without one is kept as 200, so a handler may
@@ -41,9 +42,10 @@ class Inbox {
                              const Work& handler) const;
 
  private:
-  Claim claim_of(std::string id, std::string_view body) const;
+  Call call_for(std::string id, std::string_view body) const;
 
-  const Claim rules_;
+  const Operation operation_;
+  const std::string tenant_;
 };
 
 }  // namespace semel::pg

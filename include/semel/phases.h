@@ -14,9 +14,10 @@
 // key derived from the record. The next runner, a retry or the completer, continues after the last
 // recovery point.
 //
-//   const Operation create_order =
-//       Operation("orders.create").phase("reserve", reserve).call("charge", charge).finish(answer);
-//   const Result result = run(connection, create_order, {.tenant = "shop", .key = key}, body);
+//   const PhasedOperation create_order =
+//       PhasedOperation("orders.create").phase("reserve", reserve).call("charge", charge)
+//           .finish(answer);
+//   const Result result = run(connection, create_order, {.key = key, .tenant = "shop"}, body);
 //
 // If a runner dies, the steps since the last recovery point are done again: phases were rolled
 // back, calls repeat their key. So a call has one effect only if the called service deduplicates by
@@ -52,10 +53,10 @@ class Transaction : public Step {
   Rows query(const std::string& statement, const std::vector<Value>& values = {}) const;
 };
 
-// Passed to a call. No transaction is open.
-class Call : public Step {
+// Passed to a call to another service. No transaction is open.
+class ForeignCall : public Step {
  public:
-  Call(detail::Running& running, std::string name) : Step(running), name_(std::move(name)) {}
+  ForeignCall(detail::Running& running, std::string name) : Step(running), name_(std::move(name)) {}
   // Returns the Idempotency-Key to send: the same in every attempt, derived from the step's name.
   std::string key() const { return derive(name_); }
   // Extends the lease, for calls that take longer than the lease. Throws Stale.
@@ -71,25 +72,27 @@ enum class Isolation { read_committed, serializable };
 // unfinished, you may add a step after those that they have passed, but must not rename any.
 // Steps are called on the thread that runs the operation, and on several threads at once for
 // several keys.
-class Operation {
+class PhasedOperation {
  public:
   using Phase = std::function<void(Transaction&, PhaseState&)>;
-  using ForeignCall = std::function<void(Call&, PhaseState&)>;
+  using CallStep = std::function<void(ForeignCall&, PhaseState&)>;
   using Finish = std::function<Answer(Transaction&, PhaseState&)>;
 
-  // These throw std::invalid_argument if a name is empty or used twice.
-  explicit Operation(std::string name);
-  Operation& phase(std::string name, Phase work);
-  Operation& call(std::string name, ForeignCall work);
+  // `rules` are those of the record: an empty rules.name means `name`, and rules.unknown is not
+  // used, because a phased operation is resumed where it was left. These throw
+  // std::invalid_argument if a name is empty or used twice.
+  explicit PhasedOperation(std::string name, Operation rules = {});
+  PhasedOperation& phase(std::string name, Phase work);
+  PhasedOperation& call(std::string name, CallStep work);
   // The last phase: its answer completes the record.
-  Operation& finish(Finish work);
+  PhasedOperation& finish(Finish work);
 
-  Operation& isolation(Isolation isolation);
+  PhasedOperation& isolation(Isolation isolation);
   // Sets how long a runner may take from one step to the next before others may take over.
-  Operation& lease(Duration lease);
+  PhasedOperation& lease(Duration lease);
 
   const std::string& name() const { return name_; }
-  Duration lease() const { return lease_; }
+  const Operation& rules() const { return rules_; }
   // Throws std::invalid_argument if finish() was not set.
   void require_finish() const;
 
@@ -97,32 +100,30 @@ class Operation {
   friend struct detail::Running;
   struct Named {
     std::string name;
-    std::variant<Phase, ForeignCall> work;
+    std::variant<Phase, CallStep> work;
   };
 
-  Operation& add(std::string name, std::variant<Phase, ForeignCall> work);
+  PhasedOperation& add(std::string name, std::variant<Phase, CallStep> work);
 
   std::string name_;
+  Operation rules_;
   std::vector<Named> steps_;
   Finish finish_;
   Isolation isolation_ = Isolation::read_committed;
-  Duration lease_ = std::chrono::seconds(30);
 };
 
-// Runs the operation for a key, from its beginning or from where it was left, on a connection that
+// Runs the operation for a call, from its beginning or from where it was left, on a connection that
 // is in no transaction. `arguments` is the request; it is stored, and a resumed operation sees the
-// first one. An empty claim.operation means the operation's name, an empty claim.fingerprint the
-// digest of the arguments. claim.lease and claim.unknown are not used: the operation has its own
-// lease, and resumes what was left behind.
+// first one. An empty call.fingerprint means the digest of the arguments.
 //
 // If a step throws, its transaction is rolled back and the exception passes through. The operation
 // is then resumed by the next retry, or by the completer after a while; if nothing had been done
 // yet, the key is released instead.
-Result run(PGconn* connection, const Operation& operation, const Claim& claim,
+Result run(PGconn* connection, const PhasedOperation& operation, const Call& call,
            std::string_view arguments);
 
 // Runs the operation under a claim made by the gateway or by the completer (`semel complete`).
-Result run(PGconn* connection, const Operation& operation, const Handed& claim,
+Result run(PGconn* connection, const PhasedOperation& operation, const Claim& claim,
            std::string_view arguments);
 
 }  // namespace semel::pg

@@ -2,6 +2,11 @@
 
 #include <chrono>
 
+// Times and durations as records keep them:
+//
+//   const Duration ttl = std::chrono::hours(24);
+//   const Time expires_at = after(now, ttl);
+//   if (now >= expires_at) expire();
 namespace semel {
 
 // Wall-clock time in whole milliseconds since 1970 UTC, as written into records.

@@ -1,4 +1,4 @@
--- What all other functions build on: times, ids, and where an answer lies.
+-- Times, ids and the tables of answers: the base of all other functions.
 
 CREATE OR REPLACE FUNCTION semel.now_ms() RETURNS bigint LANGUAGE sql VOLATILE AS
 $$ SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint $$;
@@ -6,35 +6,35 @@ $$ SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint $$;
 CREATE OR REPLACE FUNCTION semel.never() RETURNS bigint LANGUAGE sql IMMUTABLE AS
 $$ SELECT 9223372036854775807 $$;
 
--- A time and a duration, both possibly "never".
+-- Adds a duration to a time. Either may be "never", and then so is the sum.
 CREATE OR REPLACE FUNCTION semel.after(at bigint, duration bigint) RETURNS bigint LANGUAGE sql IMMUTABLE AS
 $$ SELECT CASE WHEN at > 9223372036854775807 - greatest(duration, 0) THEN 9223372036854775807
                ELSE at + duration END $$;
 
--- How much later than it could a record may be removed.
+-- Returns by how much the removal of a record may be delayed.
 CREATE OR REPLACE FUNCTION semel.slack(ttl bigint) RETURNS bigint LANGUAGE sql IMMUTABLE AS
 $$ SELECT least(ttl / 8, 3600000) $$;
 
 CREATE OR REPLACE FUNCTION semel.day_of(at bigint) RETURNS integer LANGUAGE sql IMMUTABLE AS
 $$ SELECT least(at / 86400000, 2147483647)::integer $$;
 
--- A length (32 bits, little-endian) and the bytes.
+-- Prefixes bytes with their length (32 bits, little-endian).
 CREATE OR REPLACE FUNCTION semel.sized(bytes bytea) RETURNS bytea LANGUAGE sql IMMUTABLE AS
 $$ SELECT set_byte(set_byte(set_byte(set_byte('\x00000000'::bytea,
             0, length(bytes) & 255), 1, (length(bytes) >> 8) & 255),
             2, (length(bytes) >> 16) & 255), 3, (length(bytes) >> 24) & 255) || bytes $$;
 
--- docs/formats.md, "Record id".
+-- Computes a record's id: docs/formats.md, "Record id".
 CREATE OR REPLACE FUNCTION semel.record_id(namespace text, tenant text, operation text, key text)
 RETURNS bytea LANGUAGE sql IMMUTABLE AS
 $$ SELECT sha256(semel.sized(convert_to(namespace, 'UTF8')) || semel.sized(convert_to(tenant, 'UTF8')) ||
                  semel.sized(convert_to(operation, 'UTF8')) || semel.sized(convert_to(key, 'UTF8'))) $$;
 
--- The advisory lock of a record that does not exist yet.
+-- Returns the number of the advisory lock for a record that does not exist yet.
 CREATE OR REPLACE FUNCTION semel.id_lock(id bytea) RETURNS bigint LANGUAGE sql IMMUTABLE AS
 $$ SELECT ('x' || encode(substring(id FROM 1 FOR 8), 'hex'))::bit(64)::bigint $$;
 
--- The table that takes answers of this day.
+-- Returns the table for answers of a day: its own, or the parent if it has none.
 CREATE OR REPLACE FUNCTION semel.answers_of(day integer) RETURNS regclass LANGUAGE sql STABLE AS
 $$ SELECT coalesce(to_regclass('semel.answers_' || day), 'semel.answers'::regclass) $$;
 
@@ -46,10 +46,10 @@ BEGIN
   USING day, id, version, status, headers, body, spilled, sealed_key, sealed;
 END $$;
 
--- Makes the tables of the coming days and drops those that have passed. Called now and then by every
--- node. What cannot be locked at once is left for the next time. The tables belong to the schema's
--- owner, whoever calls, and everybody may do with them what he may do with semel.answers. No day
--- after `until` is dropped: the caller knows whether the clock was set forward.
+-- Creates the tables of the coming days and drops those of past days. Every node calls it now and
+-- then. A table that cannot be locked at once is left for the next call. The tables belong to the
+-- schema's owner, regardless of the caller, and have the same grants as semel.answers. No day after
+-- `until` is dropped: the caller knows whether the clock was set forward.
 DROP FUNCTION IF EXISTS semel.keep_days();
 CREATE OR REPLACE FUNCTION semel.keep_days(until bigint DEFAULT 9223372036854775807) RETURNS integer
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = semel, pg_temp AS $$
@@ -63,7 +63,7 @@ DECLARE
 BEGIN
   IF NOT pg_try_advisory_xact_lock(hashtextextended('semel keep_days', 0)) THEN RETURN 0; END IF;
   PERFORM set_config('lock_timeout', '100ms', true);
-  -- Yesterday too: what expires about now may have expired before midnight.
+  -- Yesterday too: a record that expires about now may have expired before midnight.
   FOR wanted IN SELECT generate_series(today - 1, today + 46) LOOP
     IF to_regclass('semel.answers_' || wanted) IS NULL THEN
       EXECUTE format('CREATE TABLE semel.answers_%s (CHECK (day = %s), PRIMARY KEY (version)) '
@@ -77,12 +77,12 @@ BEGIN
       END LOOP;
     END IF;
   END LOOP;
-  -- The day before is kept: a record may be read a moment after it expired.
+  -- Keeps the day before: a record may be read a moment after it expired.
   FOR old IN
     SELECT c.oid::regclass AS name, c.relname FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
     WHERE i.inhparent = 'semel.answers'::regclass
   LOOP
-    -- Not in the query: there it may be asked of tables of any name.
+    -- Not in the query: the planner could evaluate it there for tables with other names.
     CONTINUE WHEN substring(old.relname FROM 9)::integer >= passed;
     BEGIN
       EXECUTE format('DROP TABLE %s', old.name);

@@ -1,6 +1,6 @@
--- The functions of the outbox. sql/004_outbox.sql says how lanes, leases and order hang together.
+-- The functions of the outbox. sql/004_outbox.sql explains lanes, leases and order.
 
--- For people, and `semel outbox`.
+-- All messages, waiting and dead, for people and for `semel outbox`.
 CREATE OR REPLACE VIEW semel.outbox_rows AS
 SELECT o.id,
        CASE WHEN l.due_at = semel.never() THEN 'blocked'
@@ -19,11 +19,10 @@ LANGUAGE sql IMMUTABLE AS
 $$ SELECT hashtextextended('semel.outbox ' || length(destination) || ' ' || destination || ordering_key,
                            0) $$;
 
--- A relay that has nothing to do holds this lock, exclusively. Who enqueues tries to share it until
--- the end of the transaction: if that fails, a relay waits and is to be notified; if it succeeds, no
--- relay can lie down before that transaction has ended. So no message is overlooked, and a database
--- whose relays are busy pays for no NOTIFY (one in every transaction would make their commits wait
--- for each other).
+-- An idle relay holds this lock exclusively. enqueue() tries to share it until the end of its
+-- transaction: if it cannot, a relay is idle and has to be notified; if it can, no relay can become
+-- idle before that transaction ends. So no message is overlooked, and busy relays cost no NOTIFY
+-- (with one in every transaction, commits would wait for each other).
 CREATE OR REPLACE FUNCTION semel.outbox_idle_lock() RETURNS bigint LANGUAGE sql IMMUTABLE AS
 $$ SELECT hashtextextended('semel.outbox_idle', 0) $$;
 
@@ -35,28 +34,28 @@ DECLARE
   field record;
 BEGIN
   IF jsonb_typeof(headers) IS DISTINCT FROM 'object' THEN
-    RAISE EXCEPTION 'headers must be an object of names and texts' USING ERRCODE = '22023';
+    RAISE EXCEPTION 'headers must be an object whose values are strings' USING ERRCODE = '22023';
   END IF;
   IF octet_length(headers::text) > 16384 THEN
     RAISE EXCEPTION 'headers are larger than 16 KiB' USING ERRCODE = '22023';
   END IF;
   FOR field IN SELECT name, value FROM jsonb_each(headers) AS e(name, value) LOOP
     IF jsonb_typeof(field.value) <> 'string' OR (field.value #>> '{}') !~ '^[ -~]*$' THEN
-      RAISE EXCEPTION 'header %: the value must be a text of printable ASCII characters', field.name
+      RAISE EXCEPTION 'header %: the value must be a string of printable ASCII characters', field.name
         USING ERRCODE = '22023';
     END IF;
     IF field.name !~ '^[!#$%&''*+.^_`|~0-9A-Za-z-]+$' OR
        lower(field.name) IN ('host', 'content-length', 'transfer-encoding', 'connection', 'keep-alive',
                              'te', 'trailer', 'upgrade', 'expect', 'user-agent', 'idempotency-key') OR
        lower(field.name) LIKE 'proxy-%' THEN
-      RAISE EXCEPTION 'header %: not a name that a message may set', field.name USING ERRCODE = '22023';
+      RAISE EXCEPTION 'header %: a message may not set this header', field.name USING ERRCODE = '22023';
     END IF;
   END LOOP;
 END $$;
 
--- The lane of a message, made if need be. It is there until the transaction ends: FOR KEY SHARE keeps
--- relays from removing it. The caller holds the ordering lock, so nobody else makes the same one; if
--- the transaction's snapshot is older than the lane (REPEATABLE READ and above) it fails with 40001.
+-- Returns the lane for a message, and creates it if needed. FOR KEY SHARE keeps relays from removing it
+-- until the transaction ends. The caller holds the ordering lock, so no other transaction creates this
+-- lane. If the snapshot is older than the lane (REPEATABLE READ and above), it fails with 40001.
 CREATE OR REPLACE FUNCTION semel.lane_for(id bigint, destination text, ordering_key text) RETURNS bigint
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -72,15 +71,15 @@ BEGIN
   VALUES (lane_for.id, lane_for.destination, lane_for.ordering_key, semel.now_ms())
   ON CONFLICT DO NOTHING;
   IF NOT FOUND THEN
-    RAISE EXCEPTION 'the ordering key was used at the same time' USING ERRCODE = '40001';
+    RAISE EXCEPTION 'the ordering key was used by another transaction at the same time' USING ERRCODE = '40001';
   END IF;
   RETURN lane_for.id;
 END $$;
 
 -- Puts a message into the outbox: it is delivered if and only if the caller's transaction commits.
--- The number is unique. With an ordering key it waits for other transactions that enqueued under the
--- same destination and key, until they end. With a record the derived key comes from the record.
--- `payload` is bytea, text, json or jsonb: bytes_of(). Before, it was bytea.
+-- Returns a unique number. With an ordering key it waits until other transactions that enqueued under
+-- this destination and key have ended. With a record the derived key comes from the record.
+-- `payload` is bytea, text, json or jsonb: bytes_of(). In earlier versions it was bytea.
 DROP FUNCTION IF EXISTS semel.enqueue(text, bytea, text, jsonb, bytea);
 CREATE OR REPLACE FUNCTION semel.enqueue(destination text, payload anycompatible, ordering_key text DEFAULT NULL,
                               headers jsonb DEFAULT '{}', record bytea DEFAULT NULL)
@@ -89,7 +88,7 @@ SET enable_seqscan = off AS $$
 DECLARE
   number bigint;
 BEGIN
-  -- It may be delivered at once: what it tells of must not be lost in a crash.
+  -- A relay may deliver it at once, so a crash must not undo the transaction that it reports.
   PERFORM semel.commit_synchronously();
   PERFORM semel.check_outbox_headers(enqueue.headers);
   IF enqueue.record IS NOT NULL THEN PERFORM semel.check_outbox_record(enqueue.record); END IF;
@@ -106,7 +105,7 @@ BEGIN
   RETURN number;
 END $$;
 
--- A key that is derived from a record says that its holder did it: only who may use the record may.
+-- Raises SM002 unless the session's user may use the record: a derived key speaks for its holder.
 CREATE OR REPLACE FUNCTION semel.check_outbox_record(record bytea) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
   was semel.records;
@@ -121,7 +120,7 @@ END $$;
 
 -- For relays ------------------------------------------------------------------------------------
 
--- Gives a lane back. One without messages is removed, unless somebody is just enqueuing into it.
+-- Gives a lane back. Removes an empty lane, unless a transaction is just enqueuing into it.
 CREATE OR REPLACE FUNCTION semel.settle_lane(lane bigint) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
   pause bigint := 0;
@@ -129,7 +128,7 @@ BEGIN
   IF NOT EXISTS (SELECT FROM semel.outbox o WHERE o.lane = settle_lane.lane) THEN
     PERFORM FROM semel.outbox_lanes l WHERE l.lane = settle_lane.lane FOR UPDATE SKIP LOCKED;
     IF NOT FOUND THEN
-      pause := 50;  -- looked at again then: whoever has it will commit a message or nothing
+      pause := 50;  -- ms until the next look: the other transaction may commit a message
     ELSIF NOT EXISTS (SELECT FROM semel.outbox o WHERE o.lane = settle_lane.lane) THEN
       DELETE FROM semel.outbox_lanes l WHERE l.lane = settle_lane.lane;
       RETURN;
@@ -139,11 +138,11 @@ BEGIN
   WHERE l.lane = settle_lane.lane;
 END $$;
 
--- Leases up to so many lanes of each destination, those that are due the longest first, and gives the
--- first messages of each, in order. A lane that another relay is looking at right now is passed over
--- as a whole, never its first message only. bytes[i] is what the first messages of a destination may
--- have together (and what comes behind them, once more), so that a relay's memory has a bound; a
--- message that is larger than that is taken alone, where whole[i] says that there is nothing else.
+-- Leases up to slots[i] lanes per destination, those due longest first, and returns the first messages
+-- of each, in order. Skips a lane that another relay has locked as a whole, never only its first
+-- message. bytes[i] bounds the first messages of a destination together (and once more the messages
+-- behind them), so that a relay's memory has a bound. A larger message is taken alone if whole[i],
+-- which says that the relay holds nothing else.
 CREATE OR REPLACE FUNCTION semel.outbox_take(destinations text[], slots integer[], bytes bigint[], whole boolean[],
                                   who text, lease_ms bigint)
 RETURNS TABLE (lane bigint, lease bigint, destination text, ordering_key text, id bigint, payload bytea,
@@ -154,7 +153,7 @@ DECLARE
   now bigint := semel.now_ms();
   taken bigint[] := '{}';
   batch bigint[];
-  behind bigint := 262144;  -- what a lane may give beside its first message
+  behind bigint := 262144;  -- bytes per lane that may follow its first message
   empty_lane bigint;
 BEGIN
   FOR i IN 1 .. cardinality(destinations) LOOP
@@ -181,7 +180,7 @@ BEGIN
     END IF;
   END LOOP;
   IF taken = '{}' THEN RETURN; END IF;
-  -- A statement of its own: it sees what was committed before the lanes were locked.
+  -- A separate statement, so that it sees everything committed before the lanes were locked.
   FOR empty_lane IN
     SELECT t FROM unnest(taken) t WHERE NOT EXISTS (SELECT FROM semel.outbox o WHERE o.lane = t)
   LOOP
@@ -191,7 +190,7 @@ BEGIN
   SELECT l.lane, l.lease, l.destination, l.ordering_key, m.id, m.payload, m.headers::text, m.record,
          m.attempts, m.enqueued_at
   FROM semel.outbox_lanes l CROSS JOIN LATERAL (
-    -- The first one, and more as long as they are small.
+    -- The first message, and more as long as they are small.
     SELECT s.* FROM (
       SELECT h.*, sum(length(h.payload)) OVER (ORDER BY h.id) AS bytes,
              row_number() OVER (ORDER BY h.id) AS place
@@ -202,9 +201,9 @@ BEGIN
   ORDER BY l.lane, m.id;
 END $$;
 
--- What became of deliveries, in order: `delivered`, `retry` (after delays[i] ms; gives the lane back),
--- `dead`, `blocked` (it is dead and the lane stays behind it), `end` (gives the lane back). Returns the
--- places of those whose leases are not the holder's any more: nothing of theirs was changed.
+-- Records the results of deliveries, in order: `delivered`, `retry` (after delays[i] ms; gives the lane
+-- back), `dead`, `blocked` (the message is dead and the lane waits behind it), `end` (gives the lane
+-- back). Returns the indexes of items whose holder has lost the lease; it changes nothing for these.
 CREATE OR REPLACE FUNCTION semel.outbox_report(lanes bigint[], leases bigint[], holders text[], ids bigint[],
                                     verdicts text[], errors text[], delays bigint[])
 RETURNS SETOF bigint LANGUAGE plpgsql AS $$
@@ -212,8 +211,8 @@ RETURNS SETOF bigint LANGUAGE plpgsql AS $$
 DECLARE
   i integer;
 BEGIN
-  -- A delivery that is forgotten is made again, under its key. A dead letter that is forgotten could
-  -- be taken after what follows it.
+  -- A crash may forget a delivery: it is repeated under its key. It must not forget a dead letter,
+  -- which could then be delivered after the messages behind it.
   IF 'dead' = ANY (verdicts) THEN PERFORM set_config('synchronous_commit', 'on', true); END IF;
   FOR i IN SELECT n FROM generate_subscripts(lanes, 1) n ORDER BY lanes[n], n LOOP
     PERFORM FROM semel.outbox_lanes l
@@ -234,7 +233,7 @@ BEGIN
     WHEN 'retry', 'blocked' THEN
       UPDATE semel.outbox o SET attempts = o.attempts + 1, last_error = errors[i]
       WHERE o.id = ids[i] AND o.lane = lanes[i];
-      -- It was dropped meanwhile: nothing could ever unblock what it blocks.
+      -- The message was dropped meanwhile, so nothing could ever unblock its lane.
       IF NOT FOUND THEN
         PERFORM semel.settle_lane(lanes[i]);
         CONTINUE;
@@ -250,7 +249,7 @@ BEGIN
   END LOOP;
 END $$;
 
--- Extends leases. Returns the places of those that are not the holder's any more.
+-- Extends leases. Returns the indexes of those that the holder has lost.
 CREATE OR REPLACE FUNCTION semel.outbox_renew(lanes bigint[], leases bigint[], holders text[], lease_ms bigint)
 RETURNS SETOF bigint LANGUAGE plpgsql AS $$
 #variable_conflict use_column
@@ -264,15 +263,15 @@ BEGIN
   END LOOP;
 END $$;
 
--- In how many milliseconds the next lane of these destinations is due; null: there is none.
+-- Returns in how many milliseconds the next lane of these destinations is due; null if there is none.
 CREATE OR REPLACE FUNCTION semel.outbox_next(destinations text[]) RETURNS bigint LANGUAGE sql STABLE AS
 $$ SELECT min(first.due_at) - semel.now_ms()
    FROM unnest(destinations) AS d(name) CROSS JOIN LATERAL (
      SELECT l.due_at FROM semel.outbox_lanes l
      WHERE l.destination = d.name AND l.due_at < semel.never() ORDER BY l.due_at LIMIT 1) first $$;
 
--- The destinations of all that waits, by name, from the one after `after` on; one step in the index
--- each.
+-- Returns the destinations of waiting messages, by name, beginning after `after`. Takes one step in
+-- the index per destination.
 CREATE OR REPLACE FUNCTION semel.outbox_destinations(after text, names_max integer) RETURNS SETOF text
 LANGUAGE sql STABLE AS $$
   WITH RECURSIVE names AS (
@@ -285,8 +284,8 @@ LANGUAGE sql STABLE AS $$
   )
   SELECT destination FROM names WHERE destination IS NOT NULL LIMIT names_max $$;
 
--- To be a relay that waits (see outbox_idle_lock): `idle`, it is; `another`, a relay waits already and
--- everybody who listens is notified; `soon`, a transaction that has enqueued is not over yet.
+-- Tries to become the idle relay (see outbox_idle_lock). Returns `idle`: it is; `another`: there is one
+-- already, and notifications reach all listeners; `soon`: a transaction that has enqueued is open.
 CREATE OR REPLACE FUNCTION semel.outbox_lie_down() RETURNS text LANGUAGE plpgsql AS $$
 BEGIN
   IF pg_try_advisory_lock(semel.outbox_idle_lock()) THEN RETURN 'idle'; END IF;
@@ -304,9 +303,9 @@ END $$;
 
 -- For operators ---------------------------------------------------------------------------------
 
--- Has these delivered now, with attempts counted from the beginning: dead letters go back to their
--- place, before what still waits under their ordering key. A lane that is blocked stays so, unless the
--- message that blocks it is among them. Returns those it found.
+-- Makes messages due now and counts their attempts from zero. Dead letters go back to their place,
+-- before the messages that wait under their ordering key. A blocked lane stays blocked, unless the
+-- message that blocks it is among them. Returns the ids it found.
 CREATE OR REPLACE FUNCTION semel.outbox_retry(ids bigint[]) RETURNS SETOF bigint LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 DECLARE
@@ -335,8 +334,8 @@ BEGIN
   PERFORM pg_notify(semel.outbox_channel(), '');
 END $$;
 
--- Removes these, dead or not. A lane that is blocked stays so, unless the message that blocks it is
--- among them. Returns those it found. What is being delivered may arrive all the same.
+-- Removes messages, dead or waiting. A blocked lane stays blocked, unless the message that blocks it is
+-- among them. Returns the ids it found. A message that is being delivered may still arrive.
 CREATE OR REPLACE FUNCTION semel.outbox_drop(ids bigint[]) RETURNS SETOF bigint LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 DECLARE

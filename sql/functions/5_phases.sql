@@ -1,13 +1,13 @@
 -- The functions of atomic phases. sql/005_phases.sql says what they guard. Arguments and bodies are
--- bytea, text, json or jsonb: bytes_of(). Before, they were bytea.
+-- bytea, text, json or jsonb: bytes_of(). In earlier versions they were bytea.
 
--- How long after its failure an operation is tried again: 1 s, doubled each time up to 10 min, of
--- which a random half is waited, so that what failed together does not come back together.
+-- Returns the delay before the next attempt, in milliseconds: 1 s, doubled per attempt up to 10 min,
+-- times a random factor from 0.5 to 1, so that operations that failed together do not return together.
 CREATE OR REPLACE FUNCTION semel.backoff(attempts integer) RETURNS bigint LANGUAGE sql VOLATILE AS
 $$ SELECT (least(1000 * 2 ^ least(attempts, 20), 600000) * (0.5 + random() / 2))::bigint $$;
 
--- The operation of a record, locked, if this session's user may work on it and the token is the
--- record's. lock_not_available: a phase of it is open.
+-- Locks and returns the operation of a record. SM002 if the session's user may not use the record,
+-- SM001 if there is no operation or the claim is no longer ours, lock_not_available if a phase is open.
 CREATE OR REPLACE FUNCTION semel.own_operation(record bytea, token bytea) RETURNS semel.operations
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -17,22 +17,22 @@ BEGIN
   SELECT o.* INTO own FROM semel.operations o WHERE o.record = own_operation.record
   FOR UPDATE NOWAIT;
   IF NOT FOUND THEN
-    PERFORM semel.raise_stale(record, 'has no operation that is unfinished');
-  ELSIF was.state <> 2 OR NOT semel.same_token(was.token, token) THEN
+    PERFORM semel.raise_stale(record, 'has no unfinished operation');
+  ELSIF was.state <> 2 /* in_progress */ OR NOT semel.same_token(was.token, token) THEN
     PERFORM semel.raise_stale(record, 'has been claimed by another attempt, or has ended');
   END IF;
   RETURN own;
 END $$;
 
--- Extends the lease of a claim that is still ours; the record is locked then. The sweeper may still
--- look at the old end of the lease, and finds it renewed.
+-- Locks the record, extends the lease of a claim that is still ours, and returns the lease's end. The
+-- sweeper may still come at the old end of the lease, and finds it renewed.
 CREATE OR REPLACE FUNCTION semel.extend_lease(record bytea, token bytea, lease interval) RETURNS bigint
 LANGUAGE plpgsql AS $$
 DECLARE
   was semel.records := semel.locked_record(record);
   until bigint := greatest(was.lease_until, semel.after(semel.now_ms(), semel.ms(lease)));
 BEGIN
-  IF was.id IS NULL OR was.state <> 2 OR NOT semel.same_token(was.token, token) THEN
+  IF was.id IS NULL OR was.state <> 2 /* in_progress */ OR NOT semel.same_token(was.token, token) THEN
     PERFORM semel.raise_stale(record, 'has been claimed by another attempt, or has ended');
   END IF;
   UPDATE semel.records r SET version = nextval('semel.versions'), lease_until = until
@@ -40,9 +40,9 @@ BEGIN
   RETURN until;
 END $$;
 
--- Puts an operation under the claim that was just made on its record, or finds the one that was
--- left behind. Raises lock_not_available where a phase of it is still open, and SM005 where what was
--- left behind came with another request: it is not finished, so its key is not free.
+-- Stores an operation under the new claim on its record, or finds the one that was left behind. Raises
+-- lock_not_available if a phase of it is still open, and SM005 if the operation left behind belongs to
+-- another request: it is not finished, so its key is not free.
 CREATE OR REPLACE FUNCTION semel.put_operation(name text, namespace text, claimed semel.records, arguments bytea,
                                     lease interval)
 RETURNS semel.operations LANGUAGE plpgsql AS $$
@@ -70,8 +70,8 @@ BEGIN
   RETURN found_one;
 END $$;
 
--- Claims a key for an operation, or takes up what was left behind under it, and says where to go on.
--- For a transaction of its own: the steps come after its commit.
+-- Claims a key for an operation, or resumes the one left behind under it, and returns the recovery
+-- point. Call it in a transaction of its own: the steps come after its commit.
 DROP FUNCTION IF EXISTS semel.begin_operation(text, text, text, text, bytea, bytea, interval, interval,
                                               interval, text, text);
 CREATE OR REPLACE FUNCTION semel.begin_operation(name text, tenant text, operation text, key text,
@@ -105,7 +105,7 @@ BEGIN
   RETURN QUERY SELECT claimed.verdict, claimed.record, claimed.token, claimed.attempt,
                       own.recovery_point, own.state, own.arguments, claimed.status, claimed.headers,
                       claimed.body;
-EXCEPTION  -- the claim is undone with what follows it
+EXCEPTION  -- undoes the claim, too
   WHEN lock_not_available THEN
     RETURN QUERY SELECT 'busy'::text, NULL::bytea, NULL::bytea, NULL::integer, NULL::text, NULL::json,
                         NULL::bytea, NULL::integer, NULL::jsonb, NULL::bytea;
@@ -114,7 +114,7 @@ EXCEPTION  -- the claim is undone with what follows it
                         NULL::json, NULL::bytea, NULL::integer, NULL::jsonb, NULL::bytea;
 END $$;
 
--- The same under a claim that was made by the gateway or by take_abandoned(), and handed on.
+-- Begins or resumes an operation under a claim made by the gateway or by take_abandoned().
 DROP FUNCTION IF EXISTS semel.adopt_operation(text, bytea, bytea, bytea, interval, text);
 CREATE OR REPLACE FUNCTION semel.adopt_operation(name text, record bytea, token bytea,
                                       arguments anycompatible,
@@ -143,8 +143,8 @@ EXCEPTION
                         NULL::json, NULL::bytea, NULL::integer, NULL::jsonb, NULL::bytea;
 END $$;
 
--- A phase is the transaction between this and move_operation() or finish_operation(). SM001 if the
--- claim is not ours any more; lock_not_available if another phase of it is open.
+-- Enters a phase, which lasts to move_operation() or finish_operation() in the same transaction. SM001
+-- if the claim is no longer ours; lock_not_available if another phase of it is open.
 CREATE OR REPLACE FUNCTION semel.enter_phase(record bytea, token bytea) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = semel, pg_temp AS $$
 BEGIN
@@ -152,7 +152,8 @@ BEGIN
   PERFORM set_config('semel.phase', encode(record || token, 'hex'), true);
 END $$;
 
--- A phase that ended its transaction under way would have let its effect go without the fence.
+-- Raises 25000 unless this transaction entered the phase. A phase that ended its transaction on the
+-- way would have committed its effect without the fence.
 CREATE OR REPLACE FUNCTION semel.require_phase(record bytea, token bytea) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
   IF current_setting('semel.phase', true) IS DISTINCT FROM encode(record || token, 'hex') THEN
@@ -161,8 +162,8 @@ BEGIN
   END IF;
 END $$;
 
--- Ends a phase: the transaction's effect, the recovery point and the state commit together, and only
--- if the claim is still ours.
+-- Ends a phase: the transaction's effect, the recovery point and the state commit together, and only if
+-- the claim is still ours.
 CREATE OR REPLACE FUNCTION semel.move_operation(record bytea, token bytea, recovery_point text, state json,
                                      lease interval DEFAULT '30 seconds') RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = semel, pg_temp AS $$
@@ -171,14 +172,14 @@ DECLARE
 BEGIN
   PERFORM semel.require_phase(record, token);
   IF move_operation.recovery_point = '' THEN
-    RAISE EXCEPTION 'a recovery point has a name' USING ERRCODE = '22023';
+    RAISE EXCEPTION 'a recovery point must have a name' USING ERRCODE = '22023';
   END IF;
   IF json_typeof(move_operation.state) IS DISTINCT FROM 'object' THEN
     RAISE EXCEPTION 'the state must be a JSON object' USING ERRCODE = '22023';
   END IF;
   PERFORM semel.own_operation(record, token);
   until := semel.extend_lease(record, token, lease);
-  -- What follows may be a call to somebody else, with what this phase has decided.
+  -- The next step may be a call to another service, based on the decisions of this phase.
   PERFORM semel.commit_synchronously();
   UPDATE semel.operations o
   SET recovery_point = move_operation.recovery_point, state = move_operation.state, attempts = 0,
@@ -186,7 +187,7 @@ BEGIN
   WHERE o.record = move_operation.record;
 END $$;
 
--- Ends the last phase: completes the record, and the operation is over.
+-- Ends the last phase: completes the record and removes the operation.
 DROP FUNCTION IF EXISTS semel.finish_operation(bytea, bytea, integer, jsonb, bytea);
 CREATE OR REPLACE FUNCTION semel.finish_operation(record bytea, token bytea, status integer,
                                        headers jsonb DEFAULT '[]', body anycompatible DEFAULT ''::bytea)
@@ -201,7 +202,7 @@ BEGIN
   DELETE FROM semel.operations o WHERE o.record = finish_operation.record;
 END $$;
 
--- Between phases: extends the lease. SM001 if the claim is not ours any more.
+-- Extends the lease between phases. SM001 if the claim is no longer ours.
 CREATE OR REPLACE FUNCTION semel.renew_operation(record bytea, token bytea, lease interval DEFAULT '30 seconds')
 RETURNS void LANGUAGE plpgsql SECURITY DEFINER SET search_path = semel, pg_temp AS $$
 DECLARE
@@ -212,9 +213,9 @@ BEGIN
   UPDATE semel.operations o SET next_try_at = until WHERE o.record = renew_operation.record;
 END $$;
 
--- A step failed: gives the claim back. A retry may resume it at once, a completer after a while.
--- Where nothing was done yet, neither by a phase nor by a call, the key is released and the operation
--- forgotten. Does nothing if the claim is not ours any more.
+-- Gives the claim back after a failed step. A retry may resume the operation at once, a completer after
+-- the backoff. If neither a phase nor a call has done anything yet, releases the key and forgets the
+-- operation. Does nothing if the claim is no longer ours.
 CREATE OR REPLACE FUNCTION semel.suspend_operation(record bytea, token bytea, why text, nothing_done boolean)
 RETURNS void LANGUAGE plpgsql SECURITY DEFINER SET search_path = semel, pg_temp AS $$
 DECLARE
@@ -232,10 +233,10 @@ BEGIN
     DELETE FROM semel.operations o WHERE o.record = suspend_operation.record;
     RETURN;
   END IF;
-  -- A lease of no length: a renewal that ends it. Unless it was taken over since it was looked at.
+  -- Ends the lease now, unless another claim has taken the record over since own_operation().
   UPDATE semel.records r SET version = nextval('semel.versions'), lease_until = now_is - 1,
                              due_at = least(r.due_at, now_is)
-  WHERE r.id = suspend_operation.record AND r.state = 2
+  WHERE r.id = suspend_operation.record AND r.state = 2 /* in_progress */
     AND semel.same_token(r.token, suspend_operation.token);
   IF NOT FOUND THEN RETURN; END IF;
   UPDATE semel.operations o
@@ -244,13 +245,13 @@ BEGIN
   WHERE o.record = suspend_operation.record;
 END $$;
 
--- Whether an operation of this record has begun and not finished.
+-- Returns whether an operation of this record has begun and not finished.
 CREATE OR REPLACE FUNCTION semel.is_unfinished(record bytea) RETURNS boolean
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = semel, pg_temp AS
 $$ SELECT EXISTS (SELECT FROM semel.operations o
                   WHERE o.record = is_unfinished.record AND semel.may_use(o.tenant, o.operation)) $$;
 
--- Claims the record of an abandoned operation again. Says why it cannot be, or null.
+-- Claims the record of an abandoned operation again. Returns null, or the reason why it cannot.
 CREATE OR REPLACE FUNCTION semel.take_over(abandoned semel.operations, lease interval) RETURNS text
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -264,10 +265,10 @@ BEGIN
   IF NOT FOUND THEN
     PERFORM FROM semel.records r WHERE r.id = abandoned.record;
     IF FOUND THEN RETURN 'busy'; END IF;
-    -- It was released and has expired, or the route forgets what it releases.
+    -- The record was released and has expired, or its route forgets released records.
     IF semel.record_id(abandoned.namespace, abandoned.tenant, abandoned.operation, abandoned.key)
        <> abandoned.record THEN
-      RETURN 'its record is gone, and cannot be made again from what is known of its key';
+      RETURN 'its record is gone, and too little is known of its key to create it again';
     END IF;
     SELECT c.verdict INTO verdict
     FROM semel.claim(tenant => abandoned.tenant, operation => abandoned.operation,
@@ -276,26 +277,27 @@ BEGIN
                      namespace => abandoned.namespace) c;
     RETURN CASE WHEN verdict <> 'execute' THEN 'busy' END;
   END IF;
-  IF found_one.state = 2 AND now_is <= found_one.lease_until THEN RETURN 'busy'; END IF;
-  IF found_one.state = 1 THEN RETURN 'busy'; END IF;
-  IF found_one.state IN (3, 6) OR (found_one.state = 5 AND found_one.hold_until <= now_is) THEN
-    RETURN 'its record was ended by somebody else';
+  IF found_one.state = 2 /* in_progress */ AND now_is <= found_one.lease_until THEN RETURN 'busy'; END IF;
+  IF found_one.state = 1 /* queued */ THEN RETURN 'busy'; END IF;
+  IF found_one.state IN (3 /* completed */, 6 /* tombstone */)
+     OR (found_one.state = 5 /* unknown */ AND found_one.hold_until <= now_is) THEN
+    RETURN 'somebody else has ended its record';
   END IF;
   UPDATE semel.records r
-  SET version = nextval('semel.versions'), state = 2, attempt = r.attempt + 1,
-      token = semel.random_token(), flags = r.flags & ~1,
+  SET version = nextval('semel.versions'), state = 2 /* in_progress */, attempt = r.attempt + 1,
+      token = semel.random_token(), flags = r.flags & ~1 /* only_auth_failures */,
       lease_until = until, updated_at = now_is, expires_at = semel.never(),
-      tombstone_until = semel.never(), hold_until = semel.never(), due_at = until, result = 0,
+      tombstone_until = semel.never(), hold_until = semel.never(), due_at = until, result = 0 /* none */,
       answer_day = NULL, answer_version = NULL, awaited = false, unknown_since = NULL,
-      noted = semel.note(r.noted, now_is, 2, r.attempt + 1, 'claimed again by ' || session_user ||
+      noted = semel.note(r.noted, now_is, 2 /* in_progress */, r.attempt + 1, 'claimed again by ' || session_user ||
                          ': an operation in phases was left behind')
   WHERE r.id = abandoned.record;
-  PERFORM semel.tell(found_one);  -- the claim that was waited for is over
+  PERFORM semel.tell(found_one);  -- the claim that others waited for is over
   RETURN NULL;
 END $$;
 
--- The next operation of these names that nobody works on and that is due, under a new claim. No row:
--- there is none now. For a transaction of its own. Waits for nobody.
+-- Claims and returns the next due operation with one of these names that nobody is working on; no row
+-- if there is none now. Call it in a transaction of its own. Never waits for another transaction.
 CREATE OR REPLACE FUNCTION semel.take_abandoned(names text[], lease interval DEFAULT '30 seconds',
                                      max_attempts integer DEFAULT 20)
 RETURNS TABLE (record bytea, token bytea, attempt integer, name text, tenant text, key text,
@@ -328,15 +330,15 @@ BEGIN
     END IF;
     UPDATE semel.operations o
     SET problem = CASE WHEN trouble <> 'busy' THEN trouble END,
-        -- Not before the lease of whoever has it, and not in the next round.
+        -- After the lease of the current holder, and not in the next round.
         next_try_at = greatest(now_is + 1000,
                                (SELECT r.lease_until + 1 FROM semel.records r
-                                WHERE r.id = one.record AND r.state = 2))
+                                WHERE r.id = one.record AND r.state = 2 /* in_progress */))
     WHERE o.record = one.record;
   END LOOP;
 END $$;
 
--- What completers have given up, oldest first. A retry of the client still resumes it.
+-- Returns the operations that completers have given up, oldest first. A client's retry resumes them.
 CREATE OR REPLACE FUNCTION semel.stuck_operations(names text[], max_attempts integer DEFAULT 20)
 RETURNS TABLE (record bytea, name text, tenant text, key text, recovery_point text, attempts integer,
                why text)

@@ -1,15 +1,15 @@
--- What has to be done again whenever functions were added or replaced. The last of the files.
+-- Grants that have to be repeated whenever functions are added or replaced. The last of the files.
 
--- What was applied to this schema, for programs to compare with what they know: `semel complete` is
--- run by roles that reach no table. Row 0 is these functions; the others are the files of sql/ by
--- number. Programs of other versions call this, so what it returns stays.
+-- Returns the migrations applied to this schema, for programs to compare with their own. A function,
+-- since roles that run `semel complete` can read no table. Row 0 is these functions; the other rows are
+-- the files of sql/ by number. Programs of other versions call it, so its result must not change.
 CREATE OR REPLACE FUNCTION semel.applied_migrations(
   OUT number integer, OUT name text, OUT checksum text, OUT applied_by text)
 RETURNS SETOF record LANGUAGE sql STABLE SECURITY DEFINER SET search_path = semel, pg_temp AS
 $$ SELECT m.number, m.name, m.checksum, m.applied_by FROM semel.migrations m ORDER BY m.number $$;
 
--- For the schema's owner: lets a role that does not own the schema be a gateway's, a relay's or
--- another program's of Semel. It may read and write all records and messages.
+-- Lets a role that does not own the schema run gateways, relays and Semel's other programs: it may read
+-- and write all records and messages. For the schema's owner.
 CREATE OR REPLACE FUNCTION semel.allow_gateway(role name) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
   home text := (SELECT relnamespace::regnamespace FROM pg_catalog.pg_class
@@ -36,14 +36,14 @@ BEGIN
                  'REVOKE ALL ON ALL TABLES IN SCHEMA %1$s FROM %2$I;'
                  'REVOKE ALL ON ALL SEQUENCES IN SCHEMA %1$s FROM %2$I;'
                  'REVOKE ALL ON ALL ROUTINES IN SCHEMA %1$s FROM %2$I', home, disallow_gateway.role);
-  -- What it has as an application it keeps.
+  -- Keeps the role's grants as an application.
   FOR one IN SELECT g.tenant, g.operation FROM semel.grants g
              WHERE g.role = quote_ident(disallow_gateway.role)::regrole LOOP
     PERFORM semel.allow(disallow_gateway.role, one.tenant, one.operation);
   END LOOP;
 END $$;
 
--- All functions but the owner's.
+-- Returns all functions except those for the owner.
 CREATE OR REPLACE FUNCTION semel.for_gateways() RETURNS SETOF regprocedure LANGUAGE sql STABLE AS
 $$ SELECT p.oid::regprocedure FROM pg_catalog.pg_proc p
    WHERE p.pronamespace = (SELECT relnamespace FROM pg_catalog.pg_class
@@ -51,7 +51,7 @@ $$ SELECT p.oid::regprocedure FROM pg_catalog.pg_proc p
      AND p.proname NOT IN ('allow', 'disallow', 'allow_gateway', 'disallow_gateway',
                            'close_to_public') $$;
 
--- What the caller would need to be a gateway's role and has not, the first of it; null: nothing.
+-- Returns the first right that the caller lacks to be a gateway's role; null if it has all of them.
 CREATE OR REPLACE FUNCTION semel.missing_rights() RETURNS text LANGUAGE sql STABLE AS
 $$ SELECT format('the role %I has no right to %s', current_user, wanting.what) FROM (
      SELECT format('%s on %s', verb, c.oid::regclass) AS what
@@ -70,10 +70,10 @@ $$ SELECT format('the role %I has no right to %s', current_user, wanting.what) F
    LIMIT 1 $$;
 
 SELECT semel.close_to_public();
--- Roles that have grants get the functions that are new.
+-- Grants new functions to the roles that have grants.
 SELECT semel.allow(r.rolname, g.tenant, g.operation)
 FROM semel.grants g JOIN pg_catalog.pg_roles r ON r.oid = g.role;
--- And so do gateways that do not own the schema: roles that may write to semel.nodes.
+-- Grants them to gateways that do not own the schema, too: roles that may write to semel.nodes.
 SELECT semel.allow_gateway(r.rolname)
 FROM pg_catalog.pg_class c, aclexplode(c.relacl) a JOIN pg_catalog.pg_roles r ON r.oid = a.grantee
 WHERE c.oid = 'semel.nodes'::regclass AND a.privilege_type = 'INSERT' AND r.oid <> c.relowner;

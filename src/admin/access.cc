@@ -6,7 +6,7 @@
 #include "config/reading/values.h"
 #include "telemetry/log.h"
 
-namespace semel {
+namespace semel::admin {
 namespace asio = boost::asio;
 namespace {
 
@@ -25,7 +25,7 @@ std::string_view without_port(std::string_view host) {
 }
 
 bool is_own_name(std::string_view name, const std::string& listen_host) {
-  if (net::iequals(name, "localhost")) return true;
+  if (http::iequals(name, "localhost")) return true;
   boost::system::error_code error;
   const auto address = asio::ip::make_address(std::string(name), error);
   if (error) return false;
@@ -38,37 +38,38 @@ Answer unauthorized(std::string detail) {
   return answer;
 }
 
-std::expected<AdminTokens, std::string> open_tokens(const Config& config, TokenSource& random) {
+std::expected<AdminTokens, std::string> open_tokens(const config::Config& config,
+                                                    TokenSource& random) {
   if (!config.admin.tokens_file.empty()) {
     auto tokens = AdminTokens::load(config.admin.tokens_file);
     if (!tokens) return std::unexpected("admin.tokens_file " + tokens.error());
     return tokens;
   }
-  if (config.store.kind != StoreKind::embedded) return AdminTokens{};
+  if (config.store.kind != stores::StoreKind::embedded) return AdminTokens{};
   return AdminTokens::load_or_make(generated_tokens_file(config.store.path), random);
 }
 
 }  // namespace
 
-std::expected<AdminAccess, std::string> AdminAccess::open(const Config& config,
+std::expected<AdminAccess, std::string> AdminAccess::open(const config::Config& config,
                                                           TokenSource& random) {
   auto tokens = open_tokens(config, random);
   if (!tokens) return std::unexpected(tokens.error());
   return AdminAccess(*std::move(tokens), config.admin.listen);
 }
 
-AdminAccess::AdminAccess(AdminTokens tokens, HostPort listen)
+AdminAccess::AdminAccess(AdminTokens tokens, config::HostPort listen)
     : tokens_(std::move(tokens)),
       host_(std::move(listen.host)),
-      loopback_(config_file::is_loopback(host_)) {}
+      loopback_(config::reading::is_loopback(host_)) {}
 
-std::optional<Answer> AdminAccess::refuse(const net::Request& request,
+std::optional<Answer> AdminAccess::refuse(const http::Request& request,
                                           std::string_view path) const {
   if (loopback_) {
     const bool named = request.count("Host") == 1;
     if (named && is_own_name(without_port(*request.field("Host")), host_)) return std::nullopt;
     return problem_answer(421, "host-unknown",
-                          "This listener answers to the names of this machine only.");
+                          "This listener answers only to names of this machine.");
   }
   if (is_free_for_all(path)) return std::nullopt;
   auto who = operator_of(request);
@@ -76,22 +77,22 @@ std::optional<Answer> AdminAccess::refuse(const net::Request& request,
   return std::nullopt;
 }
 
-std::expected<std::string, Answer> AdminAccess::operator_of(const net::Request& request) const {
+std::expected<std::string, Answer> AdminAccess::operator_of(const http::Request& request) const {
   if (tokens_.empty()) {
-    return std::unexpected(problem_answer(
-        403, "no-tokens",
-        "Nothing can be changed here: a token is generated only with the embedded store. Configure "
-        "admin.tokens_file."));
+    return std::unexpected(
+        problem_answer(403, "no-tokens",
+                       "Nothing can be changed, because there are no tokens: one is generated only "
+                       "with the embedded store. Set admin.tokens_file."));
   }
   const auto value = request.field("Authorization");
   if (!value) {
     return std::unexpected(unauthorized("Send a named token: Authorization: Bearer TOKEN."));
   }
   const bool is_bearer = request.count("Authorization") == 1 && value->size() > kScheme.size() &&
-                         net::iequals(value->substr(0, kScheme.size()), kScheme);
+                         http::iequals(value->substr(0, kScheme.size()), kScheme);
   auto name = is_bearer ? tokens_.name_of(value->substr(kScheme.size())) : std::nullopt;
-  if (!name) return std::unexpected(unauthorized("The token is none of this gateway's."));
+  if (!name) return std::unexpected(unauthorized("This gateway does not know the token."));
   return *std::move(name);
 }
 
-}  // namespace semel
+}  // namespace semel::admin

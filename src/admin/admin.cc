@@ -8,7 +8,7 @@
 #include "engine/spawn.h"
 #include "execution/headers.h"
 
-namespace semel {
+namespace semel::admin {
 namespace asio = boost::asio;
 using asio::awaitable;
 using asio::ip::tcp;
@@ -21,14 +21,14 @@ constexpr std::size_t kBodyBytesMax = 16 * 1024 * 1024;
 constexpr std::size_t kConnectionsMax = 256;
 constexpr std::string_view kKeys = "/api/keys";
 
-bool is_json(const net::Request& request) {
+bool is_json(const http::Request& request) {
   const std::string_view type = request.field("Content-Type").value_or("");
-  return net::iequals(type.substr(0, type.find(';')), "application/json");
+  return http::iequals(type.substr(0, type.find(';')), "application/json");
 }
 
 // nullopt: the body is cut off, or too large.
 awaitable<std::optional<std::string>> read_body(AdminConnections& connections,
-                                                net::Connection& client, net::Request& request) {
+                                                http::Connection& client, http::Request& request) {
   const AdminConnections::Waiting sending(connections, client);
   std::string body;
   while (!request.is_done()) {
@@ -45,20 +45,20 @@ double seconds_since(Time now, Time then) {
 
 }  // namespace
 
-Admin::Admin(Server& server, AdminAccess access)
-    : server_(server),
-      services_(server.services()),
-      deadlines_(server.deadlines()),
+Admin::Admin(server::Process& process, AdminAccess access)
+    : process_(process),
+      services_(process.services()),
+      deadlines_(process.deadlines()),
       access_(std::move(access)),
-      keys_(server),
-      acceptor_(server.context()) {}
+      keys_(process),
+      acceptor_(process.context()) {}
 
-std::expected<std::unique_ptr<Admin>, std::string> Admin::start(Server& server) {
-  const Config& config = server.config();
+std::expected<std::unique_ptr<Admin>, std::string> Admin::start(server::Process& process) {
+  const config::Config& config = process.config();
   auto access = read_access(config);
   if (!access) return std::unexpected(access.error());
-  std::unique_ptr<Admin> admin(new Admin(server, *std::move(access)));
-  const HostPort& wanted = config.admin.listen;
+  std::unique_ptr<Admin> admin(new Admin(process, *std::move(access)));
+  const config::HostPort& wanted = config.admin.listen;
   const tcp::endpoint endpoint(asio::ip::make_address(wanted.host), wanted.port);
   boost::system::error_code error;
   tcp::acceptor& acceptor = admin->acceptor_;
@@ -71,55 +71,56 @@ std::expected<std::unique_ptr<Admin>, std::string> Admin::start(Server& server) 
                            " (admin): " + error.message());
   }
   admin->listening_ = {wanted.host, acceptor.local_endpoint().port()};
-  spawn_loop(server.context().get_executor(), "accepting (admin)",
-             [serving = admin.get()] { return serving->accept(); });
+  engine::spawn_loop(process.context().get_executor(), "accepting (admin)",
+                     [serving = admin.get()] { return serving->accept(); });
   return admin;
 }
 
-std::expected<AdminAccess, std::string> Admin::read_access(const Config& config) {
-  SystemTokens random;
+std::expected<AdminAccess, std::string> Admin::read_access(const config::Config& config) {
+  engine::SystemTokens random;
   return AdminAccess::open(config, random);
 }
 
 awaitable<void> Admin::accept() {
   for (;;) {
     boost::system::error_code error;
-    tcp::socket socket(server_.context());
+    tcp::socket socket(process_.context());
     co_await acceptor_.async_accept(socket, asio::redirect_error(asio::use_awaitable, error));
     if (error) {
       co_await services_.clock.sleep(std::chrono::milliseconds(20));
       continue;
     }
-    asio::co_spawn(server_.context(), serve(std::move(socket)), OrReport{"serving (admin)"});
+    asio::co_spawn(process_.context(), serve(std::move(socket)),
+                   engine::OrReport{"serving (admin)"});
   }
 }
 
 awaitable<void> Admin::serve(tcp::socket socket) {
   const auto connections = connections_;
-  const Counted connected(connections->open);
+  const runtime::Counted connected(connections->open);
   // Clients that hold connections and do nothing must not keep out a probe of /healthz.
   if (connected.before() >= kConnectionsMax && !connections->end_longest_waiting()) co_return;
-  net::Connection client(std::move(socket), deadlines_);
+  http::Connection client(std::move(socket), deadlines_);
   bool keep_alive = true;
   while (keep_alive && !client.is_given_up()) {
     client.set_deadline(kTimeout);
-    net::Request request;
+    http::Request request;
     std::string why;
-    net::IoResult<void> read;
+    http::IoResult<void> read;
     {
       const AdminConnections::Waiting asking(*connections, client);
       read = co_await client.read_head(request, kHeadBytesMax, why);
     }
-    if (!read && read.error() != net::IoError::malformed) co_return;
+    if (!read && read.error() != http::IoError::malformed) co_return;
     if (client.is_given_up()) co_return;  // its place is taken, although it asked after all
     const Answer reply =
         read ? co_await answer(client, request) : problem_answer(400, "bad-request", why);
     keep_alive = read && request.keep_alive() && request.is_done();
     std::string head;
-    append_status_line(head, reply.status);
-    for (const Header& header : reply.headers) append_header(head, header.name, header.value);
-    append_header(head, "Content-Length", std::to_string(reply.body.size()));
-    append_header(head, "Connection", keep_alive ? "keep-alive" : "close");
+    http::append_status_line(head, reply.status);
+    for (const Header& header : reply.headers) http::append_header(head, header.name, header.value);
+    http::append_header(head, "Content-Length", std::to_string(reply.body.size()));
+    http::append_header(head, "Connection", keep_alive ? "keep-alive" : "close");
     head += "\r\n";
     const bool body = request.method() != "HEAD";
     client.set_deadline(kTimeout);
@@ -134,9 +135,9 @@ awaitable<void> Admin::serve(tcp::socket socket) {
   co_await client.close_gently();
 }
 
-awaitable<Answer> Admin::answer(net::Connection& client, net::Request& request) {
-  const auto target = parse_target(request.target());
-  if (!target) co_return problem_answer(400, "bad-request", "The target is not one.");
+awaitable<Answer> Admin::answer(http::Connection& client, http::Request& request) {
+  const auto target = http::parse_target(request.target());
+  if (!target) co_return problem_answer(400, "bad-request", "Unsupported request target.");
   if (auto refusal = access_.refuse(request, target->path)) co_return std::move(*refusal);
   if (request.method() == "GET" || request.method() == "HEAD") {
     co_return co_await read(*target);
@@ -144,10 +145,10 @@ awaitable<Answer> Admin::answer(net::Connection& client, net::Request& request) 
   if (request.method() == "POST" && target->path.starts_with(kKeys)) {
     co_return co_await change(client, request, target->path);
   }
-  co_return problem_answer(405, "method-not-allowed", "Only GET is served here.");
+  co_return problem_answer(405, "method-not-allowed", "Only GET and HEAD are supported here.");
 }
 
-awaitable<Answer> Admin::read(const Target& target) {
+awaitable<Answer> Admin::read(const http::Target& target) {
   const std::string& path = target.path;
   if (path == "/healthz") co_return text_answer(200, "ok\n");
   if (path == "/readyz") co_return ready();
@@ -158,11 +159,12 @@ awaitable<Answer> Admin::read(const Target& target) {
   if (path.starts_with("/api/keys/")) {
     co_return co_await keys_.show(path.substr(kKeys.size() + 1));
   }
-  co_return text_answer(404, "Here are /healthz, /readyz, /metrics and /api/keys.\n");
+  co_return text_answer(404, "No such path. Use /healthz, /readyz, /metrics or /api/keys.\n");
 }
 
 // Checks the token first: nobody without one makes this process read a body.
-awaitable<Answer> Admin::change(net::Connection& client, net::Request& request, std::string path) {
+awaitable<Answer> Admin::change(http::Connection& client, http::Request& request,
+                                std::string path) {
   auto who = access_.operator_of(request);
   if (!who) co_return std::move(who.error());
   if (!is_json(request)) {
@@ -170,7 +172,8 @@ awaitable<Answer> Admin::change(net::Connection& client, net::Request& request, 
   }
   std::optional<std::string> body = co_await read_body(*connections_, client, request);
   if (!body) {
-    co_return problem_answer(413, "body-too-large", "The body is cut off, or above 16 MiB.");
+    co_return problem_answer(413, "body-too-large",
+                             "The body is incomplete or larger than 16 MiB.");
   }
   client.clear_deadline();  // many writes may take longer than a client has for its request
   const std::string rest = path.substr(std::min(kKeys.size() + 1, path.size()));
@@ -178,7 +181,8 @@ awaitable<Answer> Admin::change(net::Connection& client, net::Request& request, 
   const std::string verb = slash == std::string::npos ? rest : rest.substr(slash + 1);
   const auto decided = parse_verb(verb);
   if (!decided) {
-    co_return problem_answer(404, "no-such-path", "Here are …/resolve, …/release and …/forget.");
+    co_return problem_answer(404, "no-such-path",
+                             "No such path. Use …/resolve, …/release or …/forget.");
   }
   if (slash == std::string::npos) {
     co_return co_await keys_.decide_many(*decided, *std::move(who), *std::move(body));
@@ -193,10 +197,10 @@ Answer Admin::ready() const {
   // Not 503: recorded answers are still given, and what runs is still recorded.
   std::string text = "ready\n";
   if (services_.store_disk && services_.store_disk->is_low()) {
-    text += "takes no new keys: " + services_.store_disk->describe() + "\n";
+    text += "accepts no new keys: " + services_.store_disk->describe() + "\n";
   }
   if (services_.spool.disk().is_low()) {
-    text += "takes no large bodies: " + services_.spool.disk().describe() + "\n";
+    text += "accepts no large bodies: " + services_.spool.disk().describe() + "\n";
   }
   return text_answer(200, std::move(text));
 }
@@ -205,7 +209,7 @@ std::string Admin::metrics() const {
   const Time now = services_.clock.now();
   const Engine::Running running = services_.engine.running();
   const StoreStats stats = services_.store.stats();
-  Metrics::Snapshot snapshot;
+  telemetry::Metrics::Snapshot snapshot;
   snapshot.in_progress = static_cast<double>(running.executions);
   if (running.oldest) snapshot.oldest_in_progress_seconds = seconds_since(now, *running.oldest);
   snapshot.unknown_records = static_cast<double>(stats.unknown_records);
@@ -223,8 +227,8 @@ std::string Admin::metrics() const {
   snapshot.spool_refused = static_cast<double>(services_.spool.refused());
   if (services_.store_disk) snapshot.store_free_bytes = services_.store_disk->free_bytes();
   snapshot.spool_free_bytes = services_.spool.disk().free_bytes();
-  snapshot.free_bytes_min = static_cast<double>(server_.config().store.free_bytes_min);
+  snapshot.free_bytes_min = static_cast<double>(process_.config().store.free_bytes_min);
   return services_.metrics.render(snapshot);
 }
 
-}  // namespace semel
+}  // namespace semel::admin

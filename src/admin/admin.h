@@ -9,43 +9,43 @@
 #include "admin/admin_connections.h"
 #include "admin/keys_api.h"
 #include "http/target.h"
-#include "server/server.h"
+#include "server/process.h"
 
-namespace semel {
+namespace semel::admin {
 
-// The operator's listener: /healthz, /readyz, /metrics, /api/keys. Runs on the server's first
-// worker.
+// The operator's listener: /healthz, /readyz, /metrics, /api/keys. Runs on the first worker of the
+// process.
 class Admin {
  public:
-  static std::expected<std::unique_ptr<Admin>, std::string> start(Server& server);
+  static std::expected<std::unique_ptr<Admin>, std::string> start(server::Process& process);
 
-  HostPort listening() const { return listening_; }
+  config::HostPort listening() const { return listening_; }
 
   // Reads the tokens as they are now; may wait for the disk. use() then puts them into effect, on
-  // the thread of the server's first worker.
-  static std::expected<AdminAccess, std::string> read_access(const Config& config);
+  // the thread of the first worker.
+  static std::expected<AdminAccess, std::string> read_access(const config::Config& config);
   void use(AdminAccess access) { access_ = std::move(access); }
 
  private:
-  Admin(Server& server, AdminAccess access);
+  Admin(server::Process& process, AdminAccess access);
   boost::asio::awaitable<void> accept();
   boost::asio::awaitable<void> serve(boost::asio::ip::tcp::socket socket);
-  boost::asio::awaitable<Answer> answer(net::Connection& client, net::Request& request);
-  boost::asio::awaitable<Answer> read(const Target& target);
-  boost::asio::awaitable<Answer> change(net::Connection& client, net::Request& request,
+  boost::asio::awaitable<Answer> answer(http::Connection& client, http::Request& request);
+  boost::asio::awaitable<Answer> read(const http::Target& target);
+  boost::asio::awaitable<Answer> change(http::Connection& client, http::Request& request,
                                         std::string path);
   Answer ready() const;
   std::string metrics() const;
 
-  Server& server_;
-  Services& services_;
-  net::Deadlines& deadlines_;
+  server::Process& process_;
+  runtime::Services& services_;
+  http::Deadlines& deadlines_;
   AdminAccess access_;
   KeysApi keys_;
-  // Shared with connections that may outlive this object: they end with the server's loop.
+  // Shared with connections that may outlive this object: they end with the worker's loop.
   const std::shared_ptr<AdminConnections> connections_ = std::make_shared<AdminConnections>();
   boost::asio::ip::tcp::acceptor acceptor_;
-  HostPort listening_;
+  config::HostPort listening_;
 };
 
-}  // namespace semel
+}  // namespace semel::admin

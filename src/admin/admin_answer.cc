@@ -2,7 +2,7 @@
 
 #include <boost/json/serialize.hpp>
 
-namespace semel {
+namespace semel::admin {
 
 Answer text_answer(int status, std::string body, std::string type) {
   Answer answer;
@@ -24,4 +24,4 @@ Answer problem_answer(int status, std::string code, std::string detail) {
   return text_answer(status, boost::json::serialize(body) + "\n", "application/problem+json");
 }
 
-}  // namespace semel
+}  // namespace semel::admin

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-namespace semel {
+namespace semel::admin {
 
-AdminConnections::Waiting::Waiting(AdminConnections& connections, net::Connection& client)
+AdminConnections::Waiting::Waiting(AdminConnections& connections, http::Connection& client)
     : list_(connections.waiting_), place_(list_.insert(list_.end(), &client)) {}
 
 // Runs however the wait ends, also if the loop is destroyed with everything in it.
@@ -14,10 +14,10 @@ AdminConnections::Waiting::~Waiting() {
 
 bool AdminConnections::end_longest_waiting() {
   const auto found = std::ranges::find_if(
-      waiting_, [](const net::Connection* client) { return !client->is_given_up(); });
+      waiting_, [](const http::Connection* client) { return !client->is_given_up(); });
   if (found == waiting_.end()) return false;
   (*found)->give_up();
   return true;
 }
 
-}  // namespace semel
+}  // namespace semel::admin

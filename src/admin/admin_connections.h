@@ -6,7 +6,7 @@
 
 #include "http/connection.h"
 
-namespace semel {
+namespace semel::admin {
 
 // The connections of the admin listener, and which of them wait for their client. Used on one
 // thread only.
@@ -17,21 +17,21 @@ struct AdminConnections {
   // or to close. end_longest_waiting() may end such a connection.
   class Waiting {
    public:
-    Waiting(AdminConnections& connections, net::Connection& client);
+    Waiting(AdminConnections& connections, http::Connection& client);
     ~Waiting();
     Waiting(const Waiting&) = delete;
     Waiting& operator=(const Waiting&) = delete;
 
    private:
-    std::list<net::Connection*>& list_;
-    const std::list<net::Connection*>::iterator place_;
+    std::list<http::Connection*>& list_;
+    const std::list<http::Connection*>::iterator place_;
   };
 
   // Ends the connection that has waited longest for its client. False: none waits.
   bool end_longest_waiting();
 
  private:
-  std::list<net::Connection*> waiting_;
+  std::list<http::Connection*> waiting_;
 };
 
-}  // namespace semel
+}  // namespace semel::admin

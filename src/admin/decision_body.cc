@@ -5,9 +5,9 @@
 #include "base/base64.h"
 #include "config/reading/values.h"
 #include "execution/headers.h"
-#include "http/never_kept.h"
+#include "http/fields/never_kept.h"
 
-namespace semel {
+namespace semel::admin {
 namespace json = boost::json;
 namespace {
 
@@ -22,13 +22,13 @@ std::string_view view(const json::string& text) {
 }
 
 Wrong read_text(std::string_view name, const json::value& value, std::string& out) {
-  if (!value.is_string()) return std::string(name) + ": is not a text";
+  if (!value.is_string()) return std::string(name) + ": must be a string";
   out = view(value.get_string());
   return std::nullopt;
 }
 
 Wrong read_bool(std::string_view name, const json::value& value, bool& out) {
-  if (!value.is_bool()) return std::string(name) + ": is neither true nor false";
+  if (!value.is_bool()) return std::string(name) + ": must be true or false";
   out = value.get_bool();
   return std::nullopt;
 }
@@ -36,22 +36,22 @@ Wrong read_bool(std::string_view name, const json::value& value, bool& out) {
 // Returns whether an operator may give this field: not if it would break the answer's framing, or
 // if only Semel may set it.
 bool may_be_given(std::string_view name) {
-  static const RouteConfig any_route;
-  return !HopByHop::is_always(name) && !is_ours(name, any_route, true) && !is_never_kept(name) &&
-         !net::iequals(name, "Age") && !net::iequals(name, "Date");
+  static const config::RouteConfig any_route;
+  return !execution::HopByHop::is_always(name) && !execution::is_ours(name, any_route, true) &&
+         !http::is_never_kept(name) && !http::iequals(name, "Age") && !http::iequals(name, "Date");
 }
 
 Wrong add_header(std::string_view name, const json::value& value, std::vector<Header>& out) {
   std::string text;
   if (auto wrong = read_text("answer.headers", value, text)) return wrong;
-  if (!config_file::is_token(name) || !may_be_given(name)) {
-    return "answer.headers: " + config_file::quote(name) + " cannot be given";
+  if (!config::reading::is_token(name) || !may_be_given(name)) {
+    return "answer.headers: " + config::reading::quote(name) + " cannot be set";
   }
-  if (text.size() > kHeaderLengthMax || !config_file::is_printable(text)) {
+  if (text.size() > kHeaderLengthMax || !config::reading::is_printable(text)) {
     return "answer.headers: the value of " + std::string(name) +
            " is too long or not printable ASCII";
   }
-  if (out.size() == kHeadersMax) return "answer.headers: there are more than 64";
+  if (out.size() == kHeadersMax) return "answer.headers: has more than 64 entries";
   out.push_back({std::string(name), std::move(text)});
   return std::nullopt;
 }
@@ -66,11 +66,11 @@ Wrong read_headers(const json::value& value, std::vector<Header>& out) {
     return std::nullopt;
   }
   const auto* pairs = value.if_array();
-  if (!pairs) return "answer.headers: is neither an object nor a list of pairs";
+  if (!pairs) return "answer.headers: must be an object or a list of pairs";
   for (const json::value& pair : *pairs) {
     const auto* parts = pair.if_array();
     if (!parts || parts->size() != 2 || !parts->at(0).is_string()) {
-      return "answer.headers: an entry is not a pair [name, value]";
+      return "answer.headers: every entry must be a pair [name, value]";
     }
     if (auto wrong = add_header(view(parts->at(0).get_string()), parts->at(1), out)) return wrong;
   }
@@ -80,8 +80,8 @@ Wrong read_headers(const json::value& value, std::vector<Header>& out) {
 Wrong read_base64(const json::value& value, std::string& out) {
   std::string text;
   if (auto wrong = read_text("answer.body_base64", value, text)) return wrong;
-  auto bytes = decode_base64(text);
-  if (!bytes) return "answer.body_base64: is not base64";
+  auto bytes = base::decode_base64(text);
+  if (!bytes) return "answer.body_base64: must be base64";
   out = *std::move(bytes);
   return std::nullopt;
 }
@@ -89,7 +89,7 @@ Wrong read_base64(const json::value& value, std::string& out) {
 Wrong read_status(const json::value& value, int& out) {
   const auto* status = value.if_int64();
   if (!status || *status < 200 || *status > 599) {
-    return "answer.status: is not a status from 200 to 599";
+    return "answer.status: must be a number from 200 to 599";
   }
   out = static_cast<int>(*status);
   return std::nullopt;
@@ -97,9 +97,9 @@ Wrong read_status(const json::value& value, int& out) {
 
 Wrong read_answer(const json::value& value, std::optional<Answer>& out) {
   const auto* object = value.if_object();
-  if (!object) return "answer: is not an object";
+  if (!object) return "answer: must be an object";
   if (object->contains("body") && object->contains("body_base64")) {
-    return "answer: has both body and body_base64";
+    return "answer: has both body and body_base64; send one";
   }
   Answer answer;
   for (const auto& member : *object) {
@@ -114,14 +114,14 @@ Wrong read_answer(const json::value& value, std::optional<Answer>& out) {
     } else if (name == "body_base64") {
       wrong = read_base64(member.value(), answer.body);
     } else {
-      wrong = "answer: " + config_file::quote(name) +
+      wrong = "answer: " + config::reading::quote(name) +
               " is unknown; use status, headers, body or body_base64";
     }
     if (wrong) return wrong;
   }
-  if (answer.status == 0) return "answer.status: is required";
+  if (answer.status == 0) return "answer.status: required";
   if ((answer.status == 204 || answer.status == 304) && !answer.body.empty()) {
-    return "answer.body: an answer with this status has none";
+    return "answer.body: an answer with this status has no body";
   }
   out = std::move(answer);
   return std::nullopt;
@@ -129,7 +129,7 @@ Wrong read_answer(const json::value& value, std::optional<Answer>& out) {
 
 Wrong read_where(const json::value& value, KeyFilter& out) {
   const auto* object = value.if_object();
-  if (!object) return "where: is not an object";
+  if (!object) return "where: must be an object";
   for (const auto& member : *object) {
     const std::string_view name(member.key().data(), member.key().size());
     std::string text;
@@ -151,7 +151,7 @@ Wrong read_reason(const json::value& value, std::string& out) {
 Wrong read_limit(const json::value& value, std::size_t& out) {
   const auto* limit = value.if_int64();
   if (!limit || *limit < 1 || *limit > static_cast<std::int64_t>(kDecisionsMax)) {
-    return "limit: is not a number from 1 to 1000";
+    return "limit: must be a number from 1 to 1000";
   }
   out = static_cast<std::size_t>(*limit);
   return std::nullopt;
@@ -161,7 +161,7 @@ Wrong read_cursor(const json::value& value, std::optional<RecordId>& out) {
   std::string text;
   if (auto wrong = read_text("cursor", value, text)) return wrong;
   out = parse_hex_id(text);
-  if (!out) return "cursor: is not one that was given out";
+  if (!out) return "cursor: must be one that this API returned";
   return std::nullopt;
 }
 
@@ -176,7 +176,7 @@ Wrong read_member(std::string_view name, const json::value& value, Decided decid
   if (name == "limit" && many) return read_limit(value, out.limit);
   if (name == "cursor" && many) return read_cursor(value, out.after);
   if (name == "dry_run" && many) return read_bool(name, value, out.dry_run);
-  return config_file::quote(name) + " has no meaning here";
+  return config::reading::quote(name) + ": unknown member";
 }
 
 constexpr std::pair<std::string_view, Decided> kVerbs[] = {{"resolve", Decided::completed},
@@ -213,13 +213,13 @@ std::expected<DecisionBody, std::string> parse_decision(const std::string& body,
     }
   }
   if (out.resolution.why.find_first_not_of(' ') == std::string::npos) {
-    return std::unexpected("reason: is required; it is kept with the record");
+    return std::unexpected("reason: required; it is kept with the record");
   }
   if (resolves && !out.resolution.answer) {
-    return std::unexpected("answer: is required; to let the request run again, release it");
+    return std::unexpected("answer: required; to let the request run again, release it");
   }
   if (many && out.where.empty()) {
-    return std::unexpected("where: is required; say which records are meant");
+    return std::unexpected("where: required; say which records to decide about");
   }
   // Only unknown records can be resolved, except those that still run, which have to be asked for
   // by name.
@@ -228,4 +228,4 @@ std::expected<DecisionBody, std::string> parse_decision(const std::string& body,
   return out;
 }
 
-}  // namespace semel
+}  // namespace semel::admin

@@ -7,9 +7,9 @@
 #include <string_view>
 
 #include "admin/key_filter.h"
-#include "semel/engine.h"
+#include "semel/driver/engine.h"
 
-namespace semel {
+namespace semel::admin {
 
 // An operator's decision: the outcome of an unknown record, or to forget a recorded answer.
 enum class Decided { completed, released, forgotten };
@@ -41,4 +41,4 @@ inline constexpr std::size_t kDecisionsMax = 1000;  // per request
 std::expected<DecisionBody, std::string> parse_decision(const std::string& body, Decided decided,
                                                         bool many);
 
-}  // namespace semel
+}  // namespace semel::admin

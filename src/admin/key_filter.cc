@@ -6,7 +6,7 @@
 
 #include "config/reading/values.h"
 
-namespace semel {
+namespace semel::admin {
 namespace {
 
 constexpr std::array kStates = {RecordState::queued,    RecordState::in_progress,
@@ -38,8 +38,9 @@ std::optional<std::string> decode(std::string_view text) {
 
 std::optional<std::string> set_duration(std::string_view name, std::string_view value,
                                         std::optional<Duration>& out) {
-  const auto parsed = config_file::parse_duration(value);
-  if (!parsed) return std::string(name) + ": " + config_file::quote(value) + " " + parsed.error();
+  const auto parsed = config::reading::parse_duration(value);
+  if (!parsed)
+    return std::string(name) + ": " + config::reading::quote(value) + " " + parsed.error();
   out = *parsed;
   return std::nullopt;
 }
@@ -57,8 +58,8 @@ std::optional<std::string> KeyFilter::set(std::string_view name, std::string_vie
     const auto found =
         std::ranges::find(kStates, value, [](RecordState s) { return to_string(s); });
     if (found == kStates.end()) {
-      return "state: " + config_file::quote(value) +
-             " is none; use queued, in_progress, completed, released, unknown or tombstone";
+      return "state: " + config::reading::quote(value) +
+             " is not a state; use queued, in_progress, completed, released, unknown or tombstone";
     }
     state = *found;
   } else if (name == "reason") {
@@ -68,17 +69,17 @@ std::optional<std::string> KeyFilter::set(std::string_view name, std::string_vie
   } else if (name == "newer") {
     return set_duration(name, value, newer);
   } else {
-    return config_file::quote(name) +
-           " cannot be filtered by; use tenant, operation, key, state, reason, older or newer";
+    return config::reading::quote(name) +
+           " is not a filter; use tenant, operation, key, state, reason, older or newer";
   }
   return std::nullopt;
 }
 
-void KeyFilter::expect_digests(const HashKeys& hash_keys) {
+void KeyFilter::expect_digests(const core::HashKeys& hash_keys) {
   key_digests.clear();
   if (!key) return;
-  key_digests.push_back(key_digest(*key, nullptr));
-  for (const HashKey& with : hash_keys) key_digests.push_back(key_digest(*key, &with));
+  key_digests.push_back(core::key_digest(*key, nullptr));
+  for (const core::HashKey& with : hash_keys) key_digests.push_back(core::key_digest(*key, &with));
 }
 
 bool KeyFilter::matches(const Record& record, Time now) const {
@@ -102,7 +103,7 @@ std::optional<std::string> for_parameters(std::string_view query, const UseParam
     const std::size_t equals = std::min(piece.find('='), piece.size());
     const auto name = decode(piece.substr(0, equals));
     const auto value = decode(piece.substr(std::min(equals + 1, piece.size())));
-    if (!name || !value) return "the query has a '%' without two hexadecimal digits";
+    if (!name || !value) return "The query has a '%' without two hexadecimal digits.";
     if (auto wrong = use(*name, *value)) return wrong;
   }
   return std::nullopt;
@@ -119,4 +120,4 @@ std::optional<RecordId> parse_hex_id(std::string_view hex) {
   return id;
 }
 
-}  // namespace semel
+}  // namespace semel::admin

@@ -7,9 +7,9 @@
 #include <string_view>
 
 #include "core/fingerprint/keyed_hash.h"
-#include "semel/record.h"
+#include "semel/driver/record.h"
 
-namespace semel {
+namespace semel::admin {
 
 // Selects the records that an operator means. A field that is not set matches everything.
 struct KeyFilter {
@@ -24,7 +24,7 @@ struct KeyFilter {
 
   // Sets the field with this name. Returns what is wrong, or nullopt.
   std::optional<std::string> set(std::string_view name, std::string_view value);
-  void expect_digests(const HashKeys& hash_keys);
+  void expect_digests(const core::HashKeys& hash_keys);
   bool empty() const { return *this == KeyFilter{}; }
   bool matches(const Record& record, Time now) const;
   bool operator==(const KeyFilter&) const = default;
@@ -39,4 +39,4 @@ std::optional<std::string> for_parameters(std::string_view query, const UseParam
 // Parses a whole record id; nullopt: it is not one.
 std::optional<RecordId> parse_hex_id(std::string_view hex);
 
-}  // namespace semel
+}  // namespace semel::admin

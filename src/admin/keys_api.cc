@@ -11,7 +11,7 @@
 #include "admin/record_json.h"
 #include "telemetry/log.h"
 
-namespace semel {
+namespace semel::admin {
 namespace asio = boost::asio;
 namespace json = boost::json;
 using asio::awaitable;
@@ -47,7 +47,7 @@ bool is_hex(std::string_view text) {
 std::optional<std::string> read_limit(std::string_view value, std::size_t& out) {
   const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), out);
   if (error != std::errc() || end != value.data() + value.size() || out < 1 || out > kListedMax) {
-    return "limit: is not a number from 1 to 1000";
+    return "limit: must be a number from 1 to 1000";
   }
   return std::nullopt;
 }
@@ -65,7 +65,7 @@ awaitable<Answer> KeysApi::list(std::string query) {
         if (name == "limit") return read_limit(value, wanted.limit);
         if (name != "cursor") return wanted.filter.set(name, value);
         wanted.after = parse_hex_id(value);
-        if (!wanted.after) return "cursor: is not one that was given out";
+        if (!wanted.after) return "cursor: must be one that this API returned";
         return std::nullopt;
       });
   if (wrong) co_return problem_answer(400, "bad-query", *wrong);
@@ -138,7 +138,7 @@ awaitable<Answer> KeysApi::decide_many(Decided decided, std::string who, std::st
 
 awaitable<StoreResult<KeysApi::Found>> KeysApi::search(Search search) {
   Found found;
-  search.filter.expect_digests(server_.settings().key_material.hash_keys);
+  search.filter.expect_digests(process_.settings().key_material.hash_keys);
   const KeyFilter& filter = search.filter;
   if (!search.after && filter.tenant && filter.operation && filter.key) {
     auto record = co_await by_key(filter);
@@ -178,7 +178,7 @@ awaitable<StoreResult<KeysApi::Found>> KeysApi::search(Search search) {
 // Reads the record directly, since its id is made of these. Null: it is not there under exactly
 // this operation, which includes the path if the path is the scope.
 awaitable<StoreResult<RecordPtr>> KeysApi::by_key(KeyFilter filter) {
-  const Scope scope{server_.config().name_space, *filter.tenant, *filter.operation};
+  const Scope scope{process_.config().name_space, *filter.tenant, *filter.operation};
   auto record = co_await services_.store.read(make_id(scope, *filter.key));
   if (record && *record && !filter.matches(**record, services_.clock.now())) record->reset();
   co_return record;
@@ -188,7 +188,7 @@ awaitable<std::expected<RecordPtr, Answer>> KeysApi::find(std::string id) {
   if (id.size() < kIdDigitsMin || id.size() > kIdDigits || !is_hex(id)) {
     co_return std::unexpected(problem_answer(
         400, "bad-id",
-        "A record's id is 64 lower case hexadecimal digits, or its first 8 or more."));
+        "Send a record's id: 64 lower-case hexadecimal digits, or its first 8 or more."));
   }
   auto page = co_await services_.store.scan(just_before(id), 2);
   if (!page) co_return std::unexpected(store_unavailable(page.error()));
@@ -198,8 +198,8 @@ awaitable<std::expected<RecordPtr, Answer>> KeysApi::find(std::string id) {
     co_return std::unexpected(problem_answer(404, "no-such-key", "There is no such record."));
   }
   if (page->records.size() > 1) {
-    co_return std::unexpected(
-        problem_answer(409, "ambiguous-id", "Several records begin so; give more of the id."));
+    co_return std::unexpected(problem_answer(
+        409, "ambiguous-id", "Several records begin with these digits. Send more of the id."));
   }
   co_return std::move(page->records.front());
 }
@@ -209,21 +209,22 @@ awaitable<Resolved> KeysApi::resolve(Decided decided, RecordId id, Resolution re
   const std::string why = resolution.why;
   const bool forced = resolution.force;
   // No cache of any process gives the answer for longer than this.
-  if (decided == Decided::forgotten) resolution.forget_for = server_.config().store.cache_for;
+  if (decided == Decided::forgotten) resolution.forget_for = process_.config().store.cache_for;
   Resolved resolved = co_await services_.engine.resolve(id, std::move(resolution));
   const auto* refused = std::get_if<resolve::Refused>(&resolved);
   const bool done = std::holds_alternative<resolve::Done>(resolved);
-  log_event(LogLevel::warn, "operator",
-            {{"did", verb_of(decided)},
-             {"record", id.hex()},
-             {"who", who},
-             {"why", why},
-             {"forced", forced ? "true" : ""},
-             {"result", done      ? "done"
-                        : refused ? "refused"
-                                  : "failed"},
-             {"refused", refused ? std::string_view(refused->why) : std::string_view()}});
+  telemetry::log_event(
+      config::LogLevel::warn, "operator",
+      {{"did", verb_of(decided)},
+       {"record", id.hex()},
+       {"who", who},
+       {"why", why},
+       {"forced", forced ? "true" : ""},
+       {"result", done      ? "done"
+                  : refused ? "refused"
+                            : "failed"},
+       {"refused", refused ? std::string_view(refused->why) : std::string_view()}});
   co_return resolved;
 }
 
-}  // namespace semel
+}  // namespace semel::admin

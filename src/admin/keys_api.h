@@ -8,15 +8,15 @@
 
 #include "admin/decision_body.h"
 #include "admin/key_filter.h"
-#include "server/server.h"
+#include "server/process.h"
 
-namespace semel {
+namespace semel::admin {
 
 // Serves the records of the store to operators: /api/keys. Every call looks at a bounded number of
 // records and says where to go on. Scans give way to requests between pages.
 class KeysApi {
  public:
-  explicit KeysApi(Server& server) : server_(server), services_(server.services()) {}
+  explicit KeysApi(server::Process& process) : process_(process), services_(process.services()) {}
 
   // GET /api/keys?state=…&operation=…&tenant=…&key=…&older=…&newer=…&limit=…&cursor=…
   boost::asio::awaitable<Answer> list(std::string query);
@@ -46,8 +46,8 @@ class KeysApi {
   boost::asio::awaitable<std::expected<RecordPtr, Answer>> find(std::string id);
   boost::asio::awaitable<Resolved> resolve(Decided decided, RecordId id, Resolution resolution);
 
-  Server& server_;
-  Services& services_;
+  server::Process& process_;
+  runtime::Services& services_;
 };
 
-}  // namespace semel
+}  // namespace semel::admin

@@ -5,10 +5,11 @@
 #include <boost/json/array.hpp>
 #include <chrono>
 
+#include "base/names.h"
 #include "base/utf8.h"
 #include "engine/process_identity.h"
 
-namespace semel {
+namespace semel::admin {
 namespace json = boost::json;
 namespace {
 
@@ -25,43 +26,31 @@ json::value time_of(Time at) {
 
 json::array list(const std::vector<std::string>& texts) {
   json::array out;
-  for (const std::string& text : texts) out.push_back(json::value(printable_utf8(text)));
+  for (const std::string& text : texts) out.push_back(json::value(base::printable_utf8(text)));
   return out;
 }
 
-std::string_view name_of(RecordResult result) {
-  switch (result) {
-    case RecordResult::none:
-      return "none";
-    case RecordResult::succeeded:
-      return "succeeded";
-    case RecordResult::failed:
-      return "failed";
-  }
-  return "none";
-}
+constexpr auto kResultNames = base::names<RecordResult::failed>({
+    {RecordResult::none, "none"},
+    {RecordResult::succeeded, "succeeded"},
+    {RecordResult::failed, "failed"},
+});
 
-std::string_view name_of(BodyNote note) {
-  switch (note) {
-    case BodyNote::kept:
-      return "kept";
-    case BodyNote::omitted:
-      return "omitted";
-    case BodyNote::spilled:
-      return "spilled";
-  }
-  return "kept";
-}
+constexpr auto kBodyNames = base::names<BodyNote::spilled>({
+    {BodyNote::kept, "kept"},
+    {BodyNote::omitted, "omitted"},
+    {BodyNote::spilled, "spilled"},
+});
 
 json::object answer_of(const Answer& answer) {
   json::array headers;
   for (const Header& header : answer.headers) {
-    headers.push_back({printable_utf8(header.name), printable_utf8(header.value)});
+    headers.push_back({base::printable_utf8(header.name), base::printable_utf8(header.value)});
   }
   const bool spilled = answer.body_note == BodyNote::spilled;
   return {{"status", answer.status},
           {"headers", std::move(headers)},
-          {"body", name_of(answer.body_note)},
+          {"body", kBodyNames[answer.body_note]},
           {"body_bytes", spilled ? answer.spilled_bytes : answer.body.size()}};
 }
 
@@ -71,24 +60,25 @@ json::array history_of(const Record& record) {
     out.push_back({{"at", time_of(entry.at)},
                    {"state", to_string(entry.to)},
                    {"attempt", entry.attempt},
-                   {"note", printable_utf8(entry.note)}});
+                   {"note", base::printable_utf8(entry.note)}});
   }
   return out;
 }
 
 json::object recipe_of(const Recipe& recipe) {
-  return {{"version", recipe.version},       {"query", recipe.query},
-          {"include", list(recipe.include)}, {"exclude", list(recipe.exclude)},
-          {"headers", list(recipe.headers)}, {"hash_key_id", printable_utf8(recipe.hash_key_id)}};
+  return {
+      {"version", recipe.version},       {"query", recipe.query},
+      {"include", list(recipe.include)}, {"exclude", list(recipe.exclude)},
+      {"headers", list(recipe.headers)}, {"hash_key_id", base::printable_utf8(recipe.hash_key_id)}};
 }
 
 // As far as can be told from here: another process is believed alive while its lease lasts.
 json::object owner_of(const Record& record, Time now) {
-  const bool is_here = record.owner == this_node();
+  const bool is_here = record.owner == engine::this_node();
   json::value alive = nullptr;
   if (record.state == RecordState::in_progress) alive = is_here || now <= record.lease_until;
-  return {{"node", printable_utf8(record.owner.node)},
-          {"run", run_text(record.owner)},
+  return {{"node", base::printable_utf8(record.owner.node)},
+          {"run", engine::run_text(record.owner)},
           {"is_this_process", is_here},
           {"alive", std::move(alive)}};
 }
@@ -100,15 +90,15 @@ json::object record_summary(const Record& record, Time now) {
   out["id"] = record.id.hex();
   out["state"] = to_string(record.state);
   out["attempt"] = record.attempt;
-  out["tenant"] = printable_utf8(record.tenant);
-  out["operation"] = printable_utf8(record.operation);
-  out["key"] = printable_utf8(record.key);
+  out["tenant"] = base::printable_utf8(record.tenant);
+  out["operation"] = base::printable_utf8(record.operation);
+  out["key"] = base::printable_utf8(record.key);
   out["created_at"] = time_of(record.created_at);
   out["updated_at"] = time_of(record.updated_at);
   out["age_seconds"] =
       std::chrono::duration_cast<std::chrono::seconds>(now - record.updated_at).count();
   out["status"] = record.answer.status > 0 ? json::value(record.answer.status) : nullptr;
-  out["reason"] = printable_utf8(record.reason);
+  out["reason"] = base::printable_utf8(record.reason);
   return out;
 }
 
@@ -121,19 +111,19 @@ json::object record_details(const Record& record, Time now) {
   out["expires_at"] = time_of(record.expires_at);
   out["tombstone_until"] = time_of(record.tombstone_until);
   out["hold_until"] = time_of(record.hold_until);
-  out["result"] = name_of(record.result);
+  out["result"] = kResultNames[record.result];
   out["status_begun"] = record.status_begun > 0 ? json::value(record.status_begun) : nullptr;
   const bool answered = record.answer.status > 0;
   out["answer"] = answered ? json::value(answer_of(record.answer)) : nullptr;
   out["request_bytes"] = record.request.size();
-  out["response_version"] = printable_utf8(record.response_version);
-  out["resource"] = {{"type", printable_utf8(record.resource_type)},
-                     {"id", printable_utf8(record.resource_id)}};
-  out["trace"] = printable_utf8(record.trace);
+  out["response_version"] = base::printable_utf8(record.response_version);
+  out["resource"] = {{"type", base::printable_utf8(record.resource_type)},
+                     {"id", base::printable_utf8(record.resource_id)}};
+  out["trace"] = base::printable_utf8(record.trace);
   out["fingerprint"] = RecordId{record.fingerprint.digest}.hex();
   out["recipe"] = recipe_of(record.recipe);
   out["history"] = history_of(record);
   return out;
 }
 
-}  // namespace semel
+}  // namespace semel::admin

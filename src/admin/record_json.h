@@ -2,13 +2,13 @@
 
 #include <boost/json/object.hpp>
 
-#include "semel/record.h"
+#include "semel/driver/record.h"
 
-namespace semel {
+namespace semel::admin {
 
 // Shows a record as operators see it. Leaves out everything that would let somebody act in
 // another's name or see a client's data: the token, the status resource's handle, the bodies.
 boost::json::object record_summary(const Record& record, Time now);
 boost::json::object record_details(const Record& record, Time now);
 
-}  // namespace semel
+}  // namespace semel::admin

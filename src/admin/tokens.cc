@@ -14,7 +14,7 @@
 #include "base/private_file.h"
 #include "base/text.h"
 
-namespace semel {
+namespace semel::admin {
 namespace {
 
 constexpr std::size_t kNameLengthMax = 64;
@@ -47,9 +47,9 @@ bool is_token(std::string_view text) {
          std::ranges::all_of(text, [](char c) { return c > ' ' && c < 0x7f; });
 }
 
-std::optional<Sha256Digest> parse_digest(std::string_view hex) {
-  Sha256Digest out{};
-  const auto bytes = decode_hex(hex);
+std::optional<base::Sha256Digest> parse_digest(std::string_view hex) {
+  base::Sha256Digest out{};
+  const auto bytes = base::decode_hex(hex);
   if (!bytes || bytes->size() != out.size()) return std::nullopt;
   std::ranges::copy(*bytes, out.begin());
   return out;
@@ -61,12 +61,12 @@ std::vector<Line> lines_of(std::string_view text) {
   std::size_t number = 0;
   while (!text.empty()) {
     const std::size_t end = std::min(text.find('\n'), text.size());
-    const std::string_view line = trim_line(text.substr(0, end));
+    const std::string_view line = base::trim_line(text.substr(0, end));
     text.remove_prefix(std::min(end + 1, text.size()));
     ++number;
     if (line.empty() || line.starts_with('#')) continue;
     const std::size_t space = std::min(line.find_first_of(" \t"), line.size());
-    out.push_back({number, line.substr(0, space), trim_line(line.substr(space))});
+    out.push_back({number, line.substr(0, space), base::trim_line(line.substr(space))});
   }
   return out;
 }
@@ -96,19 +96,19 @@ std::expected<AdminTokens, std::string> AdminTokens::parse(std::string_view text
       return std::unexpected("line " + std::to_string(line.number) + ": " + std::string(what));
     };
     if (!is_name(line.name)) {
-      return wrong("begin with a name of letters, digits, '_', '.' and '-', then the token");
+      return wrong("write a name of letters, digits, '_', '.' and '-', then the token");
     }
     if (std::ranges::count(tokens.entries_, line.name, &Entry::name) > 0) {
-      return wrong("the name stands here twice");
+      return wrong("the name is listed twice");
     }
     if (line.secret.starts_with(kDigestMark)) {
       const auto digest = parse_digest(line.secret.substr(kDigestMark.size()));
-      if (!digest) return wrong("after sha256: come 64 hexadecimal digits");
+      if (!digest) return wrong("write 64 hexadecimal digits after sha256:");
       tokens.entries_.push_back({std::string(line.name), *digest});
     } else if (is_token(line.secret)) {
-      tokens.entries_.push_back({std::string(line.name), sha256(line.secret)});
+      tokens.entries_.push_back({std::string(line.name), base::sha256(line.secret)});
     } else {
-      return wrong("a token has 16 to 256 printable characters and no space");
+      return wrong("a token must have 16 to 256 printable characters and no spaces");
     }
   }
   if (tokens.empty()) return std::unexpected("it has no token");
@@ -116,7 +116,7 @@ std::expected<AdminTokens, std::string> AdminTokens::parse(std::string_view text
 }
 
 std::expected<AdminTokens, std::string> AdminTokens::load(const std::string& file) {
-  const auto text = read_private_file(file);
+  const auto text = base::read_private_file(file);
   if (!text) return std::unexpected(text.error());
   auto tokens = parse(*text);
   if (!tokens) return std::unexpected(file + ": " + tokens.error());
@@ -136,7 +136,7 @@ std::expected<AdminTokens, std::string> AdminTokens::load_or_make(const std::str
 }
 
 std::optional<std::string> AdminTokens::name_of(std::string_view token) const {
-  const Sha256Digest digest = sha256(token);
+  const base::Sha256Digest digest = base::sha256(token);
   const Entry* found = nullptr;
   for (const Entry& entry : entries_) {
     const bool same = CRYPTO_memcmp(entry.digest.data(), digest.data(), digest.size()) == 0;
@@ -151,7 +151,8 @@ std::string generated_tokens_file(const std::string& store_path) {
 }
 
 std::expected<std::string, std::string> token_to_send(const std::string& file) {
-  const auto text = read_private_file(file, kPrivateFileBytesMax, PrivateUse::sent);
+  const auto text =
+      base::read_private_file(file, base::kPrivateFileBytesMax, base::PrivateUse::sent);
   if (!text) return std::unexpected(text.error());
   const std::vector<Line> lines = lines_of(*text);
   if (lines.size() == 1 && lines[0].secret.empty()) return std::string(lines[0].name);
@@ -160,7 +161,7 @@ std::expected<std::string, std::string> token_to_send(const std::string& file) {
       return std::string(line.secret);
     }
   }
-  return std::unexpected(file + ": has no token that could be sent");
+  return std::unexpected(file + ": has no token to send");
 }
 
-}  // namespace semel
+}  // namespace semel::admin

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "base/sha256.h"
-#include "semel/clock.h"
+#include "semel/driver/clock.h"
 
-namespace semel {
+namespace semel::admin {
 
 // The operators who may change something through the admin listener: names, each with the digest of
 // a token.
@@ -35,7 +35,7 @@ class AdminTokens {
  private:
   struct Entry {
     std::string name;
-    Sha256Digest digest;
+    base::Sha256Digest digest;
   };
   std::vector<Entry> entries_;
 };
@@ -47,4 +47,4 @@ std::string generated_tokens_file(const std::string& store_path);
 // has more than the digest; or the only word of a file that has only one.
 std::expected<std::string, std::string> token_to_send(const std::string& file);
 
-}  // namespace semel
+}  // namespace semel::admin

@@ -14,8 +14,9 @@
 #include "base/base64.h"
 #include "base/bytes.h"
 #include "base/hmac.h"
+#include "base/names.h"
 
-namespace semel {
+namespace semel::auth {
 namespace {
 
 namespace dom = simdjson::dom;
@@ -47,12 +48,12 @@ std::optional<std::string_view> text_member(const dom::object& object, const cha
 std::optional<std::string> bytes_member(const dom::object& object, const char* name) {
   const auto text = text_member(object, name);
   if (!text || text->empty()) return std::nullopt;
-  return decode_base64url(*text);
+  return base::decode_base64url(*text);
 }
 
 Owned<BIGNUM, BN_free> big_number(std::string_view big_endian) {
   return Owned<BIGNUM, BN_free>(
-      BN_bin2bn(unsigned_bytes(big_endian), static_cast<int>(big_endian.size()), nullptr));
+      BN_bin2bn(base::unsigned_bytes(big_endian), static_cast<int>(big_endian.size()), nullptr));
 }
 
 std::shared_ptr<EVP_PKEY> public_key(const char* type, OSSL_PARAM_BLD* build) {
@@ -86,12 +87,12 @@ std::shared_ptr<EVP_PKEY> p256_key(std::string_view x, std::string_view y) {
 }
 
 std::shared_ptr<EVP_PKEY> ed25519_key(std::string_view x) {
-  return {EVP_PKEY_new_raw_public_key(EVP_PKEY_ED25519, nullptr, unsigned_bytes(x), x.size()),
+  return {EVP_PKEY_new_raw_public_key(EVP_PKEY_ED25519, nullptr, base::unsigned_bytes(x), x.size()),
           EVP_PKEY_free};
 }
 
 bool is_hmac(std::string_view secret, std::string_view signed_bytes, std::string_view signature) {
-  const Sha256Digest expected = hmac_sha256(secret, signed_bytes);
+  const base::Sha256Digest expected = base::hmac_sha256(secret, signed_bytes);
   return signature.size() == expected.size() &&
          CRYPTO_memcmp(signature.data(), expected.data(), expected.size()) == 0;
 }
@@ -116,23 +117,16 @@ bool is_public_signature(EVP_PKEY* key, const EVP_MD* digest, std::string_view s
                          std::string_view signature) {
   const Owned<EVP_MD_CTX, EVP_MD_CTX_free> context(EVP_MD_CTX_new());
   return context && EVP_DigestVerifyInit(context.get(), nullptr, digest, nullptr, key) == 1 &&
-         EVP_DigestVerify(context.get(), unsigned_bytes(signature), signature.size(),
-                          unsigned_bytes(signed_bytes), signed_bytes.size()) == 1;
+         EVP_DigestVerify(context.get(), base::unsigned_bytes(signature), signature.size(),
+                          base::unsigned_bytes(signed_bytes), signed_bytes.size()) == 1;
 }
 
-std::string_view name_of(JwtAlgorithm algorithm) {
-  switch (algorithm) {
-    case JwtAlgorithm::hs256:
-      return "HS256";
-    case JwtAlgorithm::rs256:
-      return "RS256";
-    case JwtAlgorithm::es256:
-      return "ES256";
-    case JwtAlgorithm::eddsa:
-      return "EdDSA";
-  }
-  return "";
-}
+constexpr auto kAlgorithmNames = base::names<JwtAlgorithm::eddsa>({
+    {JwtAlgorithm::hs256, "HS256"},
+    {JwtAlgorithm::rs256, "RS256"},
+    {JwtAlgorithm::es256, "ES256"},
+    {JwtAlgorithm::eddsa, "EdDSA"},
+});
 
 }  // namespace
 
@@ -146,7 +140,7 @@ class JwkReader {
     const auto algorithm = find_algorithm();
     if (!algorithm || !is_for_signatures()) return std::nullopt;
     const auto named = text_member(object_, "alg");
-    if (named && *named != name_of(*algorithm)) return std::nullopt;
+    if (named && *named != kAlgorithmNames[*algorithm]) return std::nullopt;
     JwtKeys::Key key{.algorithm = *algorithm,
                      .kid = std::string(text_member(object_, "kid").value_or(""))};
     if (auto wrong = read_material(key)) {
@@ -184,7 +178,7 @@ class JwkReader {
     if (key.algorithm == JwtAlgorithm::hs256) {
       auto secret = bytes_member(object_, "k");
       if (!secret || secret->size() < kSecretBytesMin) {
-        return "is no secret of at least 32 bytes";
+        return "is not a secret of at least 32 bytes";
       }
       key.secret = *std::move(secret);
       return std::nullopt;
@@ -193,7 +187,7 @@ class JwkReader {
     if (!key.public_key) return "cannot be used: its numbers are missing or wrong";
     if (key.algorithm == JwtAlgorithm::rs256 &&
         EVP_PKEY_get_bits(key.public_key.get()) < kRsaBitsMin) {
-      return "is an RSA key of less than 2048 bits";
+      return "is an RSA key of fewer than 2048 bits";
     }
     return std::nullopt;
   }
@@ -219,7 +213,7 @@ class JwkReader {
 std::optional<JwtAlgorithm> parse_jwt_algorithm(std::string_view name) {
   for (const JwtAlgorithm algorithm :
        {JwtAlgorithm::hs256, JwtAlgorithm::rs256, JwtAlgorithm::es256, JwtAlgorithm::eddsa}) {
-    if (name == name_of(algorithm)) return algorithm;
+    if (name == kAlgorithmNames[algorithm]) return algorithm;
   }
   return std::nullopt;
 }
@@ -253,7 +247,7 @@ bool JwtKeys::has_secret() const {
 std::expected<JwtKeys, std::string> JwtKeys::from_secret(std::string_view secret) {
   while (secret.ends_with('\n') || secret.ends_with('\r')) secret.remove_suffix(1);
   if (secret.contains("-----BEGIN ")) {
-    return std::unexpected("is a PEM file; a public key is no secret, put it into a jwks_file");
+    return std::unexpected("is a PEM file; a public key is not a secret: put it into a jwks_file");
   }
   if (secret.size() < kSecretBytesMin) {
     return std::unexpected("is shorter than 32 bytes, which HS256 needs");
@@ -295,4 +289,4 @@ JwtKeys::Verdict JwtKeys::verify(JwtAlgorithm algorithm, std::optional<std::stri
   return tries > 0 ? Verdict::bad : Verdict::no_such_key;
 }
 
-}  // namespace semel
+}  // namespace semel::auth

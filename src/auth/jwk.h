@@ -14,7 +14,7 @@
 // A key is good for one algorithm, decided by the key's type and never by the token: a public key
 // is never taken for a secret. If that were broken, anybody who knows the public key could name any
 // tenant.
-namespace semel {
+namespace semel::auth {
 
 enum class JwtAlgorithm { hs256, rs256, es256, eddsa };
 // nullopt: any other name, including `none`.
@@ -54,4 +54,4 @@ class JwtKeys {
   std::vector<Key> keys_;
 };
 
-}  // namespace semel
+}  // namespace semel::auth

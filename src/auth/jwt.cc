@@ -7,7 +7,7 @@
 
 #include "base/base64.h"
 
-namespace semel {
+namespace semel::auth {
 namespace {
 
 namespace dom = simdjson::dom;
@@ -47,7 +47,7 @@ struct Json {
   // Returns false if the text is not an object in base64url, or has two members with the same name,
   // which two readers could understand differently.
   bool read(std::string_view encoded) {
-    const auto text = decode_base64url(encoded);
+    const auto text = base::decode_base64url(encoded);
     if (!text || parser.parse(*text).get(object)) return false;
     std::vector<std::string_view> names;
     for (const dom::key_value_pair member : object) names.push_back(member.key);
@@ -113,7 +113,7 @@ std::expected<std::string, std::string> find_claim(const Json& claims, const std
     tenant = std::to_string(number);
   }
   if (tenant.empty() || tenant.size() > kTenantBytesMax) {
-    return refuse("The token's claim " + claim + " does not name anybody.");
+    return refuse("The token's claim " + claim + " does not name a caller.");
   }
   return tenant;
 }
@@ -125,15 +125,15 @@ std::expected<std::string, std::string> verify_jwt(const JwtKeys& keys, const Jw
   const auto parts = token.size() <= kTokenBytesMax ? split(token) : std::nullopt;
   Json header;
   if (!parts || !header.read(parts->header)) return refuse("The token is not a signed JWT.");
-  const auto signature = decode_base64url(parts->signature);
+  const auto signature = base::decode_base64url(parts->signature);
   const auto algorithm = parse_jwt_algorithm(header.text("alg").value_or(""));
   if (!algorithm || !signature || header.has("crit")) {
-    return refuse("The token is not signed in a way that is taken here.");
+    return refuse("The token is not signed in a supported way.");
   }
-  if (header.has("kid") && !header.text("kid")) return refuse("The token's kid is not a text.");
+  if (header.has("kid") && !header.text("kid")) return refuse("The token's kid is not a string.");
   switch (keys.verify(*algorithm, header.text("kid"), parts->signed_bytes, *signature)) {
     case JwtKeys::Verdict::no_such_key:
-      return refuse("The token is not signed with a key that is known here.");
+      return refuse("The token is not signed with a known key.");
     case JwtKeys::Verdict::bad:
       return refuse("The token's signature is wrong.");
     case JwtKeys::Verdict::good:
@@ -143,7 +143,7 @@ std::expected<std::string, std::string> verify_jwt(const JwtKeys& keys, const Jw
   if (!claims.read(parts->payload)) return refuse("The token's claims cannot be read.");
   if (auto timely = check_times(claims, rules, now); !timely) return Refusal(timely.error());
   if (!rules.issuer.empty() && claims.text("iss") != rules.issuer) {
-    return refuse("The token is of another issuer.");
+    return refuse("The token comes from another issuer.");
   }
   if (!rules.audiences.empty() && !names_audience(claims, rules.audiences)) {
     return refuse("The token is for another audience.");
@@ -151,4 +151,4 @@ std::expected<std::string, std::string> verify_jwt(const JwtKeys& keys, const Jw
   return find_claim(claims, rules.claim);
 }
 
-}  // namespace semel
+}  // namespace semel::auth

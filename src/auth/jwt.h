@@ -8,7 +8,7 @@
 #include "auth/jwk.h"
 #include "semel/time.h"
 
-namespace semel {
+namespace semel::auth {
 
 // The conditions for believing a token, and the claim that names the tenant.
 struct JwtRules {
@@ -26,4 +26,4 @@ struct JwtRules {
 std::expected<std::string, std::string> verify_jwt(const JwtKeys& keys, const JwtRules& rules,
                                                    std::string_view token, Time now);
 
-}  // namespace semel
+}  // namespace semel::auth

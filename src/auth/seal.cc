@@ -10,7 +10,7 @@
 #include "base/base64.h"
 #include "base/text.h"
 
-namespace semel {
+namespace semel::auth {
 namespace {
 
 constexpr std::size_t kTagBytes = 16;
@@ -22,7 +22,7 @@ struct FreeContext {
 using Context = std::unique_ptr<EVP_CIPHER_CTX, FreeContext>;
 
 void require_cipher(bool done) {
-  if (!done) throw std::runtime_error("OpenSSL cannot do AES-256-GCM");
+  if (!done) throw std::runtime_error("OpenSSL does not support AES-256-GCM");
 }
 
 const unsigned char* bytes_of(std::string_view text) {
@@ -42,21 +42,21 @@ std::expected<SealingKeys, std::string> SealingKeys::parse(std::string_view text
   SealingKeys keys;
   for (int number = 1; !text.empty(); ++number) {
     const std::size_t end = std::min(text.find('\n'), text.size());
-    const std::string_view line = trim_line(text.substr(0, end));
+    const std::string_view line = base::trim_line(text.substr(0, end));
     text.remove_prefix(std::min(end + 1, text.size()));
     if (line.empty() || line.starts_with('#')) continue;
     const auto wrong = [&](const std::string& why) {
       return std::unexpected("line " + std::to_string(number) + ": " + why);
     };
     const std::size_t colon = line.find(':');
-    if (colon == std::string_view::npos) return wrong("is not id:key");
+    if (colon == std::string_view::npos) return wrong("must be id:key");
     SealingKey key;
-    key.id = trim_line(line.substr(0, colon));
+    key.id = base::trim_line(line.substr(0, colon));
     if (!is_key_id(key.id)) {
       return wrong("the id must be 1 to 64 letters, digits, '-', '_' or '.'");
     }
-    if (keys.find(key.id)) return wrong("the id '" + key.id + "' stands there twice");
-    auto bytes = decode_base64(trim_line(line.substr(colon + 1)));
+    if (keys.find(key.id)) return wrong("the id '" + key.id + "' is listed twice");
+    auto bytes = base::decode_base64(base::trim_line(line.substr(colon + 1)));
     if (!bytes || bytes->size() != key.bytes.size()) {
       return wrong("the key '" + key.id + "' is not 32 bytes in base64");
     }
@@ -64,7 +64,7 @@ std::expected<SealingKeys, std::string> SealingKeys::parse(std::string_view text
     OPENSSL_cleanse(bytes->data(), bytes->size());
     keys.keys_.push_back(std::move(key));
   }
-  if (keys.keys_.empty()) return std::unexpected("it holds no key");
+  if (keys.keys_.empty()) return std::unexpected("it has no key");
   return keys;
 }
 
@@ -116,4 +116,4 @@ std::optional<std::string> unseal(const SealingKey& key, std::string_view associ
   return plain;
 }
 
-}  // namespace semel
+}  // namespace semel::auth

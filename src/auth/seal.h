@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-namespace semel {
+namespace semel::auth {
 
 struct SealingKey {
   std::string id;
@@ -46,4 +46,4 @@ std::string seal(const SealingKey& key, const SealNonce& nonce, std::string_view
 std::optional<std::string> unseal(const SealingKey& key, std::string_view associated,
                                   std::string_view sealed);
 
-}  // namespace semel
+}  // namespace semel::auth

@@ -13,7 +13,7 @@
 #include "base/hex.h"
 #include "base/hmac.h"
 
-namespace semel {
+namespace semel::auth {
 namespace {
 
 using std::chrono::hours;
@@ -76,7 +76,7 @@ const std::vector<WebhookScheme>& schemes() {
 }
 
 std::optional<std::string> decode(std::string_view text, SignatureEncoding encoding) {
-  return encoding == SignatureEncoding::hex ? decode_hex(text) : decode_base64(text);
+  return encoding == SignatureEncoding::hex ? base::decode_hex(text) : base::decode_base64(text);
 }
 
 // Leaves out empty elements, which mean nothing.
@@ -104,7 +104,7 @@ std::expected<std::optional<std::string>, std::string> one(const HeaderValues& h
   std::vector<std::string> values = headers(name);
   if (values.empty()) return std::nullopt;
   if (values.size() > 1) {
-    return std::unexpected("The header " + std::string(name) + " stands more than once.");
+    return std::unexpected("The header " + std::string(name) + " was sent more than once.");
   }
   return std::move(values.front());
 }
@@ -118,7 +118,7 @@ std::string timestamp_error(std::string_view text, Duration tolerance, Time now)
   if (!is_number) return "The timestamp is not a number of seconds.";
   const Time signed_at{std::chrono::seconds(seconds)};
   if (signed_at < now - tolerance) return "The timestamp is too old.";
-  if (signed_at > now + tolerance) return "The timestamp lies in the future.";
+  if (signed_at > now + tolerance) return "The timestamp is in the future.";
   return "";
 }
 
@@ -170,8 +170,8 @@ std::string signed_id_error(const WebhookScheme& scheme, std::string_view id) {
       id.find_first_of(ends_of_id(scheme.signed_content)) != std::string_view::npos;
   if (!ends_early) return "";
   return "The header " + scheme.id_headers.front() +
-         " has a character that ends the id in what is signed: the signature would fit other ids "
-         "too.";
+         " has a character that ends the id in the signed content, so the signature would fit "
+         "other ids too.";
 }
 
 // Reads the signatures of the header into `claim`, and returns the timestamp among them; "": there
@@ -192,14 +192,14 @@ std::expected<std::string, std::string> read_signatures(const WebhookScheme& sch
       }
     } else if (element.starts_with(scheme.hmac_prefix)) {
       auto signature = decode(element.substr(scheme.hmac_prefix.size()), scheme.encoding);
-      if (signature && signature->size() == sizeof(Sha256Digest)) {
+      if (signature && signature->size() == sizeof(base::Sha256Digest)) {
         claim.hmacs.push_back(*std::move(signature));
       }
     }
   }
   if (claim.hmacs.empty() && claim.ed25519s.empty()) {
     return std::unexpected("The header " + scheme.signature_header +
-                           " holds no signature of a kind that is known here.");
+                           " has no signature of a supported kind.");
   }
   return timestamp;
 }
@@ -212,10 +212,10 @@ struct FreeDigest {
 };
 
 bool has_hmac(const WebhookClaim& claim, const std::string& secret, const BodyPieces& body) {
-  HmacSha256 hmac(secret);
+  base::HmacSha256 hmac(secret);
   hmac.update(claim.before);
   body([&hmac](std::string_view piece) { hmac.update(piece); });
-  const Sha256Digest digest = hmac.update(claim.after).finish();
+  const base::Sha256Digest digest = hmac.update(claim.after).finish();
   bool matches = false;
   for (const std::string& given : claim.hmacs) {
     matches |= CRYPTO_memcmp(given.data(), digest.data(), digest.size()) == 0;
@@ -226,13 +226,13 @@ bool has_hmac(const WebhookClaim& claim, const std::string& secret, const BodyPi
 bool has_ed25519(const WebhookClaim& claim, const std::string& public_key,
                  const std::string& content) {
   const std::unique_ptr<EVP_PKEY, FreeKey> key(EVP_PKEY_new_raw_public_key(
-      EVP_PKEY_ED25519, nullptr, unsigned_bytes(public_key), public_key.size()));
+      EVP_PKEY_ED25519, nullptr, base::unsigned_bytes(public_key), public_key.size()));
   if (!key) return false;
   for (const std::string& given : claim.ed25519s) {
     const std::unique_ptr<EVP_MD_CTX, FreeDigest> context(EVP_MD_CTX_new());
     if (context && EVP_DigestVerifyInit(context.get(), nullptr, nullptr, nullptr, key.get()) == 1 &&
-        EVP_DigestVerify(context.get(), unsigned_bytes(given), given.size(),
-                         unsigned_bytes(content), content.size()) == 1) {
+        EVP_DigestVerify(context.get(), base::unsigned_bytes(given), given.size(),
+                         base::unsigned_bytes(content), content.size()) == 1) {
       return true;
     }
   }
@@ -257,13 +257,13 @@ std::vector<std::string_view> webhook_providers() {
 std::string signed_content_error(std::string_view signed_content) {
   std::string rest(signed_content);
   for (const std::string_view name : {kId, kTimestamp, kBody}) replace(rest, name, "");
-  if (!signed_content.contains(kBody)) return "leaves out {body}: anything could be sent";
+  if (!signed_content.contains(kBody)) return "must contain {body}, or any body could be sent";
   if (rest.find_first_of("{}") != std::string::npos) {
-    return "may have {id}, {timestamp} and {body}, once each, and no other braces";
+    return "may contain {id}, {timestamp} and {body}, once each, and no other braces";
   }
   if (signed_content.contains("}{id}") || signed_content.contains("{id}{")) {
-    return "has {id} right beside another placeholder, so that one signature fits several ids; "
-           "have the sender sign a character between them that no id has, like {id}.{body}";
+    return "has {id} right next to another placeholder, so one signature fits several ids; have "
+           "the sender sign a character between them that no id contains, like {id}.{body}";
   }
   return "";
 }
@@ -272,7 +272,7 @@ std::expected<WebhookSecret, std::string> parse_webhook_secret(const WebhookSche
                                                                std::string_view text) {
   constexpr std::string_view kSecretPrefix = "whsec_";
   constexpr std::string_view kPublicPrefix = "whpk_";
-  if (text.empty()) return std::unexpected("is empty: anybody could sign with it");
+  if (text.empty()) return std::unexpected("is empty: anyone could sign with it");
   if (!scheme.secrets_are_base64) return WebhookSecret{.bytes = std::string(text)};
   const bool is_public = text.starts_with(kPublicPrefix);
   if (is_public) {
@@ -280,12 +280,12 @@ std::expected<WebhookSecret, std::string> parse_webhook_secret(const WebhookSche
   } else if (text.starts_with(kSecretPrefix)) {
     text.remove_prefix(kSecretPrefix.size());
   }
-  auto decoded = decode_base64(text);
+  auto decoded = base::decode_base64(text);
   if (!decoded) {
     return std::unexpected("is not base64 after whsec_ (a secret) or whpk_ (a public key)");
   }
   if (is_public && decoded->size() != kEd25519KeyBytes) {
-    return std::unexpected("is not a public key of ed25519, which has 32 bytes");
+    return std::unexpected("is not an Ed25519 public key, which has 32 bytes");
   }
   if (!is_public && decoded->size() < kStandardSecretBytesMin) {
     return std::unexpected("is too short; a secret has at least 16 bytes");
@@ -347,4 +347,4 @@ bool is_signed(const WebhookClaim& claim, std::span<const WebhookSecret> secrets
   return found;
 }
 
-}  // namespace semel
+}  // namespace semel::auth

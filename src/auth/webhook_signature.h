@@ -14,7 +14,7 @@
 // arithmetic, and compares in constant time.
 //
 // If something passes here that its provider did not sign, a stranger's event takes effect.
-namespace semel {
+namespace semel::auth {
 
 enum class SignatureEncoding { hex, base64 };
 
@@ -92,4 +92,4 @@ using BodyPieces = std::function<void(const std::function<void(std::string_view)
 bool is_signed(const WebhookClaim& claim, std::span<const WebhookSecret> secrets,
                const BodyPieces& body);
 
-}  // namespace semel
+}  // namespace semel::auth

@@ -4,7 +4,7 @@
 #include <chrono>
 #include <cstdint>
 
-namespace semel {
+namespace semel::base {
 
 // Yields pauses that double from `min` up to `max`.
 class Backoff {
@@ -34,6 +34,13 @@ constexpr std::chrono::milliseconds backoff_after(std::uint64_t failures,
   return std::min(pause, max);
 }
 
+// Draws a pause from zero to `limit`, for callers that failed together and are many.
+constexpr std::chrono::milliseconds drawn_up_to(std::chrono::milliseconds limit,
+                                                std::uint64_t random) {
+  const auto whole = static_cast<std::uint64_t>(std::max<std::int64_t>(limit.count(), 0));
+  return std::chrono::milliseconds(static_cast<std::int64_t>(random % (whole + 1)));
+}
+
 // Shortens `pause` by up to half, so that callers that failed together do not retry together.
 constexpr std::chrono::milliseconds jittered(std::chrono::milliseconds pause,
                                              std::uint64_t random) {
@@ -41,4 +48,4 @@ constexpr std::chrono::milliseconds jittered(std::chrono::milliseconds pause,
   return pause - std::chrono::milliseconds(static_cast<std::int64_t>(random % (half + 1)));
 }
 
-}  // namespace semel
+}  // namespace semel::base

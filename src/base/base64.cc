@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-namespace semel {
+namespace semel::base {
 namespace {
 
 // The two alphabets differ in their last two characters only.
@@ -83,4 +83,4 @@ std::string encode_base64url(std::string_view bytes) {
   return encode(bytes, kUrl);
 }
 
-}  // namespace semel
+}  // namespace semel::base

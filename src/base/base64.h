@@ -6,7 +6,7 @@
 
 // Base64 by RFC 4648, strictly: every value has exactly one spelling. Decoding anything else
 // returns nullopt.
-namespace semel {
+namespace semel::base {
 
 // base64 with padding.
 std::optional<std::string> decode_base64(std::string_view text);
@@ -16,4 +16,4 @@ std::string encode_base64(std::string_view bytes);
 std::optional<std::string> decode_base64url(std::string_view text);
 std::string encode_base64url(std::string_view bytes);
 
-}  // namespace semel
+}  // namespace semel::base

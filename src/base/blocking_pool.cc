@@ -2,7 +2,7 @@
 
 #include <pthread.h>
 
-namespace semel {
+namespace semel::base {
 
 BlockingPool::BlockingPool(std::string name, std::size_t threads)
     : context_(static_cast<int>(threads)), open_(context_.get_executor()) {
@@ -18,4 +18,4 @@ BlockingPool::~BlockingPool() {
   open_.reset();
 }
 
-}  // namespace semel
+}  // namespace semel::base

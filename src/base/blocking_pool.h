@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-namespace semel {
+namespace semel::base {
 
 // A few named threads for calls that block, so that no worker blocks. Any thread may call run().
 // The destructor waits for the queued work.
@@ -40,4 +40,4 @@ class BlockingPool {
   std::vector<std::jthread> threads_;
 };
 
-}  // namespace semel
+}  // namespace semel::base

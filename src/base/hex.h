@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-namespace semel {
+namespace semel::base {
 
 // Returns the value of a hexadecimal digit; -1: not a digit.
 inline int hex_value(char c) {
@@ -40,4 +40,4 @@ inline std::string encode_hex(std::string_view bytes) {
   return out;
 }
 
-}  // namespace semel
+}  // namespace semel::base

@@ -4,7 +4,7 @@
 
 #include <stdexcept>
 
-namespace semel {
+namespace semel::base {
 
 HmacSha256::HmacSha256(std::string_view secret) : context_(EVP_MD_CTX_new()) {
   const std::unique_ptr<EVP_PKEY, decltype(&EVP_PKEY_free)> key(
@@ -47,4 +47,4 @@ Sha256Digest hmac_sha256(std::string_view secret, std::string_view bytes) {
   return digest;
 }
 
-}  // namespace semel
+}  // namespace semel::base

@@ -7,7 +7,7 @@
 
 #include "base/sha256.h"
 
-namespace semel {
+namespace semel::base {
 
 // An HMAC-SHA-256, fed piece by piece. Throws std::runtime_error only if OpenSSL has no
 // HMAC-SHA-256 or no memory.
@@ -27,4 +27,4 @@ class HmacSha256 {
 
 Sha256Digest hmac_sha256(std::string_view secret, std::string_view bytes);
 
-}  // namespace semel
+}  // namespace semel::base

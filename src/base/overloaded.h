@@ -1,6 +1,6 @@
 #pragma once
 
-namespace semel {
+namespace semel::base {
 
 // For std::visit: one function per alternative, so that a new alternative does not compile until it
 // is handled.
@@ -9,4 +9,4 @@ struct Overloaded : Functions... {
   using Functions::operator()...;
 };
 
-}  // namespace semel
+}  // namespace semel::base

@@ -2,7 +2,7 @@
 
 #include "base/hex.h"
 
-namespace semel {
+namespace semel::base {
 namespace {
 
 bool is_unreserved(char c) {
@@ -43,4 +43,4 @@ std::optional<std::string> percent_decoded(std::string_view text) {
   return out;
 }
 
-}  // namespace semel
+}  // namespace semel::base

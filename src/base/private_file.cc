@@ -6,7 +6,7 @@
 #include <cerrno>
 #include <cstring>
 
-namespace semel {
+namespace semel::base {
 namespace {
 
 constexpr uid_t kRoot = 0;
@@ -32,8 +32,8 @@ class OpenFile {
 
 std::string why_not_opened(int error) {
   if (error == ELOOP) {
-    return "is a symbolic link; name the file that it leads to, or put a copy there (of a "
-           "Kubernetes secret: mount the file itself, with subPath)";
+    return "is a symbolic link; name the file that it leads to, or put a copy there (for a "
+           "Kubernetes secret, mount the file itself with subPath)";
   }
   return std::string("cannot be read: ") + std::strerror(error);
 }
@@ -49,8 +49,8 @@ std::string private_file_error(const struct stat& status, uid_t user, PrivateUse
   // Root decides who may read its file, for example Debian's group ssl-cert for keys.
   const mode_t allowed = status.st_uid == user ? 0 : kGroupReads;
   if ((status.st_mode & kForOthers & ~allowed) != 0) {
-    return allowed == 0 ? "others than its owner can use it; chmod 600 it"
-                        : "others than root and its group can use it; chmod 640 it";
+    return allowed == 0 ? "users other than its owner can use it; chmod 600 it"
+                        : "users other than root and its group can use it; chmod 640 it";
   }
   return "";
 }
@@ -79,4 +79,4 @@ std::expected<std::string, std::string> read_private_file(const std::string& fil
   return text;
 }
 
-}  // namespace semel
+}  // namespace semel::base

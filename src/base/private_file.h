@@ -14,7 +14,7 @@
 //
 // Symbolic links are refused because whoever may change the link decides what is read, whatever the
 // mode of the file.
-namespace semel {
+namespace semel::base {
 
 inline constexpr std::size_t kPrivateFileBytesMax = 64 * 1024;
 
@@ -32,4 +32,4 @@ std::expected<std::string, std::string> read_private_file(
 // Says what is wrong with a file of this status for a process of this user; "": nothing.
 std::string private_file_error(const struct stat& status, uid_t user, PrivateUse use);
 
-}  // namespace semel
+}  // namespace semel::base

@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-namespace semel {
+namespace semel::base {
 namespace {
 
 // Fetched once: looking up an algorithm by name costs more than hashing a short string. Never
@@ -81,4 +81,4 @@ std::uint64_t first_8_bytes(const Sha256Digest& digest) {
   return out;
 }
 
-}  // namespace semel
+}  // namespace semel::base

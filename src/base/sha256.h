@@ -7,7 +7,7 @@
 
 #include <openssl/evp.h>
 
-namespace semel {
+namespace semel::base {
 
 using Sha256Digest = std::array<std::uint8_t, 32>;
 
@@ -46,4 +46,4 @@ Sha256Digest sha256(std::string_view bytes);
 // Reads the first 8 bytes as a little-endian number.
 std::uint64_t first_8_bytes(const Sha256Digest& digest);
 
-}  // namespace semel
+}  // namespace semel::base

@@ -1,6 +1,6 @@
 #include "base/text.h"
 
-namespace semel {
+namespace semel::base {
 namespace {
 
 std::string_view without(std::string_view text, std::string_view around) {
@@ -19,6 +19,11 @@ std::string_view trim_line(std::string_view line) {
   return without(line, " \t\r");
 }
 
+std::string_view without_line_end(std::string_view text) {
+  while (text.ends_with('\n')) text.remove_suffix(1);
+  return text;
+}
+
 std::string lower_case(std::string_view text) {
   std::string lower(text);
   for (char& c : lower) {
@@ -27,4 +32,4 @@ std::string lower_case(std::string_view text) {
   return lower;
 }
 
-}  // namespace semel
+}  // namespace semel::base

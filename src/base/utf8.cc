@@ -4,7 +4,7 @@
 
 #include "base/hex.h"
 
-namespace semel {
+namespace semel::base {
 namespace {
 
 // The first byte of a character determines its length. The limits on the second byte exclude
@@ -57,4 +57,4 @@ std::string printable_utf8(std::string_view text) {
   return out;
 }
 
-}  // namespace semel
+}  // namespace semel::base

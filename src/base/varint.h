@@ -5,7 +5,7 @@
 #include <string_view>
 
 // The building blocks of canonical forms: a list of them has only one reading.
-namespace semel {
+namespace semel::base {
 
 // Appends the number in groups of 7 bits, lowest first.
 inline void append_varint(std::uint64_t number, std::string& out) {
@@ -22,4 +22,4 @@ inline void append_sized(std::string_view bytes, std::string& out) {
   out.append(bytes);
 }
 
-}  // namespace semel
+}  // namespace semel::base

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <system_error>
 
-namespace semel {
+namespace semel::base {
 
 Wakeup::Wakeup() : descriptor_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
   if (descriptor_ < 0) throw std::system_error(errno, std::generic_category(), "eventfd");
@@ -27,4 +27,4 @@ void Wakeup::clear() {
   [[maybe_unused]] const auto got = read(descriptor_, &signals, sizeof signals);
 }
 
-}  // namespace semel
+}  // namespace semel::base

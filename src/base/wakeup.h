@@ -1,6 +1,6 @@
 #pragma once
 
-namespace semel {
+namespace semel::base {
 
 // Wakes a thread that sleeps in poll() on descriptor(). Any thread may call signal().
 class Wakeup {
@@ -19,4 +19,4 @@ class Wakeup {
   int descriptor_;
 };
 
-}  // namespace semel
+}  // namespace semel::base

@@ -7,7 +7,7 @@
 #include "brokers/amqp_text.h"
 #include "brokers/system_certificates.h"
 
-namespace semel {
+namespace semel::brokers {
 namespace {
 
 constexpr int kHeartbeatSeconds = 20;
@@ -20,7 +20,7 @@ constexpr timeval kRpcTimeout{10, 0};
 
 }  // namespace
 
-std::optional<AmqpAddress> parse_amqp_address(const BrokerAddress& broker) {
+std::optional<AmqpAddress> parse_amqp_address(const config::BrokerAddress& broker) {
   std::string url = broker.url;  // parsed in place
   amqp_connection_info info{};
   amqp_default_connection_info(&info);
@@ -77,4 +77,4 @@ std::expected<void, std::string> open_confirming_channel(amqp_connection_state_t
   return check(amqp_get_rpc_reply(connection), "no publisher confirms");
 }
 
-}  // namespace semel
+}  // namespace semel::brokers

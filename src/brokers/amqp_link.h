@@ -9,7 +9,7 @@
 #include "config/config.h"
 
 // Connections to RabbitMQ. A connection of rabbitmq-c is for one thread only, and its calls block.
-namespace semel {
+namespace semel::brokers {
 
 struct AmqpAddress {  // a parsed URL
   std::string host;
@@ -22,7 +22,7 @@ struct AmqpAddress {  // a parsed URL
 };
 
 // nullopt: not an AMQP URL.
-std::optional<AmqpAddress> parse_amqp_address(const BrokerAddress& broker);
+std::optional<AmqpAddress> parse_amqp_address(const config::BrokerAddress& broker);
 
 struct AmqpDestroy {
   void operator()(amqp_connection_state_t connection) const { amqp_destroy_connection(connection); }
@@ -41,4 +41,4 @@ std::expected<void, std::string> open_confirming_channel(amqp_connection_state_t
 std::expected<void, std::string> check(int status, std::string_view what);
 std::expected<void, std::string> check(const amqp_rpc_reply_t& reply, std::string_view what);
 
-}  // namespace semel
+}  // namespace semel::brokers

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <optional>
 
-namespace semel {
+namespace semel::brokers {
 namespace {
 
 std::optional<std::string> text_of_field(const amqp_field_value_t& value) {
@@ -57,7 +57,7 @@ std::string describe(const amqp_rpc_reply_t& reply) {
       return text_of(static_cast<amqp_channel_close_t*>(reply.reply.decoded)->reply_text);
     }
   }
-  return "an unexpected answer of the broker";
+  return "an unexpected answer from the broker";
 }
 
 std::vector<Header> headers_in(const amqp_basic_properties_t& properties) {
@@ -93,4 +93,4 @@ std::vector<amqp_table_entry_t> with_headers(const amqp_basic_properties_t& prop
   return entries;
 }
 
-}  // namespace semel
+}  // namespace semel::brokers

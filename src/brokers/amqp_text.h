@@ -4,10 +4,10 @@
 #include <vector>
 
 #include "brokers/amqp_library.h"
-#include "semel/record.h"
+#include "semel/driver/record.h"
 
 // Converts between rabbitmq-c's values and ours. Pure functions.
-namespace semel {
+namespace semel::brokers {
 
 // Returns a view: `text` must outlive it.
 amqp_bytes_t bytes_of(const std::string& text);
@@ -24,4 +24,4 @@ std::vector<Header> headers_in(const amqp_basic_properties_t& properties);
 std::vector<amqp_table_entry_t> with_headers(const amqp_basic_properties_t& properties,
                                              const std::vector<Header>& added);
 
-}  // namespace semel
+}  // namespace semel::brokers

@@ -6,7 +6,7 @@
 
 #include "base/wakeup.h"
 
-namespace semel {
+namespace semel::brokers {
 
 // Passes commands from other threads to one thread, which waits for `descriptor()` to become
 // readable together with whatever else it waits for. put() never blocks for long.
@@ -32,9 +32,9 @@ class Commands {
   int descriptor() const { return wakeup_.descriptor(); }
 
  private:
-  Wakeup wakeup_;
+  base::Wakeup wakeup_;
   std::mutex mutex_;
   std::vector<Command> waiting_;
 };
 
-}  // namespace semel
+}  // namespace semel::brokers

@@ -1,8 +1,8 @@
 #include "brokers/kafka_client.h"
 
-namespace semel {
+namespace semel::brokers {
 
-KafkaSettings kafka_settings(const BrokerAddress& broker) {
+KafkaSettings kafka_settings(const config::BrokerAddress& broker) {
   KafkaSettings settings = broker.properties;
   settings.emplace_back("bootstrap.servers", broker.brokers);
   settings.emplace_back("client.id", "semel");
@@ -57,4 +57,4 @@ std::expected<void, rd_kafka_resp_err_t> produce(rd_kafka_t* producer, const Kaf
   return std::unexpected(code);
 }
 
-}  // namespace semel
+}  // namespace semel::brokers

@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "config/config.h"
-#include "semel/record.h"
+#include "semel/driver/record.h"
 
 // Clients of Kafka, made with librdkafka.
-namespace semel {
+namespace semel::brokers {
 
 using KafkaSettings = std::vector<std::pair<std::string, std::string>>;
 
@@ -22,7 +22,7 @@ struct KafkaDestroy {
 using KafkaClient = std::unique_ptr<rd_kafka_t, KafkaDestroy>;
 
 // Returns the brokers' addresses and whatever else the configuration sets. More may be appended.
-KafkaSettings kafka_settings(const BrokerAddress& broker);
+KafkaSettings kafka_settings(const config::BrokerAddress& broker);
 
 // The error says which setting is wrong, and why.
 std::expected<rd_kafka_conf_t*, std::string> make_kafka_conf(const KafkaSettings& settings);
@@ -43,4 +43,4 @@ struct KafkaRecord {
 // will.
 std::expected<void, rd_kafka_resp_err_t> produce(rd_kafka_t* producer, const KafkaRecord& record);
 
-}  // namespace semel
+}  // namespace semel::brokers

@@ -2,7 +2,7 @@
 
 #include "brokers/system_certificates.h"
 
-namespace semel {
+namespace semel::brokers {
 namespace {
 
 constexpr std::int64_t kReconnectWaitMs = 250;
@@ -12,7 +12,7 @@ constexpr int kReconnectForever = -1;
 constexpr std::int64_t kWriteDeadlineMs = 5000;
 
 // The library itself checks that the certificate is for the host that it connects to.
-natsStatus secure(natsOptions* options, const BrokerAddress& broker) {
+natsStatus secure(natsOptions* options, const config::BrokerAddress& broker) {
   natsStatus status = natsOptions_SetSecure(options, true);
   const char* ca = broker.ca_file.empty() ? kSystemCertificates : broker.ca_file.c_str();
   if (status == NATS_OK) status = natsOptions_LoadCATrustedCertificates(options, ca);
@@ -28,7 +28,7 @@ std::unexpected<std::string> nats_failed(std::string_view what, natsStatus statu
   return std::unexpected(std::move(why));
 }
 
-std::expected<NatsOptions, std::string> nats_options(const BrokerAddress& broker,
+std::expected<NatsOptions, std::string> nats_options(const config::BrokerAddress& broker,
                                                      const char* name) {
   natsOptions* made = nullptr;
   natsStatus status = natsOptions_Create(&made);
@@ -51,4 +51,4 @@ std::expected<NatsConnection, std::string> connect_nats(const NatsOptions& optio
   return NatsConnection(connection);
 }
 
-}  // namespace semel
+}  // namespace semel::brokers

@@ -10,7 +10,7 @@
 #include "config/config.h"
 
 // Connections to NATS, and owners of what its library hands out.
-namespace semel {
+namespace semel::brokers {
 
 template <typename T, void (*destroy)(T*)>
 struct NatsDestroy {
@@ -28,8 +28,9 @@ std::unexpected<std::string> nats_failed(std::string_view what, natsStatus statu
 
 // Returns options for a connection that is made again whenever it is lost. With tls://, verifies
 // the server's certificate, and that it belongs to the URL's host. The server knows us by `name`.
-std::expected<NatsOptions, std::string> nats_options(const BrokerAddress& broker, const char* name);
+std::expected<NatsOptions, std::string> nats_options(const config::BrokerAddress& broker,
+                                                     const char* name);
 // Blocks for a few seconds at most.
 std::expected<NatsConnection, std::string> connect_nats(const NatsOptions& options);
 
-}  // namespace semel
+}  // namespace semel::brokers

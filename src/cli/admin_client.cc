@@ -7,24 +7,24 @@
 #include <filesystem>
 
 #include "admin/tokens.h"
-#include "cli/http_ask.h"
+#include "cli/http_client.h"
 #include "cli/load_config.h"
 #include "config/reading/values.h"
 
 namespace semel::cli {
 namespace {
 
-namespace http = boost::beast::http;
+namespace beast_http = boost::beast::http;
 namespace json = boost::json;
 
 constexpr auto kTimeout = std::chrono::minutes(2);
 
 // Returns the token that a gateway with this configuration takes, if it can be read.
-std::optional<std::string> configured_token(const Config& config) {
+std::optional<std::string> configured_token(const config::Config& config) {
   const bool generated = config.admin.tokens_file.empty();
-  if (generated && config.store.kind != StoreKind::embedded) return std::nullopt;
-  auto token = token_to_send(generated ? generated_tokens_file(config.store.path)
-                                       : config.admin.tokens_file);
+  if (generated && config.store.kind != stores::StoreKind::embedded) return std::nullopt;
+  auto token = admin::token_to_send(generated ? admin::generated_tokens_file(config.store.path)
+                                              : config.admin.tokens_file);
   if (!token) return std::nullopt;
   return *std::move(token);
 }
@@ -41,13 +41,13 @@ std::expected<AdminClient, std::string> AdminClient::open(const AdminOptions& op
     client.token_ = configured_token(*config);
   }
   if (!options.url.empty()) {
-    const auto url = config_file::parse_upstream(options.url);
+    const auto url = config::reading::parse_upstream(options.url);
     if (!url) return std::unexpected("--admin: '" + options.url + "' " + url.error());
     client.host_ = url->address.host;
     client.port_ = url->address.port;
   }
   if (!options.token_file.empty()) {
-    auto token = token_to_send(options.token_file);
+    auto token = admin::token_to_send(options.token_file);
     if (!token) return std::unexpected("--token-file: " + token.error());
     client.token_ = *std::move(token);
   }
@@ -65,13 +65,13 @@ std::expected<AdminReply, std::string> AdminClient::post(const std::string& targ
 
 std::expected<AdminReply, std::string> AdminClient::ask(bool changes, const std::string& target,
                                                         const std::string& body) const {
-  HttpRequest request(changes ? http::verb::post : http::verb::get, target, 11);
-  if (token_) request.set(http::field::authorization, "Bearer " + *token_);
+  HttpRequest request(changes ? beast_http::verb::post : beast_http::verb::get, target, 11);
+  if (token_) request.set(beast_http::field::authorization, "Bearer " + *token_);
   if (changes) {
-    request.set(http::field::content_type, "application/json");
+    request.set(beast_http::field::content_type, "application/json");
     request.body() = body;
   }
-  const auto answer = http_ask(host_, port_, std::move(request), kTimeout);
+  const auto answer = HttpClient(host_, port_, kTimeout).ask(std::move(request));
   if (!answer) {
     return std::unexpected(fmt::format("no answer from the admin listener at {}:{}: {}", host_,
                                        port_, answer.error()));

@@ -20,7 +20,7 @@ struct AdminReply {
   boost::json::value body;  // null, if it was not JSON
 };
 
-// A blocking client: one request on a connection of its own. The errors are sentences for people.
+// Asks the admin listener, and waits for the answer. The errors are sentences for people.
 class AdminClient {
  public:
   // Without a token the gateway lets nothing be changed, and says so itself. It is an error here

@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <functional>
+#include <string>
 
 // One file per command. Each adds itself to the command line and, if it was chosen, puts the work
 // into `run`, whose result is the exit code.
@@ -10,8 +11,12 @@ namespace semel::cli {
 inline constexpr int kExitOk = 0;
 inline constexpr int kExitFailed = 1;
 inline constexpr int kExitUsage = 2;  // a bad command line or configuration
+inline constexpr int kExitNotFound = 3;
 
 using Run = std::function<int()>;
+
+// Prints a message on standard error. Returns the exit code.
+int complain(const std::string& what, int code);
 
 void add_serve(CLI::App& app, Run& run);
 void add_demo(CLI::App& app, Run& run);

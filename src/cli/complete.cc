@@ -5,10 +5,11 @@
 #include <boost/beast/http.hpp>
 #include <cstdio>
 #include <memory>
+#include <optional>
 #include <set>
 
 #include "cli/commands.h"
-#include "cli/http_ask.h"
+#include "cli/http_client.h"
 #include "cli/load_config.h"
 #include "config/reading/values.h"
 #include "postgres/link.h"
@@ -21,7 +22,7 @@
 namespace semel::cli {
 namespace {
 
-namespace http = boost::beast::http;
+namespace beast_http = boost::beast::http;
 
 struct CompleteOptions {
   std::string config_file;
@@ -37,23 +38,21 @@ struct CompleteOptions {
 };
 
 struct Settled {
-  Url to;
+  config::Url to;
   Duration timeout;
   Duration every;
   pg::CompleterOptions completer;
 };
 
-using Connection = std::unique_ptr<PGconn, decltype(&PQfinish)>;
-
-bool complain(const std::string& what) {
+bool refuse(const std::string& what) {
   std::fprintf(stderr, "semel: %s\n", what.c_str());
   return false;
 }
 
 bool settle_duration(const char* option, const std::string& text, Duration& into) {
-  const auto parsed = config_file::parse_duration(text);
-  if (!parsed) return complain(fmt::format("{}: '{}' {}", option, text, parsed.error()));
-  if (*parsed <= Duration(0)) return complain(fmt::format("{} must be longer than 0", option));
+  const auto parsed = config::reading::parse_duration(text);
+  if (!parsed) return refuse(fmt::format("{}: '{}' {}", option, text, parsed.error()));
+  if (*parsed <= Duration(0)) return refuse(fmt::format("{} must be longer than 0", option));
   into = *parsed;
   return true;
 }
@@ -62,22 +61,22 @@ bool settle(CompleteOptions& options, Settled& settled) {
   if (!options.config_file.empty()) {
     const auto config = load_config(options.config_file);
     if (!config) return false;
-    if (config->store.kind != StoreKind::postgres && config->store.kind != StoreKind::tiered) {
-      return complain(options.config_file + " has no store of kind: postgres");
+    if (config->store.kind != stores::StoreKind::postgres &&
+        config->store.kind != stores::StoreKind::tiered) {
+      return refuse(options.config_file + " has no store of kind postgres or tiered");
     }
     options.url = config->store.url;
     options.schema = config->store.schema;
   }
-  if (options.url.empty()) return complain("say where: --config FILE or --url URL");
-  if (!is_schema_name(options.schema)) {
-    return complain(
-        fmt::format("'{}' cannot be the name of a schema: use lower-case letters, "
-                    "digits and _",
-                    config_file::shown(options.schema)));
+  if (options.url.empty()) return refuse("no database given; use --config FILE or --url URL");
+  if (!postgres::is_schema_name(options.schema)) {
+    return refuse(fmt::format("'{}' is not a schema name; use lower-case letters, digits and _",
+                              config::reading::shown(options.schema)));
   }
-  const auto to = config_file::parse_url(options.to);
-  if (!to) return complain(fmt::format("--to: '{}' {}", options.to, to.error()));
-  if (to->tls) return complain("--to: only http:// is spoken here, to an application close by");
+  const auto to = config::reading::parse_url(options.to);
+  if (!to) return refuse(fmt::format("--to: '{}' {}", options.to, to.error()));
+  if (to->tls)
+    return refuse("--to: only http:// is supported; use a local address of the application");
   if (!settle_duration("--timeout", options.timeout, settled.timeout) ||
       !settle_duration("--every", options.every, settled.every)) {
     return false;
@@ -91,15 +90,15 @@ bool settle(CompleteOptions& options, Settled& settled) {
 }
 
 std::string shown(const pg::Abandoned& one) {
-  return fmt::format("{} {} {}", config_file::shown(one.name), config_file::shown(one.key),
+  return fmt::format("{} {} {}", config::reading::shown(one.name), config::reading::shown(one.key),
                      one.claim.record.hex().substr(0, 16));
 }
 
 // Resumes one operation and prints in one line what became of it. False: it is not finished.
 bool resume(PGconn* connection, const CompleteOptions& options, const Settled& settled,
             const pg::Abandoned& one) {
-  HttpRequest request(http::verb::post, settled.to.target, 11);
-  request.set(http::field::content_type, options.content_type);
+  HttpRequest request(beast_http::verb::post, settled.to.target, 11);
+  request.set(beast_http::field::content_type, options.content_type);
   // A key that cannot be a header's value is left out: Semel-Record names it as well.
   const auto is_printable = [](char c) { return c >= ' ' && c <= '~'; };
   if (std::ranges::all_of(one.key, is_printable)) request.set("Idempotency-Key", one.key);
@@ -107,16 +106,18 @@ bool resume(PGconn* connection, const CompleteOptions& options, const Settled& s
   request.set("Semel-Token", one.claim.token.hex());
   request.set("Semel-Attempt", std::to_string(one.claim.attempt));
   request.body() = one.arguments;
-  const auto answer = http_ask(settled.to.address.host, settled.to.address.port, std::move(request),
-                               settled.timeout);
-  if (!pg::is_unfinished(connection, one.claim)) {
+  const HttpClient application(settled.to.address.host, settled.to.address.port, settled.timeout);
+  const auto answer = application.ask(std::move(request));
+  if (!pg::is_unfinished(connection, one.claim, options.schema)) {
     std::printf("completed %s from '%s'\n", shown(one).c_str(), one.recovery_point.c_str());
     return true;
   }
   // Without an answer the application may still be working on it: its lease decides.
   const std::string why =
       answer ? fmt::format("answered {}", answer->result_int()) : "no answer: " + answer.error();
-  if (answer && answer->result_int() >= 300) pg::give_back(connection, one.claim, why);
+  if (answer && answer->result_int() >= 300) {
+    pg::give_back(connection, one.claim, why, options.schema);
+  }
   std::printf("not finished %s from '%s': %s\n", shown(one).c_str(), one.recovery_point.c_str(),
               why.c_str());
   return false;
@@ -138,34 +139,35 @@ int round(PGconn* connection, const CompleteOptions& options, const Settled& set
     if (!one) break;
     if (!resume(connection, options, settled, *one)) ++unfinished;
   }
-  for (const auto& one : pg::stuck(connection, options.operations, settled.completer)) {
+  for (const auto& one : pg::find_stuck(connection, options.operations, settled.completer)) {
     ++unfinished;
     if (!told.insert(one.record).second) continue;
     std::printf("stuck %s %s %s at '%s' after %d attempts: %s\n",
-                config_file::shown(one.name).c_str(), config_file::shown(one.key).c_str(),
+                config::reading::shown(one.name).c_str(), config::reading::shown(one.key).c_str(),
                 one.record.hex().substr(0, 16).c_str(), one.recovery_point.c_str(), one.attempts,
-                config_file::shown(one.why).c_str());
+                config::reading::shown(one.why).c_str());
   }
   std::fflush(stdout);
   return unfinished;
 }
 
-// Checks the schema: a step that is done by functions of another version could be done twice.
-std::optional<SchemaMisfit> misfit_of(const CompleteOptions& options) {
+// Connects and checks the schema: a step that is done by functions of another version could be done
+// twice.
+std::expected<postgres::PgLink, postgres::SchemaMisfit> connect(const CompleteOptions& options) {
   constexpr auto kPatience = std::chrono::seconds(10);
-  auto link = PgLink::connect(options.url);
-  if (!link) return SchemaMisfit{.why = link.error()};
+  auto link = postgres::PgLink::connect(options.url);
+  if (!link) return std::unexpected(postgres::SchemaMisfit{.why = std::move(link.error())});
   link->set_deadline(std::chrono::steady_clock::now() + kPatience);
-  return misfit_of_schema(*link, options.schema);
+  if (auto misfit = postgres::misfit_of_schema(*link, options.schema)) {
+    return std::unexpected(*std::move(misfit));
+  }
+  return *std::move(link);
 }
 
-Connection connect(const CompleteOptions& options) {
-  if (const auto misfit = misfit_of(options)) throw pg::Error("", misfit->why);
-  Connection connection(open_pg(options.url), PQfinish);
-  if (PQstatus(connection.get()) != CONNECTION_OK) {
-    throw pg::Error("", PQerrorMessage(connection.get()));
-  }
-  return connection;
+postgres::PgLink connect_or_throw(const CompleteOptions& options) {
+  auto link = connect(options);
+  if (!link) throw pg::Error("", link.error().why);
+  return *std::move(link);
 }
 
 // True: a signal asks to end.
@@ -179,12 +181,15 @@ int complete(CompleteOptions options) {
   if (!settle(options, settled)) return kExitUsage;
   std::set<RecordId> told;
   if (options.once) {
-    const Connection connection = connect(options);
-    return round(connection.get(), options, settled, told) == 0 ? kExitOk : kExitFailed;
+    const postgres::PgLink link = connect_or_throw(options);
+    return round(link.get(), options, settled, told) == 0 ? kExitOk : kExitFailed;
   }
   // Only at the start: if the schema is upgraded later, this process waits to be replaced.
-  if (const auto misfit = misfit_of(options); misfit && misfit->unfit) {
-    complain(misfit->why);
+  std::optional<postgres::PgLink> link;
+  if (auto first = connect(options)) {
+    link = *std::move(first);
+  } else if (first.error().unfit) {
+    refuse(first.error().why);
     return kExitFailed;
   }
   sigset_t signals;
@@ -192,14 +197,13 @@ int complete(CompleteOptions options) {
   sigaddset(&signals, SIGTERM);
   sigaddset(&signals, SIGINT);
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
-  Connection connection(nullptr, PQfinish);
   do {
     try {
-      if (!connection) connection = connect(options);
-      round(connection.get(), options, settled, told);
+      if (!link) link = connect_or_throw(options);
+      round(link->get(), options, settled, told);
     } catch (const pg::Error& error) {  // the database is away: try again
       std::fprintf(stderr, "semel: %s\n", error.what());
-      connection.reset();
+      link.reset();
     }
   } while (!wait_for_signal(signals, settled.every));
   return kExitOk;
@@ -210,35 +214,39 @@ int complete(CompleteOptions options) {
 void add_complete(CLI::App& app, Run& run) {
   CLI::App* command =
       app.add_subcommand("complete",
-                         "Have operations in phases resumed that nobody works on any more:\n"
-                         "posts their arguments to the application, with their key and claim");
+                         "Resume abandoned operations in phases:\n"
+                         "post their arguments to the application, with their key and claim");
   auto options = std::make_shared<CompleteOptions>();
   command
       ->add_option("--config", options->config_file,
                    "A configuration file with store: {kind: postgres}")
       ->type_name("FILE");
-  command->add_option("--url", options->url, "postgresql://…, without --config")->type_name("URL");
-  command->add_option("--schema", options->schema, "The schema's name, without --config")
+  command->add_option("--url", options->url, "The database, postgresql://…; instead of --config")
+      ->type_name("URL");
+  command->add_option("--schema", options->schema, "The name of the schema; with --url")
       ->capture_default_str();
   command
       ->add_option("--operation", options->operations, "The name of the operation; may be repeated")
       ->required()
       ->type_name("NAME");
-  command->add_option("--to", options->to, "Where the application takes it: http://host:port/path")
+  command->add_option("--to", options->to, "URL of the application: http://host:port/path")
       ->required()
       ->type_name("URL");
-  command->add_option("--content-type", options->content_type, "Of the arguments")
+  command->add_option("--content-type", options->content_type, "Content type of the arguments")
       ->capture_default_str();
   command->add_option("--timeout", options->timeout, "How long to wait for an answer")
       ->capture_default_str();
-  command->add_option("--every", options->every, "How often to look")->capture_default_str();
+  command->add_option("--every", options->every, "How often to look for abandoned operations")
+      ->capture_default_str();
   command
       ->add_option("--max-attempts", options->max_attempts,
-                   "After as many an operation is stuck: listed, and left to retries and people")
+                   "Attempts after which an operation is stuck: it is listed, and left to retries "
+                   "and people")
       ->capture_default_str()
       ->check(CLI::Range(1, 1000000));
   command->add_flag("--once", options->once,
-                    "Look once; exit code 1 if something is not finished. Else until SIGTERM");
+                    "Look once, and exit with code 1 if something is not finished; without it, run "
+                    "until SIGTERM");
   command->callback([&run, options] { run = [options] { return complete(*options); }; });
 }
 

@@ -15,7 +15,7 @@
 namespace semel::cli {
 namespace {
 
-struct Options {
+struct ConsumeOptions {
   std::string file;
   std::string only;
   std::string admin;
@@ -23,46 +23,46 @@ struct Options {
 
 // Applies the options: leaves in the configuration only what is to be done. Returns why they cannot
 // be followed, or nullopt.
-std::optional<std::string> apply(const Options& options, Config& config) {
+std::optional<std::string> apply(const ConsumeOptions& options, config::Config& config) {
   if (!options.admin.empty()) {
-    auto address = config_file::parse_listen(options.admin);
+    auto address = config::reading::parse_listen(options.admin);
     if (!address) return "--admin '" + options.admin + "' " + address.error();
     config.admin.listen = *std::move(address);
   }
   if (!options.only.empty()) {
     std::erase_if(config.consume,
-                  [&](const ConsumeConfig& c) { return c.route.name != options.only; });
+                  [&](const config::ConsumeConfig& c) { return c.route.name != options.only; });
     if (config.consume.empty()) return "there is no '" + options.only + "' under consume";
   }
   if (config.consume.empty()) return options.file + ": consume: required; a list of queues";
-  for (const ConsumeConfig& entry : config.consume) {
+  for (const config::ConsumeConfig& entry : config.consume) {
     if (!entry.is_for_function()) continue;
     return fmt::format(
-        "{}:{}: consume '{}': to: required by `semel consume`, the handler's URL like "
-        "http://127.0.0.1:3000/handlers/payments; without it the entry is for a program with a "
-        "function of its own (docs/library.md), and --only NAME runs another one",
+        "{}:{}: consume '{}': to: required by `semel consume`, the handler's URL, like "
+        "http://127.0.0.1:3000/handlers/payments; without it the entry is for a program with its "
+        "own function (docs/library.md): use --only NAME to run another entry",
         options.file, entry.route.line, entry.route.name);
   }
   return std::nullopt;
 }
 
-int consume(const Options& options) {
+int consume(const ConsumeOptions& options) {
   auto config = load_config(options.file);
   if (!config) return kExitUsage;
   if (const auto wrong = apply(options, *config)) {
     std::fprintf(stderr, "semel: %s\n", wrong->c_str());
     return kExitUsage;
   }
-  start_logging(config->log);
+  telemetry::start_logging(config->log);
   ignore_write_signals();
 
-  const auto make_handler = [](Worker& worker, const Route& route, const ConsumeConfig& entry) {
-    return std::make_unique<HttpHandler>(worker, route, entry);
+  const auto make_handler = [](runtime::Worker& worker, const runtime::Route& route,
+                               const config::ConsumeConfig& entry) {
+    return std::make_unique<consume::HttpHandler>(worker, route, entry);
   };
-  auto process = ConsumeProcess::open(*std::move(config), make_handler);
+  auto process = consume::ConsumeProcess::open(*std::move(config), make_handler);
   if (!process) return fail(process.error());
-  Server& server = (*process)->server();
-  boost::asio::signal_set signals(server.context(), SIGTERM, SIGINT);
+  boost::asio::signal_set signals((*process)->context(), SIGTERM, SIGINT);
   signals.async_wait([&](const boost::system::error_code& error, int) {
     if (!error) (*process)->drain();
   });
@@ -70,28 +70,28 @@ int consume(const Options& options) {
   std::puts("ready");
   std::fflush(stdout);
   (*process)->run();
-  return end(server);
+  return end((*process)->process());
 }
 
 }  // namespace
 
 void add_consume(CLI::App& app, Run& run) {
   CLI::App* command =
-      app.add_subcommand("consume", "Take messages from queues to handlers, each id once");
-  auto options = std::make_shared<Options>();
+      app.add_subcommand("consume", "Deliver messages from queues to handlers, each id once");
+  auto options = std::make_shared<ConsumeOptions>();
   command->add_option("--config", options->file, "The configuration file (docs/consume.md)")
       ->required()
       ->type_name("FILE");
-  command->add_option("--only", options->only, "Only the queue of this name under consume")
+  command->add_option("--only", options->only, "Run only the entry of consume with this name")
       ->type_name("NAME");
   command
       ->add_option("--admin", options->admin,
-                   "Where the admin listens, instead of the file's admin.listen")
+                   "Address of the admin listener, instead of the file's admin.listen")
       ->type_name("HOST:PORT");
   command->footer(
-      "Standard output says where the admin listens, then \"ready\"; the log goes to standard "
-      "error.\nSIGTERM: take no more messages, finish what runs (drain_timeout), acknowledge, "
-      "return the rest, then end.");
+      "Prints the address of the admin listener, then \"ready\", to standard output; logs to "
+      "standard error.\nSIGTERM: take no more messages, finish what runs (drain_timeout), "
+      "acknowledge, return the rest, then exit.");
   command->callback([&run, options] { run = [options] { return consume(*options); }; });
 }
 

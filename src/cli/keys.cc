@@ -20,11 +20,10 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr int kExitNotFound = 3;
 constexpr int kExitRefused = 4;
 constexpr int kExitNotAllowed = 5;
 constexpr std::size_t kPageMax = 1000;
-constexpr const char* kExitCodes =
+constexpr const char* kKeysExitCodes =
     "Exit codes: 0 done, 1 failed (no answer, store down), 2 bad command line,\n"
     "3 no such record, 4 refused (it may still run, or there is nothing to decide),\n"
     "5 not allowed (token missing or wrong).";
@@ -42,11 +41,6 @@ struct KeysOptions {
   std::vector<std::string> headers;
   std::string body;
 };
-
-int complain(const std::string& what, int code) {
-  std::fprintf(stderr, "semel: %s\n", what.c_str());
-  return code;
-}
 
 void print_json(const json::value& value) {
   std::puts(json::serialize(value).c_str());
@@ -97,8 +91,8 @@ int bad_where() {
 std::string query_of(const json::object& filter) {
   std::string out;
   for (const auto& member : filter) {
-    out += "&" + percent_encoded({member.key().data(), member.key().size()}) + "=" +
-           percent_encoded(json::value_to<std::string>(member.value()));
+    out += "&" + base::percent_encoded({member.key().data(), member.key().size()}) + "=" +
+           base::percent_encoded(json::value_to<std::string>(member.value()));
   }
   return out;
 }
@@ -135,13 +129,13 @@ int list(const KeysOptions& options, const AdminClient& admin) {
   if (options.as_json) {
     print_json(json::object{{"keys", std::move(keys)}, {"more", !cursor.empty()}});
   } else if (!cursor.empty()) {
-    std::fprintf(stderr, "There may be more: --limit.\n");
+    std::fprintf(stderr, "There may be more; raise --limit.\n");
   }
   return kExitOk;
 }
 
 int show(const KeysOptions& options, const AdminClient& admin) {
-  const auto reply = admin.get("/api/keys/" + percent_encoded(options.id));
+  const auto reply = admin.get("/api/keys/" + base::percent_encoded(options.id));
   if (!reply) return complain(reply.error(), kExitFailed);
   if (reply->status != 200) return explain(*reply);
   options.as_json ? print_json(reply->body) : print_record(reply->body);
@@ -176,14 +170,15 @@ std::expected<json::object, std::string> answer_of(const KeysOptions& options) {
   if (!options.body.empty()) {
     const auto body = read_body(options.body);
     if (!body) return std::unexpected("--body: " + options.body + " cannot be read");
-    answer["body_base64"] = encode_base64(*body);
+    answer["body_base64"] = base::encode_base64(*body);
   }
   return answer;
 }
 
 int decide_one(const KeysOptions& options, const AdminClient& admin, const char* verb,
                const json::object& decision) {
-  const auto reply = admin.post("/api/keys/" + percent_encoded(options.id) + "/" + verb, decision);
+  const auto reply =
+      admin.post("/api/keys/" + base::percent_encoded(options.id) + "/" + verb, decision);
   if (!reply) return complain(reply.error(), kExitFailed);
   if (reply->status != 200) return explain(*reply);
   if (options.as_json) {
@@ -236,10 +231,10 @@ int decide_many(const KeysOptions& options, const AdminClient& admin, const char
 
 int decide(const KeysOptions& options, const AdminClient& admin, const char* verb) {
   if (options.id.empty() == options.where.empty()) {
-    return complain("name one record by its ID, or many by --where", kExitUsage);
+    return complain("give one ID, or choose several records with --where", kExitUsage);
   }
   if (options.dry_run && options.where.empty()) {
-    return complain("--dry-run goes with --where", kExitUsage);
+    return complain("--dry-run needs --where", kExitUsage);
   }
   json::object decision{{"reason", options.reason}};
   if (options.force) decision["force"] = true;
@@ -259,14 +254,18 @@ CLI::App* add_action(CLI::App* group, Run& run, const Options& options, const ch
                      const char* help, Action action) {
   CLI::App* command = group->add_subcommand(name, help);
   AdminOptions& admin = options->admin;
-  command->add_option("--admin", admin.url, "The admin listener; default http://127.0.0.1:9090")
+  command
+      ->add_option("--admin", admin.url,
+                   "Address of the admin listener; default http://127.0.0.1:9090")
       ->type_name("URL");
-  command->add_option("--config", admin.config, "Find the listener and the token by this file")
+  command
+      ->add_option("--config", admin.config,
+                   "Take the listener and the token from this configuration file")
       ->type_name("FILE");
-  command->add_option("--token-file", admin.token_file, "The file with the token to send")
+  command->add_option("--token-file", admin.token_file, "File with the token to send")
       ->type_name("FILE");
   command->add_flag("--json", options->as_json, "Print JSON");
-  command->footer(kExitCodes);
+  command->footer(kKeysExitCodes);
   command->callback([&run, options, action] {
     run = [options, action] {
       const auto client = AdminClient::open(options->admin);
@@ -279,38 +278,39 @@ CLI::App* add_action(CLI::App* group, Run& run, const Options& options, const ch
 
 void add_where(CLI::App* command, const Options& options) {
   command
-      ->add_option("--where", options->where,
-                   "Which: state, reason (how it begins), operation, tenant, key, older (did not "
-                   "change for so long), "
-                   "newer;\nas in state=unknown,operation=charges,older=1h")
+      ->add_option(
+          "--where", options->where,
+          "Choose records by state, reason (its beginning), operation, tenant, key, older "
+          "(unchanged for that long) or newer,\nas in state=unknown,operation=charges,older=1h")
       ->type_name("NAME=VALUE,...");
 }
 
 void add_decision(CLI::App* command, const Options& options) {
   command->add_option("ID", options->id, "The record: its id, or the first 8 or more digits");
   add_where(command, options);
-  command->add_option("--reason", options->reason, "Why; kept in the record and in the log")
+  command->add_option("--reason", options->reason, "The reason; kept in the record and in the log")
       ->required();
-  command->add_flag("--dry-run", options->dry_run, "With --where: only say which it would be");
+  command->add_flag("--dry-run", options->dry_run,
+                    "With --where: only list the records, change nothing");
 }
 
 void add_force(CLI::App* command, const Options& options) {
   command->add_flag("--force", options->force,
-                    "Also while the execution may still run; its answer is then not recorded");
+                    "Decide even if the execution may still run; its answer is then not recorded");
 }
 
 }  // namespace
 
 void add_keys(CLI::App& app, Run& run) {
   CLI::App* group =
-      app.add_subcommand("keys", "Look at the records of a running gateway and decide about them");
+      app.add_subcommand("keys", "Inspect the records of a running gateway and decide about them");
   group->require_subcommand(1);
-  group->footer(kExitCodes);
+  group->footer(kKeysExitCodes);
   const auto options = std::make_shared<KeysOptions>();
 
   CLI::App* ls = add_action(group, run, options, "ls", "List records", list);
   add_where(ls, options);
-  ls->add_option("--limit", options->limit, "At most so many; default 100");
+  ls->add_option("--limit", options->limit, "Maximum number of records; default 100");
 
   CLI::App* one = add_action(group, run, options, "show", "Show one record and its history", show);
   one->add_option("ID", options->id, "The record: its id, or the first 8 or more digits")
@@ -324,7 +324,7 @@ void add_keys(CLI::App& app, Run& run) {
   add_force(resolve, options);
   resolve->add_option("--status", options->status, "The answer's status")->required();
   resolve->add_option("--header", options->headers, "A header of the answer: 'Name: value'");
-  resolve->add_option("--body", options->body, "The answer's body; -: standard input")
+  resolve->add_option("--body", options->body, "The answer's body; - for standard input")
       ->type_name("FILE");
 
   CLI::App* release = add_action(

@@ -6,13 +6,13 @@
 
 namespace semel::cli {
 
-std::optional<Config> load_config(const std::string& file) {
-  ConfigOutcome outcome = read_config(file);
-  for (const ConfigError& warning : outcome.warnings) {
-    std::fprintf(stderr, "%s (warning)\n", to_string(warning).c_str());
+std::optional<config::Config> load_config(const std::string& file) {
+  config::ConfigOutcome outcome = config::read_config(file);
+  for (const config::ConfigError& warning : outcome.warnings) {
+    std::fprintf(stderr, "%s (warning)\n", config::to_string(warning).c_str());
   }
-  for (const ConfigError& error : outcome.errors) {
-    std::fprintf(stderr, "%s\n", to_string(error).c_str());
+  for (const config::ConfigError& error : outcome.errors) {
+    std::fprintf(stderr, "%s\n", config::to_string(error).c_str());
   }
   return std::move(outcome.config);
 }

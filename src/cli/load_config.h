@@ -9,6 +9,6 @@ namespace semel::cli {
 
 // Reads and checks a configuration file; errors and warnings go to standard error. nullopt: it
 // cannot be used.
-std::optional<Config> load_config(const std::string& file);
+std::optional<config::Config> load_config(const std::string& file);
 
 }  // namespace semel::cli

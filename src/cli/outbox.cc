@@ -16,12 +16,11 @@ namespace json = boost::json;
 using relay::OutboxAdmin;
 using relay::OutboxRow;
 
-constexpr int kExitNotFound = 3;
 constexpr std::size_t kPage = 500;
-constexpr const char* kExitCodes =
-    "Exit codes: 0 done, 1 failed, 2 bad command line, 3 there is no such row.";
+constexpr const char* kOutboxExitCodes =
+    "Exit codes: 0 done, 1 failed, 2 bad command line, 3 no such row.";
 
-struct Asked {
+struct OutboxOptions {
   OutboxWhere where;
   relay::OutboxFilter filter;
   std::string destination;
@@ -31,11 +30,6 @@ struct Asked {
   bool as_json = false;
   std::size_t limit = 100;
 };
-
-int complain(const std::string& what, int code) {
-  std::fprintf(stderr, "semel: %s\n", what.c_str());
-  return code;
-}
 
 json::value number_or_null(const std::optional<Duration>& duration) {
   if (!duration) return nullptr;
@@ -61,16 +55,16 @@ std::string seconds_of(Duration duration) {
 }
 
 void print_row(const OutboxRow& row) {
-  std::puts(fmt::format("{:<10} {:<8} {:>4} {:>9} {:>9}  {:<24} {:<20} {}", row.id, row.state,
-                        row.attempts, seconds_of(row.age),
-                        row.due_in ? seconds_of(*row.due_in) : std::string("-"),
-                        config_file::shown(row.destination),
-                        row.ordering_key ? config_file::shown(*row.ordering_key) : std::string("-"),
-                        config_file::shown(row.last_error))
+  std::puts(fmt::format(
+                "{:<10} {:<8} {:>4} {:>9} {:>9}  {:<24} {:<20} {}", row.id, row.state, row.attempts,
+                seconds_of(row.age), row.due_in ? seconds_of(*row.due_in) : std::string("-"),
+                config::reading::shown(row.destination),
+                row.ordering_key ? config::reading::shown(*row.ordering_key) : std::string("-"),
+                config::reading::shown(row.last_error))
                 .c_str());
 }
 
-std::expected<OutboxAdmin, int> open(Asked& asked) {
+std::expected<OutboxAdmin, int> open(OutboxOptions& asked) {
   if (!settle(asked.where)) return std::unexpected(kExitUsage);
   if (!asked.destination.empty()) asked.filter.destination = asked.destination;
   auto admin = OutboxAdmin::open(asked.where.url, asked.where.schema);
@@ -78,7 +72,7 @@ std::expected<OutboxAdmin, int> open(Asked& asked) {
   return *std::move(admin);
 }
 
-int list(Asked asked) {
+int list(OutboxOptions asked) {
   auto admin = open(asked);
   if (!admin) return admin.error();
   json::array all;
@@ -116,7 +110,8 @@ constexpr Change kDrop{"dropped", &OutboxAdmin::drop};
 
 // Applies the change to the messages that were named, or to all that the filter lets through, page
 // by page.
-std::expected<std::vector<std::int64_t>, std::string> apply(OutboxAdmin& admin, const Asked& asked,
+std::expected<std::vector<std::int64_t>, std::string> apply(OutboxAdmin& admin,
+                                                            const OutboxOptions& asked,
                                                             const Change& change) {
   if (!asked.all) return (admin.*change.apply)(asked.ids);
   std::vector<std::int64_t> done;
@@ -133,12 +128,13 @@ std::expected<std::vector<std::int64_t>, std::string> apply(OutboxAdmin& admin, 
   }
 }
 
-int change(Asked asked, const Change& change) {
+int change(OutboxOptions asked, const Change& change) {
   if (asked.all != asked.ids.empty()) {
-    return complain("name the rows by ID, or say --all", kExitUsage);
+    return complain("give the IDs of rows, or use --all", kExitUsage);
   }
   if (!asked.all && (asked.filter.dead_only || !asked.destination.empty())) {
-    return complain("--dead and --destination go with --all, not with an ID", kExitUsage);
+    return complain("--dead and --destination need --all, and cannot be used with an ID",
+                    kExitUsage);
   }
   auto admin = open(asked);
   if (!admin) return admin.error();
@@ -156,48 +152,49 @@ int change(Asked asked, const Change& change) {
   return asked.all || !done->empty() ? kExitOk : kExitNotFound;
 }
 
-int drop(Asked asked) {
+int drop(OutboxOptions asked) {
   if (!asked.yes) {
-    return complain("drop removes messages for good; say --yes", kExitUsage);
+    return complain("drop removes messages for good; confirm with --yes", kExitUsage);
   }
   return change(std::move(asked), kDrop);
 }
 
-CLI::App* add_command(CLI::App& group, const char* name, const char* what, Asked& asked) {
+CLI::App* add_command(CLI::App& group, const char* name, const char* what, OutboxOptions& asked) {
   CLI::App* command = group.add_subcommand(name, what);
   add_outbox_where(*command, asked.where);
-  command->add_flag("--dead", asked.filter.dead_only, "Only dead letters, and what blocks its key");
-  command->add_option("--destination", asked.destination, "Only those for this destination");
+  command->add_flag("--dead", asked.filter.dead_only,
+                    "Only dead letters, including those that block their ordering key");
+  command->add_option("--destination", asked.destination, "Only rows for this destination");
   command->add_flag("--json", asked.as_json, "Print JSON");
-  command->footer(kExitCodes);
+  command->footer(kOutboxExitCodes);
   return command;
 }
 
-void add_choice(CLI::App& command, Asked& asked) {
-  command.add_option("ID", asked.ids, "The rows, as ls shows them");
+void add_choice(CLI::App& command, OutboxOptions& asked) {
+  command.add_option("ID", asked.ids, "IDs of rows, as shown by ls");
   command.add_flag("--all", asked.all,
-                   "Every row, or every one that --dead and --destination leave");
+                   "Every row, or every row that --dead and --destination select");
 }
 
 }  // namespace
 
 void add_outbox(CLI::App& app, Run& run) {
-  CLI::App* group = app.add_subcommand("outbox", "Look at the outbox, and at what was given up");
+  CLI::App* group = app.add_subcommand("outbox", "Inspect the outbox and its dead letters");
   group->require_subcommand(1);
-  auto asked = std::make_shared<Asked>();
+  auto asked = std::make_shared<OutboxOptions>();
 
-  CLI::App* ls = add_command(*group, "ls", "List what waits, and the dead letters", *asked);
-  ls->add_option("--limit", asked->limit, "How many at most")->capture_default_str();
+  CLI::App* ls = add_command(*group, "ls", "List waiting messages and dead letters", *asked);
+  ls->add_option("--limit", asked->limit, "Maximum number of rows")->capture_default_str();
   ls->callback([&run, asked] { run = [asked] { return list(*asked); }; });
 
-  CLI::App* retry = add_command(
-      *group, "retry", "Deliver now: dead letters come back, waiting rows become due", *asked);
+  CLI::App* retry = add_command(*group, "retry",
+                                "Deliver now: revive dead letters, make waiting rows due", *asked);
   add_choice(*retry, *asked);
   retry->callback([&run, asked] { run = [asked] { return change(*asked, kRetry); }; });
 
-  CLI::App* drop_it = add_command(*group, "drop", "Remove rows: they are never delivered", *asked);
+  CLI::App* drop_it = add_command(*group, "drop", "Remove rows without delivering them", *asked);
   add_choice(*drop_it, *asked);
-  drop_it->add_flag("--yes", asked->yes, "Really");
+  drop_it->add_flag("--yes", asked->yes, "Confirm the removal");
   drop_it->callback([&run, asked] { run = [asked] { return drop(*asked); }; });
 }
 

@@ -19,6 +19,6 @@ void add_outbox_where(CLI::App& command, OutboxWhere& where);
 
 // Fills in what the configuration says. Without a file, returns a configuration of defaults.
 // nullopt: it cannot be used, and standard error says why.
-std::optional<Config> settle(OutboxWhere& where);
+std::optional<config::Config> settle(OutboxWhere& where);
 
 }  // namespace semel::cli

@@ -12,18 +12,18 @@
 namespace semel::cli {
 namespace {
 
-struct Asked {
+struct RelayArguments {
   OutboxWhere where;
   std::vector<std::string> destinations;  // NAME=URL
   bool allow_urls = false;
 };
 
-bool add_destinations(const Asked& asked, RelayConfig& config) {
+bool add_destinations(const RelayArguments& asked, config::RelayConfig& config) {
   for (const std::string& text : asked.destinations) {
     const std::size_t equals = text.find('=');
     const std::string name = text.substr(0, equals);
     const std::string url = equals == text.npos ? "" : text.substr(equals + 1);
-    auto destination = config_file::destination_of(name, url);
+    auto destination = config::reading::destination_of(name, url);
     if (name.empty() || !destination) {
       std::fprintf(stderr, "semel: --destination %s: write it as NAME=http://host/path\n",
                    text.c_str());
@@ -34,7 +34,7 @@ bool add_destinations(const Asked& asked, RelayConfig& config) {
   config.allow_urls = config.allow_urls || asked.allow_urls;
   if (config.destinations.empty() && !config.allow_urls) {
     std::fputs(
-        "semel: no destination is named: relay.destinations in the configuration, or "
+        "semel: no destination given; set relay.destinations in the configuration, or use "
         "--destination NAME=URL\n",
         stderr);
     return false;
@@ -42,27 +42,26 @@ bool add_destinations(const Asked& asked, RelayConfig& config) {
   return true;
 }
 
-int relay_outbox(Asked asked) {
+int relay_outbox(RelayArguments asked) {
   auto config = settle(asked.where);
   if (!config) return kExitUsage;
   relay::RelayOptions options{asked.where.url, asked.where.schema,
-                              config->relay.value_or(RelayConfig{}), config->drain_timeout};
+                              config->relay.value_or(config::RelayConfig{}), config->drain_timeout};
   if (!add_destinations(asked, options.config)) return kExitUsage;
-  start_logging(config->log);
+  telemetry::start_logging(config->log);
   std::signal(SIGPIPE, SIG_IGN);
   const auto drained = relay::run_relay(options, [] {
     std::puts("ready");
     std::fflush(stdout);
   });
-  flush_log();
+  telemetry::flush_log();
   if (!drained) {
     std::fprintf(stderr, "semel: %s\n", drained.error().c_str());
     return kExitFailed;
   }
   if (!*drained) {
     std::fputs(
-        "semel: drain_timeout passed before everything was written down; some deliveries will "
-        "be repeated\n",
+        "semel: drain_timeout passed before all deliveries were recorded; some will be repeated\n",
         stderr);
     std::_Exit(kExitFailed);
   }
@@ -72,20 +71,21 @@ int relay_outbox(Asked asked) {
 }  // namespace
 
 void add_relay(CLI::App& app, Run& run) {
-  CLI::App* command = app.add_subcommand("relay", "Deliver what is in the outbox (docs/outbox.md)");
-  auto asked = std::make_shared<Asked>();
+  CLI::App* command =
+      app.add_subcommand("relay", "Deliver the messages in the outbox (docs/outbox.md)");
+  auto asked = std::make_shared<RelayArguments>();
   add_outbox_where(*command, asked->where);
   command
       ->add_option("--destination", asked->destinations,
-                   "A destination beside those of the configuration; may be repeated")
+                   "A destination in addition to those of the configuration; may be repeated")
       ->type_name("NAME=URL");
   command->add_flag("--allow-urls", asked->allow_urls,
-                    "Deliver to destinations that are URLs: whoever enqueues can then reach "
-                    "whatever this process can");
+                    "Deliver to destinations that are URLs: anyone who enqueues can then reach "
+                    "whatever this process can reach");
   command->footer(
-      "Standard output says \"ready\"; the log goes to standard error. Any number of relays share "
-      "the work.\nSIGTERM: finish what is being delivered (drain_timeout), give the rest back, "
-      "then end.");
+      "Prints \"ready\" to standard output; logs to standard error. Any number of relays share the "
+      "work.\nSIGTERM: finish what is being delivered (drain_timeout), give the rest back, then "
+      "exit.");
   command->callback([&run, asked] { run = [asked] { return relay_outbox(*asked); }; });
 }
 

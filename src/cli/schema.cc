@@ -19,18 +19,18 @@ bool settle(Where& where) {
   if (!where.config_file.empty()) {
     const auto config = load_config(where.config_file);
     if (!config) return false;
-    if (config->store.kind != StoreKind::postgres && config->store.kind != StoreKind::tiered) {
-      std::fprintf(stderr, "semel: %s has no store of kind: postgres\n", where.config_file.c_str());
+    if (config->store.kind != stores::StoreKind::postgres &&
+        config->store.kind != stores::StoreKind::tiered) {
+      std::fprintf(stderr, "semel: %s has no store of kind postgres or tiered\n",
+                   where.config_file.c_str());
       return false;
     }
     where.url = config->store.url;
     where.schema = config->store.schema;
   }
-  if (!is_schema_name(where.schema)) {
-    std::fprintf(
-        stderr,
-        "semel: '%s' cannot be the name of a schema: use lower-case letters, digits and _\n",
-        where.schema.c_str());
+  if (!postgres::is_schema_name(where.schema)) {
+    std::fprintf(stderr, "semel: '%s' is not a schema name; use lower-case letters, digits and _\n",
+                 where.schema.c_str());
     return false;
   }
   return true;
@@ -39,17 +39,17 @@ bool settle(Where& where) {
 int apply(Where where) {
   if (!settle(where)) return kExitUsage;
   if (where.url.empty()) {
-    std::fputs("semel: say where: --config FILE or --url URL\n", stderr);
+    std::fputs("semel: no database given; use --config FILE or --url URL\n", stderr);
     return kExitUsage;
   }
-  const auto applied = apply_schema(where.url, where.schema);
+  const auto applied = postgres::apply_schema(where.url, where.schema);
   if (!applied) {
     std::fprintf(stderr, "semel: %s\n", applied.error().c_str());
     return kExitFailed;
   }
   const char* functions = applied->functions ? "; functions applied" : "";
   if (applied->from == applied->to) {
-    std::printf("schema %s: at version %d already%s\n", where.schema.c_str(), applied->to,
+    std::printf("schema %s: already at version %d%s\n", where.schema.c_str(), applied->to,
                 functions);
   } else {
     std::printf("schema %s: from version %d to %d%s\n", where.schema.c_str(), applied->from,
@@ -60,7 +60,7 @@ int apply(Where where) {
 
 int print(Where where) {
   if (!settle(where)) return kExitUsage;
-  std::fputs(print_schema(where.schema).c_str(), stdout);
+  std::fputs(postgres::print_schema(where.schema).c_str(), stdout);
   return kExitOk;
 }
 
@@ -69,22 +69,24 @@ void add_options(CLI::App& command, Where& where) {
       .add_option("--config", where.config_file,
                   "A configuration file with store: {kind: postgres} or {kind: tiered}")
       ->type_name("FILE");
-  command.add_option("--schema", where.schema, "The schema's name, without --config")
+  command.add_option("--schema", where.schema, "The name of the schema; without --config")
       ->capture_default_str();
 }
 
 }  // namespace
 
 void add_schema(CLI::App& app, Run& run) {
-  CLI::App* group = app.add_subcommand("schema", "The tables and functions in PostgreSQL");
+  CLI::App* group = app.add_subcommand("schema", "Manage the tables and functions in PostgreSQL");
   group->require_subcommand(1);
   auto where = std::make_shared<Where>();
   CLI::App* apply_it = group->add_subcommand(
-      "apply", "Bring the schema up to this program's version; safe from many nodes at once");
+      "apply",
+      "Bring the schema up to this program's version; safe to run from many nodes at once");
   add_options(*apply_it, *where);
-  apply_it->add_option("--url", where->url, "postgresql://…, without --config")->type_name("URL");
+  apply_it->add_option("--url", where->url, "The database, postgresql://…; instead of --config")
+      ->type_name("URL");
   apply_it->callback([&run, where] { run = [where] { return apply(*where); }; });
-  CLI::App* print_it = group->add_subcommand("print", "Print as SQL, for psql, what apply does");
+  CLI::App* print_it = group->add_subcommand("print", "Print what apply does as SQL, for psql");
   add_options(*print_it, *where);
   print_it->callback([&run, where] { run = [where] { return print(*where); }; });
 }

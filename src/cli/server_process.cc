@@ -13,7 +13,7 @@ void ignore_write_signals() {
   std::signal(SIGXFSZ, SIG_IGN);
 }
 
-void announce(const char* what, const HostPort& at) {
+void announce(const char* what, const config::HostPort& at) {
   const bool v6 = at.host.find(':') != std::string::npos;
   std::printf("listening %s %s%s%s:%u\n", what, v6 ? "[" : "", at.host.c_str(), v6 ? "]" : "",
               at.port);
@@ -24,10 +24,10 @@ int fail(const std::string& why) {
   return kExitFailed;
 }
 
-int end(Server& server) {
-  flush_log();
+int end(server::Process& process) {
+  telemetry::flush_log();
   // A store that has stopped is not closed: closing would sync again what failed to be synced.
-  if (server.services().store.trouble()) std::_Exit(kExitOk);
+  if (process.services().store.trouble()) std::_Exit(kExitOk);
   return kExitOk;
 }
 

@@ -3,7 +3,7 @@
 #include <string>
 
 #include "server/open_store.h"
-#include "server/server.h"
+#include "server/process.h"
 
 // Shared by the commands that run until they are told to end.
 namespace semel::cli {
@@ -12,12 +12,12 @@ namespace semel::cli {
 void ignore_write_signals();
 
 // Prints "listening WHAT HOST:PORT" on standard output.
-void announce(const char* what, const HostPort& at);
+void announce(const char* what, const config::HostPort& at);
 
 // Says why on standard error. Returns the exit code.
 int fail(const std::string& why);
 
-// Call it after the server has run. Returns the exit code.
-int end(Server& server);
+// Call it after the process has run. Returns the exit code.
+int end(server::Process& process);
 
 }  // namespace semel::cli

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-namespace semel {
+namespace semel::config {
 
 std::string Url::authority() const {
   const bool v6 = address.host.contains(':');
@@ -11,4 +11,4 @@ std::string Url::authority() const {
   return fmt::format("{}:{}", host, address.port);
 }
 
-}  // namespace semel
+}  // namespace semel::config

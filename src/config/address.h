@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <string>
 
-namespace semel {
+namespace semel::config {
 
 // host:port as written in the file. The host may be a name (upstreams only), an IPv4 address or an
 // IPv6 address in brackets, kept here without them.
@@ -38,4 +38,4 @@ struct AddressRange {
   std::string text;
 };
 
-}  // namespace semel
+}  // namespace semel::config

@@ -7,7 +7,7 @@
 
 #include "semel/time.h"
 
-namespace semel {
+namespace semel::config {
 
 enum class BrokerKind { rabbitmq, nats, kafka };
 // How to reach a broker.
@@ -38,4 +38,4 @@ struct BrokerConfig : BrokerAddress {
   std::size_t prefetch = 256;                    // messages held here that are not acknowledged
 };
 
-}  // namespace semel
+}  // namespace semel::config

@@ -18,7 +18,7 @@
 
 // The configuration as the program uses it: checked, with every default filled in.
 // docs/configuration.md explains every key.
-namespace semel {
+namespace semel::config {
 
 struct AdminConfig {
   HostPort listen{"127.0.0.1", 9090};
@@ -31,11 +31,11 @@ enum class StoreKeys { plain, digest };
 struct Config {
   std::string file;
   std::vector<HostPort> listen = {{"127.0.0.1", 8080}};
-  std::optional<net::TlsServerFiles> tls;  // nullopt: plain HTTP
-  unsigned workers = 0;                    // 0: one per core
+  std::optional<http::TlsServerFiles> tls;  // nullopt: plain HTTP
+  unsigned workers = 0;                     // 0: one per core
   std::string name_space = "default";
   AdminConfig admin;
-  StoreConfig store;
+  stores::StoreConfig store;
   SpoolConfig spool;
   StoreKeys store_keys = StoreKeys::plain;
   std::string hash_key_file;  // "": plain SHA-256
@@ -49,4 +49,4 @@ struct Config {
   std::optional<RelayConfig> relay;  // for `semel relay` only
 };
 
-}  // namespace semel
+}  // namespace semel::config

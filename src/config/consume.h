@@ -9,7 +9,7 @@
 #include "semel/key.h"
 #include "semel/time.h"
 
-namespace semel {
+namespace semel::config {
 
 enum class MessageKeySource { property, header, pointer };
 // Says which part of a message is its id.
@@ -48,4 +48,4 @@ struct ConsumeConfig {
   bool is_for_function() const { return route.upstreams.empty(); }  // it has no `to`
 };
 
-}  // namespace semel
+}  // namespace semel::config

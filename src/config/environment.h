@@ -3,9 +3,9 @@
 #include <map>
 #include <string>
 
-namespace semel {
+namespace semel::config {
 
 // The variables that a configuration file may refer to.
 using Environment = std::map<std::string, std::string>;
 
-}  // namespace semel
+}  // namespace semel::config

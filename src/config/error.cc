@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-namespace semel {
+namespace semel::config {
 
 std::string to_string(const ConfigError& error) {
   std::string out = error.file;
@@ -11,4 +11,4 @@ std::string to_string(const ConfigError& error) {
   return out + ": " + error.message;
 }
 
-}  // namespace semel
+}  // namespace semel::config

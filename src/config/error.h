@@ -2,7 +2,7 @@
 
 #include <string>
 
-namespace semel {
+namespace semel::config {
 
 // One thing wrong with the file: where, which key, what to do about it.
 struct ConfigError {
@@ -14,4 +14,4 @@ struct ConfigError {
 // "semel.yaml:12: routes[0].unknwon: unknown key; did you mean 'unknown'?"
 std::string to_string(const ConfigError& error);
 
-}  // namespace semel
+}  // namespace semel::config

@@ -5,7 +5,7 @@
 
 #include "semel/time.h"
 
-namespace semel {
+namespace semel::config {
 
 struct LimitsConfig {
   std::size_t connections = 10'000;
@@ -35,4 +35,4 @@ struct SpoolConfig {
   bool operator==(const SpoolConfig&) const = default;
 };
 
-}  // namespace semel
+}  // namespace semel::config

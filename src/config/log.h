@@ -1,6 +1,6 @@
 #pragma once
 
-namespace semel {
+namespace semel::config {
 
 enum class LogFormat { text, json };
 enum class LogLevel { debug, info, warn, error };
@@ -12,4 +12,4 @@ struct LogConfig {
   bool operator==(const LogConfig&) const = default;
 };
 
-}  // namespace semel
+}  // namespace semel::config

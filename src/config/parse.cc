@@ -20,8 +20,8 @@
 #include "config/reading/tree.h"
 #include "config/reading/values.h"
 
-namespace semel {
-namespace config_file {
+namespace semel::config {
+namespace reading {
 namespace {
 
 using std::chrono::milliseconds;
@@ -82,7 +82,9 @@ void read_admin_listen(const Field& field, FileDraft& draft) {
   const std::optional<HostPort> address = field.parsed(parse_listen);
   if (!address) return;
   if (!is_loopback(address->host)) {
-    field.warn("is reached from other machines in plain HTTP, tokens included; keep it private");
+    field.warn(
+        "can be reached from other machines over plain HTTP, which exposes the tokens; keep it "
+        "private");
   }
   draft.config.admin.listen = *address;
 }
@@ -153,9 +155,9 @@ constexpr std::array kLogKeys = std::to_array<Key<LogConfig>>({
      }},
 });
 
-constexpr std::array kEncryptionKeys = std::to_array<Key<StoreConfig>>({
-    {"keys_file",
-     [](const Field& f, StoreConfig& out) { f.read(out.keys_file, 1, kFilePathLengthMax); }},
+constexpr std::array kEncryptionKeys = std::to_array<Key<stores::StoreConfig>>({
+    {"keys_file", [](const Field& f,
+                     stores::StoreConfig& out) { f.read(out.keys_file, 1, kFilePathLengthMax); }},
 });
 
 constexpr std::array kFileKeys = std::to_array<Key<FileDraft>>({
@@ -171,7 +173,7 @@ constexpr std::array kFileKeys = std::to_array<Key<FileDraft>>({
      [](const Field& f, FileDraft& d) {
        read_mapping(f, kEncryptionKeys, d.config.store);
        if (f.node().kind == NodeKind::mapping && f.node().find("keys_file") == nullptr) {
-         f.at("keys_file").error("required; the path of a file of keys");
+         f.at("keys_file").error("required; the path of a key file");
        }
      }},
     {"hash_key_file",
@@ -207,7 +209,7 @@ void check_paths(const std::vector<Field>& fields, const std::vector<RouteConfig
       const bool is_reported = routes[earlier].path.empty();
       if (is_reported || !covers(patterns[earlier], patterns[i])) continue;
       const std::string message =
-          fmt::format("never matches: the first match wins, and {} on line {} comes before",
+          fmt::format("never matches: the first match wins, and {} on line {} comes first",
                       quote(routes[earlier].path), routes[earlier].line);
       if (patterns[earlier] == patterns[i]) {
         fields[i].at("path").error(message);
@@ -250,11 +252,11 @@ void check_aliases(const std::vector<Field>& fields, const std::vector<RouteConf
     for (const std::string& alias : route.aliases) {
       const auto [owner, is_new] = owners.try_emplace(alias, &route);
       if (is_new) continue;
-      field.error(owner->second == &route
-                      ? fmt::format("{} is the route's own name; list the old ones", quote(alias))
-                      : fmt::format("{} is a name of the operation on line {}; their keys would be "
-                                    "mixed",
-                                    quote(alias), owner->second->line));
+      field.error(
+          owner->second == &route
+              ? fmt::format("{} is the route's current name; list only former names", quote(alias))
+              : fmt::format("{} already names the operation on line {}; their keys would be mixed",
+                            quote(alias), owner->second->line));
     }
   }
 }
@@ -281,13 +283,14 @@ void check_completes(const Field& root, const Config& config) {
   for (std::size_t i = 0; i < routes.size(); ++i) {
     if (!is_executors(config.routes[i])) continue;
     const Field completes = routes[i].at("completes");
-    if (config.store.kind != StoreKind::postgres && config.store.kind != StoreKind::tiered) {
+    if (config.store.kind != stores::StoreKind::postgres &&
+        config.store.kind != stores::StoreKind::tiered) {
       completes.error(
           "executor needs store: {kind: postgres}, where the service completes the record in its "
           "own transaction");
     } else if (!config.store.keys_file.empty()) {
       completes.warn(
-          "executor: what the service stores itself is not encrypted by encryption.keys_file");
+          "executor: encryption.keys_file does not encrypt what the service stores itself");
     }
   }
 }
@@ -296,8 +299,8 @@ void check_completes(const Field& root, const Config& config) {
 // processes remove records that it has written.
 void check_live_keys(const Field& root, const Config& config) {
   const auto counts = [](const RouteConfig& r) { return r.limits.live_keys > 0; };
-  const bool is_shared =
-      config.store.kind != StoreKind::embedded && config.store.kind != StoreKind::memory;
+  const bool is_shared = config.store.kind != stores::StoreKind::embedded &&
+                         config.store.kind != stores::StoreKind::memory;
   if (!is_shared) return;
   constexpr auto kWhy = "needs store: {kind: embedded}, where one process sees all records";
   if (config.limits.live_keys > 0) root.at("limits").at("live_keys").error(kWhy);
@@ -318,19 +321,18 @@ void check_file(const Field& root, const FileDraft& draft, Report& report) {
   if (!draft.routes && !only_consumes && !config.relay) {
     missing("routes", "required; a list of routes");
   }
-  if (config.relay && config.store.kind != StoreKind::postgres) {
-    root.at("relay").error("the outbox is in PostgreSQL; it needs store: {kind: postgres, url: …}");
+  if (config.relay && config.store.kind != stores::StoreKind::postgres) {
+    root.at("relay").error("the outbox is in PostgreSQL; set store: {kind: postgres, url: …}");
   }
   const auto asks_tenant = [](const RouteConfig& route) {
     return is_keyed(route) && !route.webhook;
   };
   if (std::ranges::any_of(config.routes, asks_tenant) && root.node().find("tenant") == nullptr) {
     missing("tenant",
-            "required, since routes take keys; say whose a key is: {from: authorization} the "
-            "holder of a static API key, {from: jwt, …} whom a signed token names, {from: header, "
-            "name: X-Tenant} whom a trusted proxy "
-            "names, or {from: none} nobody's, so that all callers share one set of keys and can "
-            "get each other's answers");
+            "required, because routes accept keys; say who owns a key: {from: authorization} the "
+            "holder of a static API key, {from: jwt, …} the caller named by a signed token, {from: "
+            "header, name: X-Tenant} the caller named by a trusted proxy, or {from: none} nobody, "
+            "so that all callers share one set of keys and can get each other's answers");
   }
   check_tenant(root, config);
   check_completes(root, config);
@@ -339,15 +341,15 @@ void check_file(const Field& root, const FileDraft& draft, Report& report) {
   const HostPort& admin = config.admin.listen;
   if (admin.port != 0 && std::ranges::count(config.listen, admin) > 0) {
     root.at("admin").at("listen").error(
-        fmt::format("port {} of {} is also in listen", admin.port, admin.host));
+        fmt::format("port {} of {} is already used by listen", admin.port, admin.host));
   }
   if (!is_loopback(admin.host) && config.admin.tokens_file.empty() &&
-      config.store.kind != StoreKind::embedded) {
+      config.store.kind != stores::StoreKind::embedded) {
     root.at("admin")
         .at("tokens_file")
         .error(
-            "required with an address that is not loopback: every request there needs a token, "
-            "and only with kind: embedded one is generated");
+            "required unless the address is loopback: every request there needs a token, and Semel "
+            "generates one only with kind: embedded");
   }
 }
 
@@ -357,11 +359,11 @@ void sort_by_line(std::vector<ConfigError>& errors) {
 }
 
 }  // namespace
-}  // namespace config_file
+}  // namespace reading
 
 ConfigOutcome parse_config(std::string_view yaml, const std::string& file,
                            const Environment& environment) {
-  using namespace config_file;
+  using namespace reading;
   Report report{file, {}, {}};
   const auto tree = load_tree(yaml, environment, report);
   if (!tree) return {std::nullopt, {tree.error()}, {}};
@@ -383,4 +385,4 @@ ConfigOutcome parse_config(std::string_view yaml, const std::string& file,
   return outcome;
 }
 
-}  // namespace semel
+}  // namespace semel::config

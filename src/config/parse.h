@@ -9,7 +9,7 @@
 #include "config/environment.h"
 #include "config/error.h"
 
-namespace semel {
+namespace semel::config {
 
 // Has every error found, not only the first. Warnings do not prevent the use of the configuration.
 struct ConfigOutcome {
@@ -20,4 +20,4 @@ struct ConfigOutcome {
 ConfigOutcome parse_config(std::string_view yaml, const std::string& file,
                            const Environment& environment);
 
-}  // namespace semel
+}  // namespace semel::config

@@ -2,9 +2,10 @@
 
 #include <boost/json.hpp>
 
+#include "base/names.h"
 #include "config/own_paths.h"
 
-namespace semel {
+namespace semel::config {
 namespace json = boost::json;
 namespace {
 
@@ -16,48 +17,29 @@ json::array list(const std::vector<std::string>& texts) {
   return json::array(texts.begin(), texts.end());
 }
 
-std::string_view name_of(KeySource source) {
-  switch (source) {
-    case KeySource::header:
-      return "header";
-    case KeySource::pointer:
-      return "pointer";
-    case KeySource::fingerprint:
-      return "fingerprint";
-  }
-  return "";
-}
+constexpr auto kKeySources = base::names<KeySource::fingerprint>({
+    {KeySource::header, "header"},
+    {KeySource::pointer, "pointer"},
+    {KeySource::fingerprint, "fingerprint"},
+});
 
-std::string_view name_of(InProgress in_progress) {
-  switch (in_progress) {
-    case InProgress::conflict:
-      return "conflict";
-    case InProgress::wait:
-      return "wait";
-    case InProgress::accept:
-      return "accept";
-  }
-  return "";
-}
+constexpr auto kInProgress = base::names<InProgress::accept>({
+    {InProgress::conflict, "conflict"},
+    {InProgress::wait, "wait"},
+    {InProgress::accept, "accept"},
+});
 
-std::string_view name_of(UnknownPolicy policy) {
-  switch (policy) {
-    case UnknownPolicy::hold:
-      return "hold";
-    case UnknownPolicy::retry:
-      return "retry";
-    case UnknownPolicy::fail:
-      return "fail";
-    case UnknownPolicy::probe:
-      return "probe";
-  }
-  return "";
-}
+constexpr auto kUnknownPolicies = base::names<UnknownPolicy::probe>({
+    {UnknownPolicy::hold, "hold"},
+    {UnknownPolicy::retry, "retry"},
+    {UnknownPolicy::fail, "fail"},
+    {UnknownPolicy::probe, "probe"},
+});
 
 json::object key_of(const KeyConfig& key) {
   json::object out;
   out["required"] = key.required;
-  out["from"] = name_of(key.from);
+  out["from"] = kKeySources[key.from];
   out["header"] = key.header;
   out["aliases"] = list(key.aliases);
   if (key.from == KeySource::pointer) out["pointer"] = key.pointer;
@@ -79,20 +61,20 @@ json::object route_of(const RouteConfig& route) {
     out["required"] = route.key.required;
     out["key"] = key_of(route.key);
   }
-  out["ttl_seconds"] = seconds(route.policy.ttl);
-  out["ttl_from"] = route.policy.ttl_from_creation ? "creation" : "completion";
-  out["tombstone_seconds"] = seconds(route.policy.tombstone);
-  out["in_progress"] = name_of(route.in_progress);
+  out["ttl_seconds"] = seconds(route.operation.ttl);
+  out["ttl_from"] = route.operation.ttl_from_creation ? "creation" : "completion";
+  out["tombstone_seconds"] = seconds(route.operation.tombstone);
+  out["in_progress"] = kInProgress[route.in_progress];
   if (route.in_progress == InProgress::accept) {
     out["respond_async"] = {{"status_at", std::string(kOperationsPath) + "{handle}"},
                             {"max_request_body", kQueuedBodyBytesMax}};
   }
-  out["unknown"] = name_of(route.policy.unknown);
+  out["unknown"] = kUnknownPolicies[route.operation.unknown];
   out["statuses"] = {{"mismatch", route.status_mismatch},
                      {"in_progress", route.status_in_progress},
-                     {"missing", default_status(Code::key_missing)},
-                     {"invalid", default_status(Code::key_invalid)},
-                     {"expired", default_status(Code::key_expired)}};
+                     {"missing", core::default_status(core::Code::key_missing)},
+                     {"invalid", core::default_status(core::Code::key_invalid)},
+                     {"expired", core::default_status(core::Code::key_expired)}};
   out["limits"] = {{"max_request_body", route.max_request_body},
                    {"max_stored_body", route.max_stored_body},
                    {"new_keys_per_second", route.limits.new_keys_per_second},
@@ -112,4 +94,4 @@ std::string make_policy_page(const Config& config) {
   return json::serialize(json::object{{"routes", std::move(routes)}});
 }
 
-}  // namespace semel
+}  // namespace semel::config

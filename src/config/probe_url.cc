@@ -4,7 +4,7 @@
 
 #include "base/percent.h"
 
-namespace semel {
+namespace semel::config {
 namespace {
 
 // Calls `text` for the pieces between braces and `name` for those inside, in order. Returns false
@@ -44,11 +44,11 @@ std::string probe_target_error(std::string_view target) {
         names_one = names_one || name == "key" || name == "record";
       });
   constexpr std::string_view kNames = "{key}, {record}, {attempt} and {token}";
-  if (!whole) return "has a brace without its other half; placeholders are " + std::string(kNames);
+  if (!whole) return "has an unmatched brace; the placeholders are " + std::string(kNames);
   if (!unknown.empty()) {
-    return "has the placeholder {" + unknown + "}; there are " + std::string(kNames);
+    return "has an unknown placeholder {" + unknown + "}; use " + std::string(kNames);
   }
-  if (!names_one) return "must say what is asked about: put {key} or {record} into it";
+  if (!names_one) return "must identify the operation: put {key} or {record} into it";
   return "";
 }
 
@@ -56,8 +56,8 @@ std::string fill_probe_target(std::string_view target, const ProbeValues& values
   std::string out;
   walk(
       target, [&](std::string_view text) { out += text; },
-      [&](std::string_view name) { out += percent_encoded(*value_of(name, values)); });
+      [&](std::string_view name) { out += base::percent_encoded(*value_of(name, values)); });
   return out;
 }
 
-}  // namespace semel
+}  // namespace semel::config

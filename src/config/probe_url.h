@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-namespace semel {
+namespace semel::config {
 
 // The values of {key}, {record}, {attempt} and {token} in a probe's URL.
 struct ProbeValues {
@@ -22,4 +22,4 @@ std::string probe_target_error(std::string_view target);
 // have no error.
 std::string fill_probe_target(std::string_view target, const ProbeValues& values);
 
-}  // namespace semel
+}  // namespace semel::config

@@ -9,7 +9,7 @@
 
 #include "config/reading/tree.h"
 
-namespace semel {
+namespace semel::config {
 namespace {
 
 Environment current_environment() {
@@ -27,7 +27,7 @@ Environment current_environment() {
 ConfigOutcome read_config(const std::string& file) {
   std::ifstream in(file, std::ios::binary);
   // Reads one byte more than is allowed, so that the parser reports a file that is too large.
-  std::string text(config_file::kFileBytesMax + 1, '\0');
+  std::string text(reading::kFileBytesMax + 1, '\0');
   in.read(text.data(), static_cast<std::streamsize>(text.size()));
   std::error_code ignored;
   const bool is_directory = std::filesystem::is_directory(file, ignored);
@@ -41,4 +41,4 @@ ConfigOutcome read_config(const std::string& file) {
   return parse_config(text, file, current_environment());
 }
 
-}  // namespace semel
+}  // namespace semel::config

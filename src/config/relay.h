@@ -8,10 +8,10 @@
 #include "config/address.h"
 #include "config/broker.h"
 #include "http/tls.h"
-#include "semel/record.h"
+#include "semel/driver/record.h"
 #include "semel/time.h"
 
-namespace semel {
+namespace semel::config {
 
 // Default CloudEvents attributes for messages that do not carry their own.
 struct CloudEventsConfig {
@@ -23,7 +23,7 @@ struct RelayDestination {
   std::string name;
   std::optional<BrokerTarget> broker;  // nullopt: HTTP, to `url`
   Url url;
-  net::TlsClientFiles tls;  // if `url` is https://
+  http::TlsClientFiles tls;  // if `url` is https://
   Duration timeout = std::chrono::seconds(10);
   std::vector<Header> headers;
   std::optional<CloudEventsConfig> cloudevents;  // nullopt: HTTP without them
@@ -41,4 +41,4 @@ struct RelayConfig {
   OnDead on_dead = OnDead::skip;
 };
 
-}  // namespace semel
+}  // namespace semel::config

@@ -10,13 +10,13 @@
 #include "config/limits.h"
 #include "core/problem.h"
 #include "http/tls.h"
-#include "semel/fingerprint.h"
+#include "semel/driver/fingerprint.h"
+#include "semel/driver/operation.h"
+#include "semel/driver/outcome_rules.h"
 #include "semel/key.h"
-#include "semel/outcome.h"
-#include "semel/policy.h"
 #include "semel/time.h"
 
-namespace semel {
+namespace semel::config {
 
 enum class KeySource { header, pointer, fingerprint };
 struct KeyConfig {
@@ -60,8 +60,8 @@ struct ProbeConfig {
 // direct: the provider gets the upstream's answer. queue: 202 as soon as the event is durable.
 enum class WebhookMode { direct, queue };
 struct WebhookConfig {
-  WebhookScheme scheme;
-  std::vector<WebhookSecret> secrets;
+  auth::WebhookScheme scheme;
+  std::vector<auth::WebhookSecret> secrets;
   Duration tolerance = std::chrono::minutes(5);
   std::vector<std::string> kinds;  // that are told apart even if the body is the same
   WebhookMode mode = WebhookMode::direct;
@@ -78,7 +78,7 @@ struct RouteConfig {
   std::vector<std::string> methods = {"POST", "PATCH"};
   Mode mode = Mode::enforce;
   std::vector<Upstream> upstreams;
-  net::TlsClientFiles upstream_tls;  // for those that are https://
+  http::TlsClientFiles upstream_tls;  // for those that are https://
   Duration connect_timeout = std::chrono::seconds(2);
   Duration upstream_timeout = std::chrono::seconds(30);
   Duration upstream_idle = std::chrono::seconds(2);
@@ -91,8 +91,8 @@ struct RouteConfig {
   Duration wait_timeout = std::chrono::seconds(5);
   OutcomeRules outcomes = OutcomeRules::standard();
   Completes completes = Completes::gateway;
-  Policy policy;      // unknown, on_retry, lease, max_execution, ttl, tombstone, hold_for, …
-  ProbeConfig probe;  // with policy.unknown: probe
+  Operation operation;  // unknown, on_retry, lease, max_execution, ttl, tombstone, hold_for, …
+  ProbeConfig probe;    // with operation.unknown: probe
   std::size_t max_request_body = 8 * 1024 * 1024;
   std::size_t max_stored_body = 1024 * 1024;
   std::size_t max_spilled_body = 64 * 1024 * 1024;  // up to max_stored_body: nothing is spilled
@@ -106,7 +106,7 @@ struct RouteConfig {
   std::optional<WebhookConfig> webhook;  // the only source of the key and the tenant of its events
   int status_mismatch = 422;
   int status_in_progress = 409;
-  ErrorShape errors = ErrorShape::problem;
+  core::ErrorShape errors = core::ErrorShape::problem;
   std::string docs_url;  // "": /.semel/policy
   int line = 0;          // its line in the file
 };
@@ -115,4 +115,4 @@ struct RouteConfig {
 // Prefer: respond-async.
 inline constexpr std::size_t kQueuedBodyBytesMax = 1024 * 1024;
 
-}  // namespace semel
+}  // namespace semel::config

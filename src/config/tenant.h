@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "auth/jwt.h"
@@ -8,10 +9,14 @@
 #include "http/tls.h"
 #include "semel/time.h"
 
-namespace semel {
+namespace semel::config {
+
+// All events of a webhook's route belong to one tenant: the signature proves who sent them, the
+// route says who that is.
+inline constexpr std::string_view kWebhookTenant = "webhook";
 
 enum class TenantSource { none, authorization, header, jwt, introspect, mtls };
-struct JwtConfig : JwtRules {
+struct JwtConfig : auth::JwtRules {
   std::string jwks_file;    // either this
   std::string secret_file;  // or this
 };
@@ -27,7 +32,7 @@ struct TenantConfig {
   std::string header_name;           // from: header
   JwtConfig jwt;                     // from: jwt
   IntrospectConfig introspect;       // from: introspect
-  net::PeerName identity = net::PeerName::san;  // from: mtls
+  http::PeerName identity = http::PeerName::san;  // from: mtls
 };
 
-}  // namespace semel
+}  // namespace semel::config

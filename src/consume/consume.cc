@@ -29,15 +29,16 @@ bool is_empty(const Entry& entry) {
 
 // Returns why the functions do not fit the file. Leaves in `config` only the entries that have a
 // function.
-std::string fit(Config& config, const std::string& file, const std::vector<Entry>& entries) {
+std::string fit(config::Config& config, const std::string& file,
+                const std::vector<Entry>& entries) {
   std::string wrong;
   const auto complain = [&](std::string line) {
     wrong += (wrong.empty() ? "" : "\n") + std::move(line);
   };
   if (entries.empty()) complain("no function was given; name the entries of consume to run");
-  std::vector<ConsumeConfig> kept;
+  std::vector<config::ConsumeConfig> kept;
   for (const Entry& entry : entries) {
-    const auto is_it = [&](const ConsumeConfig& c) { return c.route.name == entry.name; };
+    const auto is_it = [&](const config::ConsumeConfig& c) { return c.route.name == entry.name; };
     const auto found = std::ranges::find_if(config.consume, is_it);
     if (found == config.consume.end()) {
       complain(fmt::format("{}: there is no '{}' under consume", file, entry.name));
@@ -85,31 +86,33 @@ Consumer::~Consumer() = default;
 
 std::expected<Consumer, std::string> Consumer::open(const Options& options,
                                                     std::vector<Entry> entries) {
-  ConfigOutcome outcome = read_config(options.file);
+  config::ConfigOutcome outcome = config::read_config(options.file);
   if (!outcome.config) {
     std::string wrong;
-    for (const ConfigError& error : outcome.errors) {
-      wrong += (wrong.empty() ? "" : "\n") + to_string(error);
+    for (const config::ConfigError& error : outcome.errors) {
+      wrong += (wrong.empty() ? "" : "\n") + config::to_string(error);
     }
     return std::unexpected(std::move(wrong));
   }
-  Config& config = *outcome.config;
+  config::Config& config = *outcome.config;
   if (std::string wrong = fit(config, options.file, entries); !wrong.empty()) {
     return std::unexpected(std::move(wrong));
   }
   if (!options.admin.empty()) {
-    auto address = config_file::parse_listen(options.admin);
+    auto address = config::reading::parse_listen(options.admin);
     if (!address) return std::unexpected("admin '" + options.admin + "' " + address.error());
     config.admin.listen = *std::move(address);
   }
-  start_logging(config.log);
-  for (const ConfigError& warning : outcome.warnings) {
-    log_event(LogLevel::warn, "configuration", {{"why", to_string(warning)}});
+  telemetry::start_logging(config.log);
+  for (const config::ConfigError& warning : outcome.warnings) {
+    telemetry::log_event(config::LogLevel::warn, "configuration",
+                         {{"why", config::to_string(warning)}});
   }
   ignore_unless_handled(SIGPIPE);
   ignore_unless_handled(SIGXFSZ);
   // fit() has put the routes in the order of the entries.
-  const auto make = [&entries](Worker& worker, const Route& route, const ConsumeConfig& entry) {
+  const auto make = [&entries](runtime::Worker& worker, const runtime::Route& route,
+                               const config::ConsumeConfig& entry) {
     return std::make_unique<FunctionHandler>(worker, route, entry,
                                              function_of(entries[route.index()], entry.in_flight));
   };
@@ -119,7 +122,7 @@ std::expected<Consumer, std::string> Consumer::open(const Options& options,
 }
 
 std::string Consumer::admin() const {
-  const HostPort at = impl_->process->admin();
+  const config::HostPort at = impl_->process->admin();
   const bool is_v6 = at.host.contains(':');
   return fmt::format("{}{}{}:{}", is_v6 ? "[" : "", at.host, is_v6 ? "]" : "", at.port);
 }

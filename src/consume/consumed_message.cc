@@ -4,12 +4,10 @@
 
 #include "http/message.h"
 
-namespace semel {
-
-namespace consume {
+namespace semel::consume {
 
 struct Message::Inside {
-  std::shared_ptr<const semel::Message> message;
+  std::shared_ptr<const BrokerMessage> message;
   std::string id;
 };
 
@@ -36,7 +34,7 @@ bool Message::redelivered() const {
 
 const std::string* Message::header(std::string_view name) const {
   for (const Header& header : headers()) {
-    if (net::iequals(header.name, name)) return &header.value;
+    if (http::iequals(header.name, name)) return &header.value;
   }
   return nullptr;
 }
@@ -55,7 +53,7 @@ struct Done::Told {
   explicit Told(std::function<void(Outcome)> tell_in) : tell(std::move(tell_in)) {}
   Told(const Told&) = delete;
   ~Told() {
-    if (!is_told) tell(unknown("the function let go of the message without an outcome"));
+    if (!is_told) tell(unknown("the function dropped the message without an outcome"));
   }
   std::atomic<bool> is_told = false;
   const std::function<void(Outcome)> tell;
@@ -67,12 +65,9 @@ void Done::operator()(Outcome outcome) const {
   if (!told_->is_told.exchange(true)) told_->tell(std::move(outcome));
 }
 
-}  // namespace consume
-
-consume::Message consume_message(std::shared_ptr<const Message> message, std::string id) {
-  using Inside = consume::Message::Inside;
-  return consume::Message(
-      std::make_shared<const Inside>(Inside{std::move(message), std::move(id)}));
+Message consume_message(std::shared_ptr<const BrokerMessage> message, std::string id) {
+  using Inside = Message::Inside;
+  return Message(std::make_shared<const Inside>(Inside{std::move(message), std::move(id)}));
 }
 
-}  // namespace semel
+}  // namespace semel::consume

@@ -3,9 +3,9 @@
 #include "consume/message.h"
 #include "semel/consume.h"
 
-namespace semel {
+namespace semel::consume {
 
 // Wraps a message for a function of the program.
-consume::Message consume_message(std::shared_ptr<const Message> message, std::string id);
+Message consume_message(std::shared_ptr<const BrokerMessage> message, std::string id);
 
-}  // namespace semel
+}  // namespace semel::consume

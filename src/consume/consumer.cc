@@ -11,14 +11,14 @@
 
 #include "base/backoff.h"
 #include "base/overloaded.h"
+#include "base/random.h"
 #include "consume/message_key.h"
 #include "consume/request_fields.h"
 #include "engine/spawn.h"
-#include "engine/system.h"
-#include "execution/ask.h"
+#include "execution/call.h"
 #include "gateway/keyed/waits.h"
 
-namespace semel {
+namespace semel::consume {
 namespace asio = boost::asio;
 using asio::awaitable;
 
@@ -38,8 +38,9 @@ std::string joined(const std::vector<std::string>& words) {
 
 }  // namespace
 
-Consumer::Consumer(Worker& worker, Route route, ConsumeConfig config,
-                   std::unique_ptr<Source> source, std::unique_ptr<MessageHandler> handler)
+QueueConsumer::QueueConsumer(runtime::Worker& worker, runtime::Route route,
+                             config::ConsumeConfig config, std::unique_ptr<Source> source,
+                             std::unique_ptr<MessageHandler> handler)
     : worker_(worker),
       services_(worker.services()),
       route_(std::move(route)),
@@ -52,13 +53,13 @@ Consumer::Consumer(Worker& worker, Route route, ConsumeConfig config,
   slots_->freed = [this] { asio::post(worker_.context(), [this] { pump(); }); };
 }
 
-Consumer::~Consumer() {
+QueueConsumer::~QueueConsumer() {
   slots_->freed = nullptr;
 }
 
-void Consumer::start() {
+void QueueConsumer::start() {
   source_->start({.delivered =
-                      [this](Message message) {
+                      [this](BrokerMessage message) {
                         asio::post(worker_.context(), [this, moved = std::move(message)]() mutable {
                           arrived(std::move(moved));
                         });
@@ -66,7 +67,7 @@ void Consumer::start() {
                   .lost = [this] { asio::post(worker_.context(), [this] { wake_all(); }); }});
 }
 
-void Consumer::drain() {
+void QueueConsumer::drain() {
   draining_ = true;
   source_->stop_fetching();
   wake_all();
@@ -74,40 +75,42 @@ void Consumer::drain() {
   ready_.clear();
 }
 
-void Consumer::wake_all() {
+void QueueConsumer::wake_all() {
   for (asio::steady_timer& timer : pauses_) timer.cancel();
 }
 
-void Consumer::arrived(Message message) {
+void QueueConsumer::arrived(BrokerMessage message) {
   if (draining_) {
     give_back(message.delivery);
     return;
   }
   const std::size_t bytes = message.body.size();
-  Item item{std::make_shared<const Message>(std::move(message)), "", Counted(services_.active),
-            Counted(services_.buffered_bytes, bytes), metrics_.hold()};
+  Item item{std::make_shared<const BrokerMessage>(std::move(message)), "",
+            runtime::Counted(services_.active), runtime::Counted(services_.buffered_bytes, bytes),
+            metrics_.hold()};
   enqueue(std::move(item));
 }
 
-void Consumer::give_back(const DeliveryId& delivery) {
+void QueueConsumer::give_back(const DeliveryId& delivery) {
   metrics_.count(MessageMetrics::End::returned);
   source_->give_back(delivery);
 }
 
-void Consumer::enqueue(Item item) {
+void QueueConsumer::enqueue(Item item) {
   ready_.push_back(std::move(item));
   pump();
 }
 
-void Consumer::pump() {
+void QueueConsumer::pump() {
   while (slots_->taken < config_.in_flight && !ready_.empty()) {
     Item item = std::move(ready_.front());
     ready_.pop_front();
-    asio::co_spawn(worker_.context(), run(std::move(item), take_slot()), OrReport{"a message"});
+    asio::co_spawn(worker_.context(), run(std::move(item), take_slot()),
+                   engine::OrReport{"a message"});
   }
 }
 
-MessageHandler::Slot Consumer::take_slot() {
+MessageHandler::Slot QueueConsumer::take_slot() {
   ++slots_->taken;
   return {slots_.get(), [slots = slots_](const void*) {
             --slots->taken;
@@ -115,19 +118,19 @@ MessageHandler::Slot Consumer::take_slot() {
           }};
 }
 
-awaitable<void> Consumer::run(Item item, MessageHandler::Slot slot) {
+awaitable<void> QueueConsumer::run(Item item, MessageHandler::Slot slot) {
   Next next = Again{kLookAgainMax};
   try {
     next = co_await step(item, std::move(slot));
   } catch (const std::exception& error) {
-    log_event(LogLevel::error, "message failed",
-              {{"operation", config_.route.name}, {"why", error.what()}});
+    telemetry::log_event(config::LogLevel::error, "message failed",
+                         {{"operation", config_.route.name}, {"why", error.what()}});
   }
   co_await conclude(std::move(item), std::move(next));
 }
 
-awaitable<Consumer::Next> Consumer::step(Item& item, MessageHandler::Slot slot) {
-  const Message& message = *item.message;
+awaitable<QueueConsumer::Next> QueueConsumer::step(Item& item, MessageHandler::Slot slot) {
+  const BrokerMessage& message = *item.message;
   if (!source_->is_current(message.delivery)) co_return Again{Duration{0}};
   if (item.dead) co_return Dead{*item.dead};
   if (message.body.size() > config_.route.max_request_body) {
@@ -140,48 +143,48 @@ awaitable<Consumer::Next> Consumer::step(Item& item, MessageHandler::Slot slot) 
     if (!key) co_return Dead{std::move(key.error())};
     item.key = *std::move(key);
   }
-  Ask ask = ask_for(item);
-  ask.fingerprint = co_await fingerprint_under(item.message, ask.recipe);
-  Admission admission = co_await services_.engine.admit(std::move(ask));
+  Call call = call_for(item);
+  call.fingerprint = co_await fingerprint_under(item.message, call.recipe);
+  Admission admission = co_await services_.engine.admit(std::move(call));
   if (auto* execute_it = std::get_if<admission::Execute>(&admission)) {
-    route_.metrics().count(RequestResult::executed);
+    route_.metrics().count(telemetry::RequestResult::executed);
     item.looks = 0;
     co_return co_await execute(item, std::move(execute_it->claim), std::move(slot));
   }
   co_return next_after(item, admission);
 }
 
-Consumer::Next Consumer::next_after(Item& item, const Admission& admission) {
-  RouteMetrics& metrics = route_.metrics();
+QueueConsumer::Next QueueConsumer::next_after(Item& item, const Admission& admission) {
+  telemetry::RouteMetrics& metrics = route_.metrics();
   const auto done = [&metrics](const auto&) -> Next {
-    metrics.count(RequestResult::replayed);
+    metrics.count(telemetry::RequestResult::replayed);
     return Done{};
   };
   const auto look_again = [this, &item](const auto&) -> Next {
     return Again{pause_after(++item.looks)};
   };
   return std::visit(
-      Overloaded{
+      base::Overloaded{
           [&](const admission::Replay& replay) { return done(replay); },
           [&](const admission::VersionChanged& changed) { return done(changed); },
           [&](const admission::Mismatch& mismatch) -> Next {
-            metrics.count(RequestResult::mismatch);
+            metrics.count(telemetry::RequestResult::mismatch);
             return Dead{{.reason = "id-reused",
                          .detail = "Another message has used this id; what differs: " +
                                    joined(mismatch.differs) + ".",
                          .record = mismatch.record->id.hex()}};
           },
           [&](const admission::OutcomeUnknown& unknown) -> Next {
-            metrics.count(RequestResult::unknown);
+            metrics.count(telemetry::RequestResult::unknown);
             return judge(item, *unknown.record);
           },
           [&](const admission::Expired&) -> Next {
-            metrics.count(RequestResult::expired);
+            metrics.count(telemetry::RequestResult::expired);
             return Dead{{.reason = "id-expired",
                          .detail = "The id was used before, and its record has expired since."}};
           },
           [&](const admission::Busy& busy) -> Next {
-            metrics.count(RequestResult::waited);
+            metrics.count(telemetry::RequestResult::waited);
             return AfterOther{busy.record->id, busy.record->token};
           },
           [&](const StoreUnavailable& unavailable) { return look_again(unavailable); },
@@ -194,31 +197,32 @@ Consumer::Next Consumer::next_after(Item& item, const Admission& admission) {
       admission);
 }
 
-Ask Consumer::ask_for(const Item& item) const {
-  const ActiveConfig& settings = *worker_.settings();
+Call QueueConsumer::call_for(const Item& item) const {
+  const runtime::ActiveConfig& settings = *worker_.settings();
   Scope scope{settings.config.name_space, "", config_.route.name};
-  Ask ask = make_ask(settings, config_.route, std::move(scope), item.key);
-  ask.recipe = recipe_of(config_.route.fingerprint, settings.key_material.hash_keys,
-                         item.message->content_type, false);
-  ask.fingerprint_under = [this, message = item.message](Recipe recipe) {
+  Call call = execution::make_call(settings, config_.route, std::move(scope), item.key);
+  call.recipe = execution::recipe_of(config_.route.fingerprint, settings.key_material.hash_keys,
+                                     item.message->content_type, false);
+  call.fingerprint_under = [this, message = item.message](Recipe recipe) {
     return fingerprint_under(message, std::move(recipe));
   };
-  ask.trace = trace_of(*item.message);
-  return ask;
+  call.trace = trace_of(*item.message);
+  return call;
 }
 
 // Compares only the body: everything else that a message carries may change from one delivery to
 // the next.
-awaitable<Fingerprint> Consumer::fingerprint_under(std::shared_ptr<const Message> message,
-                                                   Recipe recipe) const {
+awaitable<Fingerprint> QueueConsumer::fingerprint_under(
+    std::shared_ptr<const BrokerMessage> message, Recipe recipe) const {
   RequestView view;
   view.body = message->body;
   view.header = [](std::string_view) { return std::nullopt; };
-  co_return fingerprint_under_key(make_fingerprint(recipe, view), recipe,
-                                  worker_.settings()->key_material.hash_keys);
+  co_return execution::fingerprint_under_key(make_fingerprint(recipe, view), recipe,
+                                             worker_.settings()->key_material.hash_keys);
 }
 
-awaitable<Consumer::Next> Consumer::execute(Item& item, Claim claim, MessageHandler::Slot slot) {
+awaitable<QueueConsumer::Next> QueueConsumer::execute(Item& item, EngineClaim claim,
+                                                      MessageHandler::Slot slot) {
   ++item.tries;
   const RecordPtr claimed = claim.record;
   co_await handler_->execute(item.message, item.key, std::move(claim), std::move(slot));
@@ -232,22 +236,23 @@ awaitable<Consumer::Next> Consumer::execute(Item& item, Claim claim, MessageHand
   co_return judge(item, record);
 }
 
-Consumer::Next Consumer::judge(Item& item, const Record& record) {
+QueueConsumer::Next QueueConsumer::judge(Item& item, const Record& record) {
   switch (record.state) {
     case RecordState::completed:
       return Done{};
     case RecordState::unknown:
-      if (config_.route.policy.unknown == UnknownPolicy::retry) {
+      if (config_.route.operation.unknown == UnknownPolicy::retry) {
         return retry_later(item, record, "outcome-unknown");
       }
-      if (config_.route.policy.unknown == UnknownPolicy::probe) {
+      if (config_.route.operation.unknown == UnknownPolicy::probe) {
         return Again{pause_after(++item.looks)};
       }
-      return Dead{{.reason = "outcome-unknown",
-                   .detail = "The handler was called and nobody knows whether it took effect: " +
-                             record.reason + ".",
-                   .record = record.id.hex(),
-                   .attempt = record.attempt}};
+      return Dead{
+          {.reason = "outcome-unknown",
+           .detail = "The handler was called, but it is not known whether it took effect: " +
+                     record.reason + ".",
+           .record = record.id.hex(),
+           .attempt = record.attempt}};
     case RecordState::released:
       return retry_later(item, record, "attempts-exhausted");
     default:  // the outcome is not durable yet; the engine keeps trying
@@ -256,7 +261,8 @@ Consumer::Next Consumer::judge(Item& item, const Record& record) {
 }
 
 // Attempts are counted by the record and here, because a record may expire in between.
-Consumer::Next Consumer::retry_later(Item& item, const Record& record, std::string_view reason) {
+QueueConsumer::Next QueueConsumer::retry_later(Item& item, const Record& record,
+                                               std::string_view reason) {
   const std::uint32_t attempts = std::max(record.attempt, item.tries);
   if (attempts >= config_.max_attempts) {
     return Dead{{.reason = std::string(reason),
@@ -266,21 +272,23 @@ Consumer::Next Consumer::retry_later(Item& item, const Record& record, std::stri
                  .attempt = attempts}};
   }
   const Duration pause =
-      jittered(backoff_after(attempts, config_.backoff_min, config_.backoff_max), random_number());
-  log_event(LogLevel::info, "message will be retried",
-            {{"operation", config_.route.name},
-             {"record", record.id.hex().substr(0, 16)},
-             {"attempt", std::to_string(attempts)},
-             {"after_ms", std::to_string(pause.count())},
-             {"reason", record.reason}});
+      base::jittered(base::backoff_after(attempts, config_.backoff_min, config_.backoff_max),
+                     base::random_number());
+  telemetry::log_event(config::LogLevel::info, "message will be retried",
+                       {{"operation", config_.route.name},
+                        {"record", record.id.hex().substr(0, 16)},
+                        {"attempt", std::to_string(attempts)},
+                        {"after_ms", std::to_string(pause.count())},
+                        {"reason", record.reason}});
   return Again{pause};
 }
 
-Duration Consumer::pause_after(std::uint32_t count) const {
-  return jittered(backoff_after(count, kLookAgainMin, kLookAgainMax), random_number());
+Duration QueueConsumer::pause_after(std::uint32_t count) const {
+  return base::jittered(base::backoff_after(count, kLookAgainMin, kLookAgainMax),
+                        base::random_number());
 }
 
-awaitable<void> Consumer::conclude(Item item, Next next) {
+awaitable<void> QueueConsumer::conclude(Item item, Next next) {
   const DeliveryId delivery = item.message->delivery;
   if (std::holds_alternative<Done>(next)) {
     metrics_.count(MessageMetrics::End::acknowledged);
@@ -291,11 +299,11 @@ awaitable<void> Consumer::conclude(Item item, Next next) {
     DeadLetter why = std::move(dead->why);
     why.operation = config_.route.name;
     if (why.detail.size() > kDetailLengthMax) why.detail.resize(kDetailLengthMax);
-    log_event(LogLevel::warn, "dead letter",
-              {{"operation", why.operation},
-               {"reason", why.reason},
-               {"detail", why.detail},
-               {"record", why.record.substr(0, 16)}});
+    telemetry::log_event(config::LogLevel::warn, "dead letter",
+                         {{"operation", why.operation},
+                          {"reason", why.reason},
+                          {"detail", why.detail},
+                          {"record", why.record.substr(0, 16)}});
     if (co_await put_aside(item.message, why)) {
       metrics_.count(MessageMetrics::End::dead_letter);
       co_return;
@@ -307,7 +315,7 @@ awaitable<void> Consumer::conclude(Item item, Next next) {
     const Token token = other->token;
     const Waited waited = co_await services_.engine.wait(id, token, kWaitForOther);
     if (std::holds_alternative<waited::LookAgain>(waited)) {
-      co_await wait_elsewhere(services_, id, token, kWaitForOther);
+      co_await gateway::wait_elsewhere(services_, id, token, kWaitForOther);
     }
   } else {
     co_await pause(std::get<Again>(next).after);
@@ -323,7 +331,8 @@ awaitable<void> Consumer::conclude(Item item, Next next) {
   enqueue(std::move(item));
 }
 
-awaitable<bool> Consumer::put_aside(std::shared_ptr<const Message> message, DeadLetter why) {
+awaitable<bool> QueueConsumer::put_aside(std::shared_ptr<const BrokerMessage> message,
+                                         DeadLetter why) {
   struct Waiting {
     asio::steady_timer timer;
     bool kept = false;
@@ -346,7 +355,7 @@ awaitable<bool> Consumer::put_aside(std::shared_ptr<const Message> message, Dead
   co_return waiting->kept;
 }
 
-awaitable<void> Consumer::pause(Duration duration) {
+awaitable<void> QueueConsumer::pause(Duration duration) {
   const auto timer = pauses_.emplace(pauses_.end(), worker_.context());
   timer->expires_after(duration);
   boost::system::error_code ignored;
@@ -354,4 +363,4 @@ awaitable<void> Consumer::pause(Duration duration) {
   pauses_.erase(timer);
 }
 
-}  // namespace semel
+}  // namespace semel::consume

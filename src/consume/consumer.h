@@ -13,20 +13,20 @@
 #include "consume/message_metrics.h"
 #include "consume/sources/source.h"
 #include "runtime/worker.h"
-#include "semel/engine.h"
+#include "semel/driver/engine.h"
 
-namespace semel {
+namespace semel::consume {
 
 // Takes the messages of one source to their handler, once per id: the record decides, as for a
 // request with a key. A message is acknowledged when the record says completed, and not before.
 //
 // Lives on one worker; everything but the constructor, start() and stop() is called there.
-class Consumer {
+class QueueConsumer {
  public:
-  Consumer(Worker& worker, Route route, ConsumeConfig config, std::unique_ptr<Source> source,
-           std::unique_ptr<MessageHandler> handler);
+  QueueConsumer(runtime::Worker& worker, runtime::Route route, config::ConsumeConfig config,
+                std::unique_ptr<Source> source, std::unique_ptr<MessageHandler> handler);
   // Call it when the worker runs no longer.
-  ~Consumer();
+  ~QueueConsumer();
 
   // Begins to take messages, on the worker.
   void start();
@@ -40,10 +40,10 @@ class Consumer {
  private:
   // A message that is held here, and what has been tried with it.
   struct Item {
-    std::shared_ptr<const Message> message;
+    std::shared_ptr<const BrokerMessage> message;
     std::string key;
-    Counted active;  // counts as a request of the gateway, so that draining waits for it
-    Counted bytes;   // counted among the gateway's buffered_bytes
+    runtime::Counted active;  // counts as a request of the gateway, so that draining waits for it
+    runtime::Counted bytes;   // counted among the gateway's buffered_bytes
     MessageMetrics::Held held;
     std::uint32_t tries = 0;  // number of executions by this process
     // Set if it is a dead letter that the broker would not take yet: it must not be executed again.
@@ -64,7 +64,7 @@ class Consumer {
   };
   using Next = std::variant<Done, Dead, Again, AfterOther>;
 
-  void arrived(Message message);
+  void arrived(BrokerMessage message);
   void give_back(const DeliveryId& delivery);
   void enqueue(Item item);
   void pump();
@@ -72,27 +72,28 @@ class Consumer {
   boost::asio::awaitable<void> run(Item item, MessageHandler::Slot slot);
   // Asks the record, and executes the message if it says so.
   boost::asio::awaitable<Next> step(Item& item, MessageHandler::Slot slot);
-  Ask ask_for(const Item& item) const;
+  Call call_for(const Item& item) const;
   // Decides what to do about a message that is not executed now.
   Next next_after(Item& item, const Admission& admission);
-  boost::asio::awaitable<Fingerprint> fingerprint_under(std::shared_ptr<const Message> message,
-                                                        Recipe recipe) const;
-  boost::asio::awaitable<Next> execute(Item& item, Claim claim, MessageHandler::Slot slot);
+  boost::asio::awaitable<Fingerprint> fingerprint_under(
+      std::shared_ptr<const BrokerMessage> message, Recipe recipe) const;
+  boost::asio::awaitable<Next> execute(Item& item, EngineClaim claim, MessageHandler::Slot slot);
   // Decides by the record what to do next, after an execution.
   Next judge(Item& item, const Record& record);
   Next retry_later(Item& item, const Record& record, std::string_view reason);
   boost::asio::awaitable<void> conclude(Item item, Next next);
   // True: the broker has the message among the dead letters.
-  boost::asio::awaitable<bool> put_aside(std::shared_ptr<const Message> message, DeadLetter why);
+  boost::asio::awaitable<bool> put_aside(std::shared_ptr<const BrokerMessage> message,
+                                         DeadLetter why);
   // Waits for that long, or until everything is woken.
   boost::asio::awaitable<void> pause(Duration duration);
   void wake_all();
   Duration pause_after(std::uint32_t count) const;
 
-  Worker& worker_;
-  Services& services_;
-  const Route route_;
-  const ConsumeConfig config_;
+  runtime::Worker& worker_;
+  runtime::Services& services_;
+  const runtime::Route route_;
+  const config::ConsumeConfig config_;
   const std::unique_ptr<Source> source_;
   const std::unique_ptr<MessageHandler> handler_;
   MessageMetrics metrics_;
@@ -107,4 +108,4 @@ class Consumer {
   std::list<boost::asio::steady_timer> pauses_;
 };
 
-}  // namespace semel
+}  // namespace semel::consume

@@ -15,7 +15,7 @@
 #include "consume/consumed_message.h"
 #include "engine/spawn.h"
 
-namespace semel {
+namespace semel::consume {
 namespace asio = boost::asio;
 using asio::awaitable;
 
@@ -49,6 +49,7 @@ bool is_status(int status) {
 Outcome tidy(Outcome outcome, std::size_t body_bytes_max) {
   outcome.queue_again_after.reset();
   outcome.reason = tidy(std::move(outcome.reason), kReasonLengthMax);
+  outcome.reason_code = ReasonCode::other;
   outcome.resource_type = tidy(std::move(outcome.resource_type), kResourceLengthMax);
   outcome.resource_id = tidy(std::move(outcome.resource_id), kResourceLengthMax);
   Answer& answer = outcome.answer;
@@ -63,11 +64,10 @@ Outcome tidy(Outcome outcome, std::size_t body_bytes_max) {
 }
 
 Outcome thrown(std::string what) {
-  return consume::unknown("the function threw" + (what.empty() ? "" : ": " + what));
+  return unknown("the function threw" + (what.empty() ? "" : ": " + what));
 }
 
-Outcome call(const consume::Handler& function, const consume::Message& message,
-             const consume::Claim& claim) {
+Outcome call(const Handler& function, const Message& message, const Claim& claim) {
   try {
     return function(message, claim);
   } catch (const std::exception& error) {
@@ -92,8 +92,8 @@ struct FunctionHandler::Call {
   std::optional<Outcome> outcome;
 };
 
-FunctionHandler::FunctionHandler(Worker& worker, Route route, ConsumeConfig config,
-                                 consume::AsyncHandler function)
+FunctionHandler::FunctionHandler(runtime::Worker& worker, runtime::Route route,
+                                 config::ConsumeConfig config, AsyncHandler function)
     : worker_(worker),
       route_(std::move(route)),
       config_(std::move(config)),
@@ -107,8 +107,8 @@ FunctionHandler::~FunctionHandler() {
 }
 
 void FunctionHandler::begin(const std::shared_ptr<Call>& call,
-                            std::shared_ptr<const Message> message, std::string key,
-                            const Claim& claim) {
+                            std::shared_ptr<const BrokerMessage> message, std::string key,
+                            const EngineClaim& claim) {
   auto tell = [link = link_, call](Outcome outcome) {
     auto take = [call, moved = std::move(outcome)]() mutable {
       call->outcome = std::move(moved);
@@ -117,10 +117,9 @@ void FunctionHandler::begin(const std::shared_ptr<Call>& call,
     const std::lock_guard lock(link->mutex);
     if (link->context) asio::post(*link->context, std::move(take));
   };
-  const consume::Done done(std::move(tell));
-  const consume::Claim handed{claim.record->id, claim.record->token, claim.record->attempt};
+  const Done done(std::move(tell));
   try {
-    function_(consume_message(std::move(message), std::move(key)), handed, done);
+    function_(consume_message(std::move(message), std::move(key)), claim.plain(), done);
   } catch (const std::exception& error) {
     done(thrown(error.what()));
   } catch (...) {
@@ -136,10 +135,10 @@ awaitable<void> FunctionHandler::returned(std::shared_ptr<Call> call) {
   }
 }
 
-awaitable<void> FunctionHandler::execute(std::shared_ptr<const Message> message, std::string key,
-                                         Claim claim, Slot slot) {
+awaitable<void> FunctionHandler::execute(std::shared_ptr<const BrokerMessage> message,
+                                         std::string key, EngineClaim claim, Slot slot) {
   const auto call = std::make_shared<Call>(worker_.context());
-  call->ended.expires_after(std::min(config_.route.policy.max_execution, kWaitMax));
+  call->ended.expires_after(std::min(config_.route.operation.max_execution, kWaitMax));
   const Clock& clock = worker_.services().clock;
   const SteadyTime started = clock.steady();
   begin(call, std::move(message), std::move(key), claim);
@@ -151,24 +150,25 @@ awaitable<void> FunctionHandler::execute(std::shared_ptr<const Message> message,
     co_await record(std::move(claim), std::move(outcome));
     co_return;
   }
-  Outcome overdue = consume::unknown("the function has not returned within max_execution");
+  Outcome overdue = unknown("the function did not return within max_execution");
   co_await worker_.services().engine.finish(claim, std::move(overdue), Engine::Listening::yes);
   auto late = record_late(call, std::move(claim), std::move(slot));
-  if (config_.route.policy.unknown == UnknownPolicy::retry) {
+  if (config_.route.operation.unknown == UnknownPolicy::retry) {
     co_await std::move(late);
   } else {
-    asio::co_spawn(worker_.context(), std::move(late), OrReport{"waiting for a function"});
+    asio::co_spawn(worker_.context(), std::move(late), engine::OrReport{"waiting for a function"});
   }
 }
 
-awaitable<void> FunctionHandler::record_late(std::shared_ptr<Call> call, Claim claim, Slot slot) {
+awaitable<void> FunctionHandler::record_late(std::shared_ptr<Call> call, EngineClaim claim,
+                                             Slot slot) {
   co_await returned(call);
   Outcome outcome = *std::move(call->outcome);
   outcome.reason += ", late";
   try {
     co_await record(claim, std::move(outcome));
   } catch (const std::exception& error) {
-    log_event(LogLevel::error, "late outcome lost", {{"why", error.what()}});
+    telemetry::log_event(config::LogLevel::error, "late outcome lost", {{"why", error.what()}});
     worker_.services().engine.stop_listening(claim);
   }
   slot.reset();
@@ -176,21 +176,21 @@ awaitable<void> FunctionHandler::record_late(std::shared_ptr<Call> call, Claim c
 
 // With `completes: executor` the function's own transaction has completed the record, if it has
 // committed: then the attempt to record "unknown" fails.
-awaitable<void> FunctionHandler::record(Claim claim, Outcome outcome) {
+awaitable<void> FunctionHandler::record(EngineClaim claim, Outcome outcome) {
   outcome = tidy(std::move(outcome), config_.route.max_stored_body);
   const bool is_success = outcome.kind == OutcomeKind::final && outcome.answer.status < 400;
-  if (is_success && config_.route.completes == Completes::executor) {
-    outcome = consume::unknown("the function returned without a committed record");
+  if (is_success && config_.route.completes == config::Completes::executor) {
+    outcome = unknown("the function returned without a committed record");
   }
   co_await worker_.services().engine.finish(std::move(claim), std::move(outcome));
 }
 
-consume::AsyncHandler on_threads(consume::Handler function, std::size_t threads) {
+AsyncHandler on_threads(Handler function, std::size_t threads) {
   return [pool = std::make_shared<asio::thread_pool>(threads),
-          shared = std::make_shared<const consume::Handler>(std::move(function))](
-             consume::Message message, consume::Claim claim, consume::Done done) {
+          shared = std::make_shared<const Handler>(std::move(function))](Message message,
+                                                                         Claim claim, Done done) {
     asio::post(*pool, [shared, message, claim, done] { done(call(*shared, message, claim)); });
   };
 }
 
-}  // namespace semel
+}  // namespace semel::consume

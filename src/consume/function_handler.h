@@ -4,7 +4,7 @@
 #include "runtime/worker.h"
 #include "semel/consume.h"
 
-namespace semel {
+namespace semel::consume {
 
 // Has a function of the program execute each message (semel/consume.h).
 //
@@ -14,32 +14,33 @@ namespace semel {
 // twice at once.
 class FunctionHandler final : public MessageHandler {
  public:
-  FunctionHandler(Worker& worker, Route route, ConsumeConfig config,
-                  consume::AsyncHandler function);
+  FunctionHandler(runtime::Worker& worker, runtime::Route route, config::ConsumeConfig config,
+                  AsyncHandler function);
   // Outcomes reported from now on are dropped.
   ~FunctionHandler() override;
 
-  boost::asio::awaitable<void> execute(std::shared_ptr<const Message> message, std::string key,
-                                       Claim claim, Slot slot) override;
+  boost::asio::awaitable<void> execute(std::shared_ptr<const BrokerMessage> message,
+                                       std::string key, EngineClaim claim, Slot slot) override;
 
  private:
   struct Link;
   struct Call;
-  void begin(const std::shared_ptr<Call>& call, std::shared_ptr<const Message> message,
-             std::string key, const Claim& claim);
+  void begin(const std::shared_ptr<Call>& call, std::shared_ptr<const BrokerMessage> message,
+             std::string key, const EngineClaim& claim);
   boost::asio::awaitable<void> returned(std::shared_ptr<Call> call);
-  boost::asio::awaitable<void> record(Claim claim, Outcome outcome);
-  boost::asio::awaitable<void> record_late(std::shared_ptr<Call> call, Claim claim, Slot slot);
+  boost::asio::awaitable<void> record(EngineClaim claim, Outcome outcome);
+  boost::asio::awaitable<void> record_late(std::shared_ptr<Call> call, EngineClaim claim,
+                                           Slot slot);
 
-  Worker& worker_;
-  const Route route_;
-  const ConsumeConfig config_;
-  consume::AsyncHandler function_;
+  runtime::Worker& worker_;
+  const runtime::Route route_;
+  const config::ConsumeConfig config_;
+  AsyncHandler function_;
   const std::shared_ptr<Link> link_;  // those who report an outcome may outlive this
 };
 
 // Returns a handler that calls `function` on `threads` threads, which are joined when its last copy
 // goes.
-consume::AsyncHandler on_threads(consume::Handler function, std::size_t threads);
+AsyncHandler on_threads(Handler function, std::size_t threads);
 
-}  // namespace semel
+}  // namespace semel::consume

@@ -3,20 +3,20 @@
 #include "consume/message_handler.h"
 #include "runtime/worker.h"
 
-namespace semel {
+namespace semel::consume {
 
 // Posts each message to the handler's URL, as the gateway executes a request that nobody waits for.
 class HttpHandler final : public MessageHandler {
  public:
-  HttpHandler(Worker& worker, Route route, ConsumeConfig config);
+  HttpHandler(runtime::Worker& worker, runtime::Route route, config::ConsumeConfig config);
 
-  boost::asio::awaitable<void> execute(std::shared_ptr<const Message> message, std::string key,
-                                       Claim claim, Slot slot) override;
+  boost::asio::awaitable<void> execute(std::shared_ptr<const BrokerMessage> message,
+                                       std::string key, EngineClaim claim, Slot slot) override;
 
  private:
-  Worker& worker_;
-  const Route route_;
-  const ConsumeConfig config_;
+  runtime::Worker& worker_;
+  const runtime::Route route_;
+  const config::ConsumeConfig config_;
 };
 
-}  // namespace semel
+}  // namespace semel::consume

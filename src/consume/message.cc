@@ -1,6 +1,6 @@
 #include "consume/message.h"
 
-namespace semel {
+namespace semel::consume {
 
 std::vector<Header> headers_of(const DeadLetter& why) {
   std::vector<Header> headers = {{"Semel-Dead-Letter", why.reason},
@@ -11,4 +11,4 @@ std::vector<Header> headers_of(const DeadLetter& why) {
   return headers;
 }
 
-}  // namespace semel
+}  // namespace semel::consume

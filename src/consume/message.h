@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "semel/record.h"
+#include "semel/driver/record.h"
 
-namespace semel {
+namespace semel::consume {
 
 // One delivery of a message. It can be settled only on the connection that it came by.
 struct DeliveryId {
@@ -15,7 +15,7 @@ struct DeliveryId {
   bool operator==(const DeliveryId&) const = default;
 };
 
-struct Message {
+struct BrokerMessage {
   DeliveryId delivery;
   std::string body;
   std::string content_type;
@@ -36,4 +36,4 @@ struct DeadLetter {
 // Returns the headers that a dead letter carries besides the message itself.
 std::vector<Header> headers_of(const DeadLetter& why);
 
-}  // namespace semel
+}  // namespace semel::consume

@@ -5,9 +5,9 @@
 #include <string>
 
 #include "consume/message.h"
-#include "semel/engine.h"
+#include "semel/driver/engine.h"
 
-namespace semel {
+namespace semel::consume {
 
 // Executes the messages of one entry: at an HTTP handler, or in a function. Lives on one worker,
 // and is called there.
@@ -21,8 +21,8 @@ class MessageHandler {
 
   // Executes the message under the claim and records how that ended, as far as the store can be
   // reached. Only what the record says afterwards counts.
-  virtual boost::asio::awaitable<void> execute(std::shared_ptr<const Message> message,
-                                               std::string key, Claim claim, Slot slot) = 0;
+  virtual boost::asio::awaitable<void> execute(std::shared_ptr<const BrokerMessage> message,
+                                               std::string key, EngineClaim claim, Slot slot) = 0;
 };
 
-}  // namespace semel
+}  // namespace semel::consume

@@ -7,7 +7,7 @@
 #include "http/message.h"
 #include "semel/key.h"
 
-namespace semel {
+namespace semel::consume {
 namespace {
 
 using Found = std::expected<std::string, DeadLetter>;
@@ -21,13 +21,13 @@ Found invalid(std::string why) {
   return std::unexpected(DeadLetter{.reason = "id-invalid", .detail = std::move(why)});
 }
 
-Found from_fields(const std::vector<Header>& fields, const MessageKeyConfig& config,
+Found from_fields(const std::vector<Header>& fields, const config::MessageKeyConfig& config,
                   std::string_view kind) {
   std::optional<std::string_view> found;
   for (const Header& field : fields) {
-    if (!net::iequals(field.name, config.name)) continue;
+    if (!http::iequals(field.name, config.name)) continue;
     if (found && *found != field.value) {
-      return invalid("The " + std::string(kind) + " " + config.name + " stands more than once.");
+      return invalid("The " + std::string(kind) + " " + config.name + " appears more than once.");
     }
     found = field.value;
   }
@@ -37,28 +37,28 @@ Found from_fields(const std::vector<Header>& fields, const MessageKeyConfig& con
   return *std::move(key);
 }
 
-Found from_body(const std::string& body, const MessageKeyConfig& config) {
-  KeyConfig key;
+Found from_body(const std::string& body, const config::MessageKeyConfig& config) {
+  config::KeyConfig key;
   key.pointer = config.pointer;
   key.rules = config.rules;
-  FoundKey found = key_from_body(key, {}, body);
-  if (auto* bad = std::get_if<found_key::Bad>(&found)) return invalid(std::move(bad->why));
-  if (auto* good = std::get_if<found_key::Key>(&found)) return std::move(good->key);
+  gateway::FoundKey found = gateway::key_from_body(key, {}, body);
+  if (auto* bad = std::get_if<gateway::found_key::Bad>(&found)) return invalid(std::move(bad->why));
+  if (auto* good = std::get_if<gateway::found_key::Key>(&found)) return std::move(good->key);
   return missing("string at " + config.pointer + " of its JSON body");
 }
 
 }  // namespace
 
-Found find_message_key(const MessageKeyConfig& config, const Message& message) {
+Found find_message_key(const config::MessageKeyConfig& config, const BrokerMessage& message) {
   switch (config.from) {
-    case MessageKeySource::property:
+    case config::MessageKeySource::property:
       return from_fields(message.properties, config, "property");
-    case MessageKeySource::header:
+    case config::MessageKeySource::header:
       return from_fields(message.headers, config, "header");
-    case MessageKeySource::pointer:
+    case config::MessageKeySource::pointer:
       return from_body(message.body, config);
   }
   return missing("id");
 }
 
-}  // namespace semel
+}  // namespace semel::consume

@@ -6,11 +6,11 @@
 #include "config/config.h"
 #include "consume/message.h"
 
-namespace semel {
+namespace semel::consume {
 
 // Returns the id of a message, under which it is executed once. The error says why it has no usable
 // id.
-std::expected<std::string, DeadLetter> find_message_key(const MessageKeyConfig& config,
-                                                        const Message& message);
+std::expected<std::string, DeadLetter> find_message_key(const config::MessageKeyConfig& config,
+                                                        const BrokerMessage& message);
 
-}  // namespace semel
+}  // namespace semel::consume

@@ -1,12 +1,12 @@
 #include "consume/message_metrics.h"
 
-namespace semel {
+namespace semel::consume {
 
-MessageMetrics::MessageMetrics(Metrics& metrics, const std::string& operation) {
+MessageMetrics::MessageMetrics(telemetry::Metrics& metrics, const std::string& operation) {
   constexpr std::array kEnds = {"acknowledged", "dead-letter", "returned", "lost"};
   auto& ends = prometheus::BuildCounter()
                    .Name("semel_messages_total")
-                   .Help("Messages by what became of them")
+                   .Help("Messages by result")
                    .Register(metrics.registry());
   for (std::size_t i = 0; i < kEnds.size(); ++i) {
     ends_[i] = &ends.Add({{"operation", operation}, {"result", kEnds[i]}});
@@ -18,4 +18,4 @@ MessageMetrics::MessageMetrics(Metrics& metrics, const std::string& operation) {
                .Add({{"operation", operation}});
 }
 
-}  // namespace semel
+}  // namespace semel::consume

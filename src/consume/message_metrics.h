@@ -6,7 +6,7 @@
 
 #include "telemetry/metrics.h"
 
-namespace semel {
+namespace semel::consume {
 
 // Counts what became of the messages of one queue, and how many are held: semel_messages_total and
 // semel_messages_held. Thread-safe.
@@ -15,7 +15,7 @@ class MessageMetrics {
   // lost: the connection was lost before the message was settled; the broker delivers it again.
   enum class End { acknowledged, dead_letter, returned, lost };
 
-  MessageMetrics(Metrics& metrics, const std::string& operation);
+  MessageMetrics(telemetry::Metrics& metrics, const std::string& operation);
 
   void count(End end) { ends_[static_cast<std::size_t>(end)]->Increment(); }
 
@@ -39,4 +39,4 @@ class MessageMetrics {
   prometheus::Gauge* held_;
 };
 
-}  // namespace semel
+}  // namespace semel::consume

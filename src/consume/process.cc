@@ -5,50 +5,41 @@
 #include "consume/sources/make_source.h"
 #include "server/open_store.h"
 
-namespace semel {
-namespace {
-
-// Replaces the file's routes by the consumers' handlers, and leaves no listener but the admin's.
-Config without_routes(Config config) {
-  config.listen.clear();
-  config.tls.reset();
-  config.tenant = {};
-  config.routes.clear();
-  for (const ConsumeConfig& consume : config.consume) config.routes.push_back(consume.route);
-  return config;
-}
-
-}  // namespace
+namespace semel::consume {
 
 std::expected<std::unique_ptr<ConsumeProcess>, std::string> ConsumeProcess::open(
-    Config config, const MakeHandler& make_handler) {
+    config::Config config, const MakeHandler& make_handler) {
   std::vector<std::unique_ptr<Source>> sources;
-  for (const ConsumeConfig& each : config.consume) {
+  for (const config::ConsumeConfig& each : config.consume) {
     auto source = make_source(each);
     if (!source) return std::unexpected(std::move(source.error()));
     sources.push_back(*std::move(source));
   }
-  auto metrics = std::make_unique<Metrics>();
-  auto store = open_store_for(config, *metrics);
+  auto metrics = std::make_unique<telemetry::Metrics>();
+  auto store = server::open_store_for(config, *metrics);
   if (!store) return std::unexpected(std::move(store.error()));
-  const std::vector<ConsumeConfig> entries = config.consume;
-  auto server =
-      Server::start(without_routes(std::move(config)), std::move(metrics), std::move(*store));
-  if (!server) return std::unexpected(std::move(server.error()));
+  const std::vector<config::ConsumeConfig> entries = config.consume;
+  std::vector<config::RouteConfig> handlers;
+  for (const config::ConsumeConfig& each : entries) handlers.push_back(each.route);
+  auto key_material = runtime::KeyMaterial::load(config, handlers);
+  if (!key_material) return std::unexpected(std::move(key_material.error()));
+  // Takes no queued work from the engine: on a shared store, requests that a gateway has queued are
+  // for gateways, which have their routes.
+  auto parts =
+      server::Process::start(std::move(config), std::move(handlers), std::move(*key_material),
+                             std::move(metrics), std::move(*store));
+  if (!parts) return std::unexpected(std::move(parts.error()));
   std::unique_ptr<ConsumeProcess> process(new ConsumeProcess);
-  process->server_ = *std::move(server);
-  // On a shared store: requests that a gateway has queued are for gateways, which have their
-  // routes.
-  process->server_->services().engine.hand_queued_to(nullptr);
-  auto admin = Admin::start(*process->server_);
+  process->process_ = *std::move(parts);
+  auto admin = admin::Admin::start(*process->process_);
   if (!admin) {
     return std::unexpected(admin.error() + "; --admin names another address for this process");
   }
   process->admin_ = *std::move(admin);
   for (std::size_t i = 0; i < entries.size(); ++i) {
-    Worker& worker = process->server_->worker_for(i);
-    const Route route(worker.settings(), i);
-    process->consumers_.push_back(std::make_unique<Consumer>(
+    runtime::Worker& worker = process->process_->worker_for(i);
+    const runtime::Route route(worker.settings(), i);
+    process->consumers_.push_back(std::make_unique<QueueConsumer>(
         worker, route, entries[i], std::move(sources[i]), make_handler(worker, route, entries[i])));
   }
   return process;
@@ -58,25 +49,25 @@ ConsumeProcess::~ConsumeProcess() {
   consumers_.clear();
   admin_.reset();
   // A store that has stopped is not closed: closing would sync again what failed to be synced.
-  if (server_ && server_->services().store.trouble()) static_cast<void>(server_.release());
+  if (process_ && process_->services().store.trouble()) static_cast<void>(process_.release());
 }
 
 void ConsumeProcess::run() {
   for (auto& consumer : consumers_) consumer->start();
-  server_->run();
+  process_->run();
   // Settle with the brokers what was decided; they deliver the rest again.
   for (auto& consumer : consumers_) consumer->stop();
-  flush_log();
+  telemetry::flush_log();
 }
 
 void ConsumeProcess::drain() {
-  boost::asio::post(server_->context(), [this] {
+  boost::asio::post(process_->context(), [this] {
     for (std::size_t i = 0; i < consumers_.size(); ++i) {
-      Worker& worker = server_->worker_for(i);
+      runtime::Worker& worker = process_->worker_for(i);
       boost::asio::post(worker.context(), [one = consumers_[i].get()] { one->drain(); });
     }
-    server_->drain();
+    process_->drain();
   });
 }
 
-}  // namespace semel
+}  // namespace semel::consume

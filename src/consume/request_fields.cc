@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "base/text.h"
-#include "http/traceparent.h"
+#include "http/fields/traceparent.h"
 
-namespace semel {
+namespace semel::consume {
 namespace {
 
 // Headers of the message that a handler gets without being asked for.
@@ -31,14 +31,14 @@ bool is_field_value(std::string_view text) {
 
 }  // namespace
 
-std::vector<net::Field> handler_fields(const ConsumeConfig& config, const Message& message,
-                                       const std::string& host) {
-  std::vector<net::Field> fields = {{"Host", host}};
+std::vector<http::Field> handler_fields(const config::ConsumeConfig& config,
+                                        const BrokerMessage& message, const std::string& host) {
+  std::vector<http::Field> fields = {{"Host", host}};
   if (!message.content_type.empty() && is_field_value(message.content_type)) {
     fields.push_back({"Content-Type", message.content_type});
   }
   for (const Header& header : message.headers) {
-    const std::string name = lower_case(header.name);
+    const std::string name = base::lower_case(header.name);
     const bool passes =
         passes_by_itself(name) || std::ranges::find(config.headers, name) != config.headers.end();
     const bool is_ours = name == "content-type" || name == "host" || name == "idempotency-key";
@@ -49,13 +49,13 @@ std::vector<net::Field> handler_fields(const ConsumeConfig& config, const Messag
   return fields;
 }
 
-std::string trace_of(const Message& message) {
+std::string trace_of(const BrokerMessage& message) {
   for (const Header& header : message.headers) {
-    if (lower_case(header.name) == "traceparent" && is_traceparent(header.value)) {
+    if (base::lower_case(header.name) == "traceparent" && http::is_traceparent(header.value)) {
       return header.value;
     }
   }
   return "";
 }
 
-}  // namespace semel
+}  // namespace semel::consume

@@ -7,15 +7,15 @@
 #include "consume/message.h"
 #include "http/message.h"
 
-namespace semel {
+namespace semel::consume {
 
 // Returns the fields of the request to the message's handler at `host`: the message's type, its
 // trace, CloudEvents' headers, and those that the entry names. Publishers may put anything into a
 // header; leaves out what a request cannot hold.
-std::vector<net::Field> handler_fields(const ConsumeConfig& config, const Message& message,
-                                       const std::string& host);
+std::vector<http::Field> handler_fields(const config::ConsumeConfig& config,
+                                        const BrokerMessage& message, const std::string& host);
 
 // Returns the message's traceparent, as the record keeps it; empty: it has none.
-std::string trace_of(const Message& message);
+std::string trace_of(const BrokerMessage& message);
 
-}  // namespace semel
+}  // namespace semel::consume

@@ -9,7 +9,7 @@
 
 #include "semel/time.h"
 
-namespace semel {
+namespace semel::core {
 
 // Reads the parts of an encoding. Never reads past the end: the first short read marks the whole
 // input as bad.
@@ -75,4 +75,4 @@ class ByteReader {
   bool ok_ = true;
 };
 
-}  // namespace semel
+}  // namespace semel::core

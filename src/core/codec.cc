@@ -22,13 +22,31 @@ enum Flag : std::uint8_t {
   kQueryCounts = 8,
   kBodySpilled = 16,
 };
+// The reason's code is in the upper bits of the flags, which earlier versions neither read nor set.
+constexpr unsigned kReasonShift = 5;
 
 std::uint8_t flags_of(const Record& r) {
   return static_cast<std::uint8_t>((r.only_auth_failures ? kOnlyAuthFailures : 0) |
                                    (r.ttl_from_creation ? kTtlFromCreation : 0) |
                                    (r.answer.body_note == BodyNote::omitted ? kBodyOmitted : 0) |
                                    (r.recipe.query ? kQueryCounts : 0) |
-                                   (r.answer.body_note == BodyNote::spilled ? kBodySpilled : 0));
+                                   (r.answer.body_note == BodyNote::spilled ? kBodySpilled : 0) |
+                                   static_cast<unsigned>(r.reason_code) << kReasonShift);
+}
+
+// A code of a later version is nothing that this one decides by.
+ReasonCode reason_code_in(std::uint8_t flags) {
+  const auto code = static_cast<ReasonCode>(flags >> kReasonShift);
+  return code <= ReasonCode::operator_decision ? code : ReasonCode::other;
+}
+
+// The code of a reason that was written without one, by an earlier version, which decided by these
+// texts.
+ReasonCode reason_code_of(std::string_view reason) {
+  if (reason.empty()) return ReasonCode::none;
+  if (reason.starts_with("status ")) return ReasonCode::executor_status;
+  if (reason == "observed: no answer") return ReasonCode::observed_unknown;
+  return ReasonCode::other;
 }
 
 BodyNote body_note_of(std::uint8_t flags) {
@@ -114,7 +132,7 @@ void write_answer(Writer& out, const Answer& answer) {
   out.text(answer.body);
 }
 
-void read_answer(ByteReader& in, Answer& answer) {
+void read_answer(core::ByteReader& in, Answer& answer) {
   answer.status = static_cast<int>(in.varint());
   answer.headers.resize(in.count());
   for (auto& header : answer.headers) {
@@ -130,18 +148,18 @@ std::expected<std::string_view, std::string> checked(std::string_view bytes) {
   const auto format = static_cast<std::uint8_t>(bytes[0]);
   if (format < kFirstFormat || format > kFormat) {
     return std::unexpected("record format " + std::to_string(format) +
-                           " is not one this version reads");
+                           " is not supported by this version");
   }
   if (bytes.size() < 1 + kChecksumBytes) return std::unexpected("record cut short");
   const std::string_view body = bytes.substr(0, bytes.size() - kChecksumBytes);
-  if (ByteReader(bytes.substr(body.size())).fixed(kChecksumBytes) != checksum(body)) {
+  if (core::ByteReader(bytes.substr(body.size())).fixed(kChecksumBytes) != checksum(body)) {
     return std::unexpected("record checksum does not match");
   }
   return body;
 }
 
 // Reads the claim: who may execute, until when, and which request.
-void read_claim(ByteReader& in, Record& r) {
+void read_claim(core::ByteReader& in, Record& r) {
   r.state = static_cast<RecordState>(in.u8());
   r.result = static_cast<RecordResult>(in.u8());
   const std::uint8_t flags = in.u8();
@@ -149,6 +167,7 @@ void read_claim(ByteReader& in, Record& r) {
   r.ttl_from_creation = flags & kTtlFromCreation;
   r.answer.body_note = body_note_of(flags);
   r.recipe.query = flags & kQueryCounts;
+  r.reason_code = reason_code_in(flags);
   r.attempt = static_cast<std::uint32_t>(in.varint());
   in.raw(r.token.bytes);
   r.owner.node = in.text();
@@ -171,8 +190,9 @@ void read_claim(ByteReader& in, Record& r) {
 }
 
 // Reads the outcome and the texts that are shown to people.
-void read_outcome(ByteReader& in, Record& r) {
+void read_outcome(core::ByteReader& in, Record& r) {
   r.reason = in.text();
+  if (r.reason_code == ReasonCode::none) r.reason_code = reason_code_of(r.reason);
   r.status_begun = static_cast<int>(in.varint());
   read_answer(in, r.answer);
   for (std::string* text : {&r.response_version, &r.resource_type, &r.resource_id, &r.trace,
@@ -188,7 +208,7 @@ void read_outcome(ByteReader& in, Record& r) {
   }
 }
 
-void read_second_format(ByteReader& in, Record& r) {
+void read_second_format(core::ByteReader& in, Record& r) {
   in.raw(r.handle.bytes);
   r.request = in.text();
   r.sealed.key_id = in.text();
@@ -252,7 +272,7 @@ std::string encode(const Record& r) {
 std::expected<Record, std::string> decode(std::string_view bytes) {
   const auto body = checked(bytes);
   if (!body) return std::unexpected(body.error());
-  ByteReader in(*body);
+  core::ByteReader in(*body);
   const std::uint8_t format = in.u8();
   Record r;
   read_claim(in, r);
@@ -267,7 +287,7 @@ std::expected<Record, std::string> decode(std::string_view bytes) {
   return r;
 }
 
-std::optional<Token> spilled_under(std::string_view encoding) {
+std::optional<Token> core::spilled_under(std::string_view encoding) {
   constexpr std::size_t kFlagsAt = 3;
   const bool spilled = encoding.size() > kFlagsAt && encoding[0] != kFirstFormat &&
                        (static_cast<std::uint8_t>(encoding[kFlagsAt]) & kBodySpilled);
@@ -277,20 +297,20 @@ std::optional<Token> spilled_under(std::string_view encoding) {
   return record->token;
 }
 
-bool has_content(const Record& record) {
+bool core::has_content(const Record& record) {
   return record.answer.status != 0 || !record.answer.headers.empty() ||
          !record.answer.body.empty() || !record.request.empty();
 }
 
-std::string encode_content(const Record& record) {
+std::string core::encode_content(const Record& record) {
   Writer out(64 + record.answer.body.size() + record.request.size());
   write_answer(out, record.answer);
   out.text(record.request);
   return std::move(out).take();
 }
 
-bool decode_content(std::string_view bytes, Record& record) {
-  ByteReader in(bytes);
+bool core::decode_content(std::string_view bytes, Record& record) {
+  core::ByteReader in(bytes);
   read_answer(in, record.answer);
   record.request = in.text();
   return in.finished();

@@ -1,20 +1,13 @@
 #pragma once
 
-#include <expected>
 #include <optional>
 #include <string>
 #include <string_view>
 
-#include "semel/record.h"
+#include "semel/driver/codec.h"
 
-// Encodes a record (docs/formats.md): everything but `id` and `version`, which the store keeps
-// beside it. An unknown format version or a flipped bit is an error, never a guess.
-namespace semel {
-
-std::string encode(const Record& record);
-
-// The caller sets `id` and `version` of the result.
-std::expected<Record, std::string> decode(std::string_view bytes);
+// The parts of a record's encoding that are read or written without the rest of it.
+namespace semel::core {
 
 // Returns the token under which the chunks of an encoded record are stored; nullopt: its body is
 // not spilled.
@@ -28,4 +21,4 @@ std::string encode_content(const Record& record);
 // Returns false if the bytes are not the content of a record.
 bool decode_content(std::string_view bytes, Record& record);
 
-}  // namespace semel
+}  // namespace semel::core

@@ -11,12 +11,16 @@ constexpr std::string_view kDomain = "semel derived key 1";
 }  // namespace
 
 std::string derive(const RecordId& record, std::string_view label) {
-  Sha256 hash;
+  base::Sha256 hash;
   hash.update_sized(kDomain)
       .update({reinterpret_cast<const char*>(record.bytes.data()), record.bytes.size()})
       .update_sized(label);
-  const Sha256Digest digest = hash.finish();
-  return encode_base64url({reinterpret_cast<const char*>(digest.data()), digest.size()});
+  const base::Sha256Digest digest = hash.finish();
+  return base::encode_base64url({reinterpret_cast<const char*>(digest.data()), digest.size()});
+}
+
+std::string Claim::derive(std::string_view label) const {
+  return semel::derive(record, label);
 }
 
 }  // namespace semel

@@ -82,7 +82,7 @@ std::expected<std::string, std::string> parse_string(std::string_view text) {
   if (i >= text.size()) {
     return Refused("The key begins with a double quote but does not end with one.");
   }
-  const std::string_view rest = trim(text.substr(i + 1));
+  const std::string_view rest = base::trim(text.substr(i + 1));
   if (rest.empty()) return key;
   if (rest[0] == ';') return Refused("The key has parameters; send the key alone.");
   if (rest[0] == ',') return Refused("There is more than one key; send one.");
@@ -93,16 +93,16 @@ std::expected<std::string, std::string> parse_string(std::string_view text) {
 
 std::expected<std::string, std::string> parse_key(std::string_view field_value,
                                                   const KeyRules& rules) {
-  const std::string_view value = trim(field_value);
+  const std::string_view value = base::trim(field_value);
   if (value.starts_with('"')) {
     const auto key = parse_string(value);
     return key ? check_key(*key, rules) : key;
   }
   if (value.contains(',')) {
-    return Refused("There is a comma in the key; send one key, or put it in double quotes.");
+    return Refused("The key has a comma; send one key, or put it in double quotes.");
   }
   if (value.contains('"')) {
-    return Refused("There is a double quote in the key; put all of it in double quotes.");
+    return Refused("The key has a double quote; put the whole key in double quotes.");
   }
   return check_key(value, rules);
 }
@@ -111,7 +111,7 @@ std::expected<std::string, std::string> check_key(std::string_view key, const Ke
   bool blank = true;
   for (char c : key) {
     if (!is_printable_ascii(c)) {
-      return Refused("The key may only hold printable ASCII characters.");
+      return Refused("The key may contain only printable ASCII characters.");
     }
     blank &= c == ' ';
   }

@@ -1,8 +1,9 @@
 // If a status is wrongly called final, a temporary failure is replayed until the ttl ends. If one
 // is wrongly called retry, the effect can happen twice. Where nobody knows, the outcome is unknown.
-#include "semel/outcome.h"
+#include "semel/driver/outcome_rules.h"
 
 #include <algorithm>
+#include <optional>
 
 namespace semel {
 namespace {
@@ -104,20 +105,22 @@ OutcomeRules OutcomeRules::cautious() {
   return rules;
 }
 
-std::optional<std::string> OutcomeRules::set(OutcomeKind kind,
-                                             const std::vector<std::string>& statuses) {
+std::expected<void, std::string> OutcomeRules::set(OutcomeKind kind,
+                                                   const std::vector<std::string>& statuses) {
   OutcomeRules next = *this;
   for (const std::string& entry : statuses) {
     const std::optional<StatusRange> range = parse_statuses(entry);
     if (!range) {
-      return '"' + entry + "\" is neither a status (100 to 599) nor a class (1xx to 5xx)";
+      return std::unexpected('"' + entry +
+                             "\" is neither a status (100 to 599) nor a class (1xx to 5xx)");
     }
     const Listed how = range->first == range->last ? Listed::by_status : Listed::by_class;
     for (int status = range->first; status <= range->last; ++status) {
       if (next.listed_[status] > how) continue;
       if (next.listed_[status] == how && next.by_status_[status] != kind) {
-        return '"' + entry + "\" is listed as " + std::string(to_string(next.by_status_[status])) +
-               " and as " + std::string(to_string(kind));
+        return std::unexpected('"' + entry + "\" is listed as " +
+                               std::string(to_string(next.by_status_[status])) + " and as " +
+                               std::string(to_string(kind)));
       }
       next.by_status_[status] = kind;
       next.listed_[status] = how;

@@ -2,7 +2,7 @@
 
 #include <boost/json.hpp>
 
-namespace semel {
+namespace semel::core {
 namespace {
 
 struct Entry {
@@ -15,21 +15,21 @@ struct Entry {
 constexpr Entry kEntries[] = {
     {Code::key_missing, 400, "key-missing", "This request needs an idempotency key"},
     {Code::key_invalid, 400, "key-invalid", "The idempotency key is not valid"},
-    {Code::signature_invalid, 401, "signature-invalid", "The event is not signed as it has to be"},
-    {Code::tenant_unknown, 401, "tenant-unknown", "Who is asking could not be established"},
+    {Code::signature_invalid, 401, "signature-invalid", "The event has no valid signature"},
+    {Code::tenant_unknown, 401, "tenant-unknown", "The caller could not be identified"},
     {Code::in_progress, 409, "in-progress", "A request with this key is being executed"},
     {Code::outcome_unknown, 409, "outcome-unknown",
-     "Whether the request with this key took effect is not known"},
+     "It is not known whether the request with this key took effect"},
     {Code::key_expired, 410, "key-expired", "This key was used and has expired"},
     {Code::body_too_large, 413, "body-too-large", "The request body is too large"},
     {Code::key_reused, 422, "key-reused", "This key was used for another request"},
     {Code::too_many_keys, 429, "too-many-keys", "Too many new keys"},
     {Code::upstream_unreachable, 502, "upstream-unreachable", "The service could not be reached"},
     {Code::upstream_timeout, 504, "upstream-timeout", "The service did not answer in time"},
-    {Code::store_unavailable, 503, "store-unavailable", "The record of keys cannot be reached"},
-    {Code::overloaded, 503, "overloaded", "Too much is going on at the moment"},
+    {Code::store_unavailable, 503, "store-unavailable", "The store of keys is unavailable"},
+    {Code::overloaded, 503, "overloaded", "The gateway is overloaded"},
     {Code::authorization_unavailable, 503, "authorization-unavailable",
-     "Whether this caller may see the answer could not be found out"},
+     "It could not be checked whether the caller may see the answer"},
     {Code::bad_request, 400, "bad-request", "The request is not valid HTTP"},
     {Code::no_route, 404, "no-route", "Nothing is configured for this path"},
 };
@@ -88,4 +88,4 @@ Answer to_answer(const Problem& problem, ErrorShape shape) {
   return answer;
 }
 
-}  // namespace semel
+}  // namespace semel::core

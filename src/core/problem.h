@@ -4,9 +4,9 @@
 #include <string_view>
 #include <vector>
 
-#include "semel/record.h"
+#include "semel/driver/record.h"
 
-namespace semel {
+namespace semel::core {
 
 // The error codes of docs/spec.md 14. Stable; each is a problem type.
 enum class Code {
@@ -49,4 +49,4 @@ struct Problem {
 // Returns the body and its Content-Type, as an answer without other headers.
 Answer to_answer(const Problem& problem, ErrorShape shape);
 
-}  // namespace semel
+}  // namespace semel::core

@@ -1,13 +1,14 @@
-#include "semel/record.h"
+#include "semel/driver/record.h"
 
 #include "base/hex.h"
+#include "base/names.h"
 
 namespace semel {
 namespace {
 
 template <std::size_t N>
 std::string to_hex(const std::array<std::uint8_t, N>& bytes) {
-  return encode_hex({reinterpret_cast<const char*>(bytes.data()), N});
+  return base::encode_hex({reinterpret_cast<const char*>(bytes.data()), N});
 }
 
 }  // namespace
@@ -20,22 +21,17 @@ std::string Token::hex() const {
   return to_hex(bytes);
 }
 
+constexpr auto kStateNames = base::names<RecordState::tombstone>({
+    {RecordState::queued, "queued"},
+    {RecordState::in_progress, "in_progress"},
+    {RecordState::completed, "completed"},
+    {RecordState::released, "released"},
+    {RecordState::unknown, "unknown"},
+    {RecordState::tombstone, "tombstone"},
+});
+
 std::string_view to_string(RecordState state) {
-  switch (state) {
-    case RecordState::queued:
-      return "queued";
-    case RecordState::in_progress:
-      return "in_progress";
-    case RecordState::completed:
-      return "completed";
-    case RecordState::released:
-      return "released";
-    case RecordState::unknown:
-      return "unknown";
-    case RecordState::tombstone:
-      return "tombstone";
-  }
-  return "invalid";
+  return kStateNames[state];
 }
 
 Time due_at(const Record& record) {

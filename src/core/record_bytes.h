@@ -2,9 +2,9 @@
 
 #include <string_view>
 
-#include "semel/record.h"
+#include "semel/driver/record.h"
 
-namespace semel {
+namespace semel::core {
 
 inline std::string_view bytes_of(const RecordId& id) {
   return {reinterpret_cast<const char*>(id.bytes.data()), id.bytes.size()};
@@ -13,4 +13,4 @@ inline std::string_view bytes_of(const Token& token) {
   return {reinterpret_cast<const char*>(token.bytes.data()), token.bytes.size()};
 }
 
-}  // namespace semel
+}  // namespace semel::core

@@ -1,4 +1,4 @@
-#include "semel/scope.h"
+#include "semel/driver/scope.h"
 
 #include "base/sha256.h"
 
@@ -7,7 +7,7 @@ namespace semel {
 // Each field is preceded by its length. If they were merely joined, one tenant could choose an
 // operation and key that spell another tenant's record.
 RecordId make_id(const Scope& scope, std::string_view key) {
-  Sha256 hash;
+  base::Sha256 hash;
   hash.update_sized(scope.name_space)
       .update_sized(scope.tenant)
       .update_sized(scope.operation)

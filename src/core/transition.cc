@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <utility>
 
-namespace semel {
+#include "semel/driver/outcome_rules.h"
+
+namespace semel::core {
 namespace {
 
 void remember(Record& record, Time now, std::string note) {
@@ -23,9 +25,28 @@ bool holds_claim(const Record& record) {
   return record.state == RecordState::in_progress || record.state == RecordState::unknown;
 }
 
-void become_unknown(Record& record, Time now, std::string reason) {
+struct Reason {
+  std::string text;
+  ReasonCode code = ReasonCode::other;
+};
+Reason nothing_executed() {
+  return {"", ReasonCode::none};
+}
+
+// An attempt has ended, whatever its outcome says about the reason.
+Reason reason_of(const Outcome& outcome) {
+  const bool has_code = outcome.reason_code != ReasonCode::none;
+  return {outcome.reason, has_code ? outcome.reason_code : ReasonCode::other};
+}
+
+void set_reason(Record& record, Reason reason) {
+  record.reason = std::move(reason.text);
+  record.reason_code = reason.code;
+}
+
+void become_unknown(Record& record, Time now, Reason reason) {
   record.state = RecordState::unknown;
-  record.reason = std::move(reason);
+  set_reason(record, std::move(reason));
   record.only_auth_failures = false;
   record.hold_until = after(now, record.hold_for);
   record.expires_at = kNever;
@@ -48,7 +69,7 @@ void become_tombstone(Record& record, Time now, std::string note) {
   remember(record, now, std::move(note));
 }
 
-void become_completed(Record& record, Time now, Answer answer, std::string reason,
+void become_completed(Record& record, Time now, Answer answer, Reason reason,
                       Duration created_lag) {
   record.state = RecordState::completed;
   record.result = answer.status < 400 ? RecordResult::succeeded : RecordResult::failed;
@@ -61,11 +82,11 @@ void become_completed(Record& record, Time now, Answer answer, std::string reaso
   const Time from = record.ttl_from_creation ? after(record.created_at, created_lag) : now;
   record.expires_at = after(from, record.ttl);
   record.tombstone_until = after(record.expires_at, record.tombstone);
-  record.reason = std::move(reason);
+  set_reason(record, std::move(reason));
   remember(record, now, record.reason);
 }
 
-void become_released(Record& record, Time now, std::string reason) {
+void become_released(Record& record, Time now, Reason reason) {
   record.state = RecordState::released;
   record.result = RecordResult::none;
   record.answer = {};
@@ -76,24 +97,25 @@ void become_released(Record& record, Time now, std::string reason) {
   // A client that came without credentials must not be shut out for the length of a tombstone.
   record.tombstone_until =
       record.only_auth_failures ? record.expires_at : after(record.expires_at, record.tombstone);
-  record.reason = std::move(reason);
+  set_reason(record, std::move(reason));
   remember(record, now, record.reason);
 }
 
-// `reason`: how the last attempt ended; empty: nothing was executed under the record's token.
-void become_queued_again(Record& record, Time now, Time due, std::string reason, std::string note) {
+// `reason`: how the last attempt ended, or nothing_executed() under the record's token.
+void become_queued_again(Record& record, Time now, Time due, Reason reason, std::string note) {
   record.state = RecordState::queued;
   record.lease_until = due;
   record.hold_until = kNever;
   record.status_begun = 0;
   record.only_auth_failures = false;
-  record.reason = std::move(reason);
+  set_reason(record, std::move(reason));
   remember(record, now, std::move(note));
 }
 
 // Returns true if an attempt was made and another is queued: an answer to the first may still come.
 bool waits_for_next_try(const Record& record) {
-  return record.state == RecordState::queued && record.attempt > 0 && !record.reason.empty();
+  return record.state == RecordState::queued && record.attempt > 0 &&
+         record.reason_code != ReasonCode::none;
 }
 
 // The answer for an unknown key if the client must get one answer and none was sent.
@@ -126,28 +148,29 @@ std::shared_ptr<Record> claimed(const event::Claim& claim, Time now) {
 }
 
 // Writes the fields that every claim sets, whether it is executed now or queued first.
-void hold(Record& record, const Token& token, const Owner& owner, const Policy& policy, Time now) {
+void hold(Record& record, const Token& token, const Owner& owner, const Operation& operation,
+          Time now) {
   record.token = token;
   record.owner = owner;
-  record.lease_until = after(now, policy.lease);
+  record.lease_until = after(now, operation.lease);
   record.expires_at = kNever;
   record.tombstone_until = kNever;
   record.hold_until = kNever;
-  record.ttl = policy.ttl;
-  record.tombstone = policy.tombstone;
-  record.hold_for = policy.hold_for;
-  record.ttl_from_creation = policy.ttl_from_creation;
-  record.response_version = policy.response_version;
+  record.ttl = operation.ttl;
+  record.tombstone = operation.tombstone;
+  record.hold_for = operation.hold_for;
+  record.ttl_from_creation = operation.ttl_from_creation;
+  record.response_version = operation.response_version;
   record.result = RecordResult::none;
   record.answer = {};
   record.status_begun = 0;
-  record.reason.clear();
+  set_reason(record, nothing_executed());
 }
 
 // Puts the claim into `record`, which is new or may run again.
 Decision take(std::shared_ptr<Record> record, const event::Claim& claim, Time now,
               std::string note) {
-  hold(*record, claim.token, claim.owner, claim.policy, now);
+  hold(*record, claim.token, claim.owner, claim.operation, now);
   if (record->handle == Token{}) record->handle = claim.handle;
   record->request = claim.request;
   if (!claim.request.empty()) {
@@ -162,13 +185,13 @@ Decision take(std::shared_ptr<Record> record, const event::Claim& claim, Time no
 }
 
 Decision claim_unknown(const Record& record, const event::Claim& claim, Time now) {
-  switch (claim.policy.unknown) {
+  switch (claim.operation.unknown) {
     case UnknownPolicy::retry:
       return take(copy_of(record), claim, now,
                   "claimed again: the outcome of the last attempt is unknown");
     case UnknownPolicy::fail: {
       auto next = copy_of(record);
-      become_completed(*next, now, no_answer_known(), "unknown outcome taken as final",
+      become_completed(*next, now, no_answer_known(), {"unknown outcome taken as final"},
                        claim.created_lag);
       return {Put{std::move(next)}, verdict::Replay{}};
     }
@@ -178,7 +201,7 @@ Decision claim_unknown(const Record& record, const event::Claim& claim, Time now
   }
   if (record.state == RecordState::unknown) return {Keep{}, verdict::OutcomeUnknown{}};
   auto next = copy_of(record);
-  become_unknown(*next, now, "its owner is gone");
+  become_unknown(*next, now, {"its owner is gone"});
   return {Put{std::move(next)}, verdict::OutcomeUnknown{}};
 }
 
@@ -223,8 +246,10 @@ Decision on(const Record* found, const event::Claim& claim, Time now) {
     case RecordState::unknown:
       return claim_unknown(record, claim, now);
     case RecordState::completed:
-      if (is_replay(record, claim.compared, claim.policy, aged)) return {Keep{}, verdict::Replay{}};
-      if (claim.policy.on_version_change == OnVersionChange::gone) {
+      if (is_replay(record, claim.compared, claim.operation, aged)) {
+        return {Keep{}, verdict::Replay{}};
+      }
+      if (claim.operation.on_version_change == OnVersionChange::gone) {
         return {Keep{}, verdict::VersionChanged{}};
       }
       return take(claimed(claim, now), claim, now, "claimed as new: response_version changed");
@@ -243,7 +268,7 @@ Decision on(const Record* found, const event::Start& start, Time now) {
     return {Keep{}, verdict::Stale{}};
   }
   auto next = copy_of(*found);
-  hold(*next, start.token, start.owner, start.policy, now);
+  hold(*next, start.token, start.owner, start.operation, now);
   next->state = RecordState::in_progress;
   next->attempt += 1;
   remember(*next, now, "taken from the queue");
@@ -285,7 +310,7 @@ Decision on(const Record* found, const event::Finish& finish, Time now) {
   auto next = copy_of(*found);
   const Outcome& outcome = finish.outcome;
   if (outcome.queue_again_after && !next->request.empty() && outcome.kind != OutcomeKind::final) {
-    become_queued_again(*next, now, after(now, *outcome.queue_again_after), outcome.reason,
+    become_queued_again(*next, now, after(now, *outcome.queue_again_after), reason_of(outcome),
                         "queued again: " + outcome.reason);
     return {Put{std::move(next)}, verdict::Done{}};
   }
@@ -296,19 +321,19 @@ Decision on(const Record* found, const event::Finish& finish, Time now) {
     case OutcomeKind::final:
       next->resource_type = outcome.resource_type;
       next->resource_id = outcome.resource_id;
-      become_completed(*next, now, outcome.answer, outcome.reason, finish.created_lag);
+      become_completed(*next, now, outcome.answer, reason_of(outcome), finish.created_lag);
       break;
     case OutcomeKind::retry:
       if (finish.on_retry == OnRetry::forget) return {Erase{}, verdict::Done{}};
-      become_released(*next, now, outcome.reason);
+      become_released(*next, now, reason_of(outcome));
       break;
     case OutcomeKind::unknown:
       if (finish.unknown == UnknownPolicy::fail) {
-        become_completed(*next, now, outcome.answer, outcome.reason, finish.created_lag);
+        become_completed(*next, now, outcome.answer, reason_of(outcome), finish.created_lag);
         break;
       }
       if (next->state == RecordState::unknown) return {Keep{}, verdict::Done{}};
-      become_unknown(*next, now, outcome.reason);
+      become_unknown(*next, now, reason_of(outcome));
       break;
   }
   return {Put{std::move(next)}, verdict::Done{}};
@@ -321,9 +346,9 @@ Decision on(const Record* found, const event::Abandon& abandon, Time now) {
   if (!holds_claim(*found)) return {Keep{}, verdict::Stale{}};
   auto next = copy_of(*found);
   if (next->request.empty()) {
-    become_released(*next, now, "claim given back before anything was executed");
+    become_released(*next, now, {"claim given back before anything was executed"});
   } else {
-    become_queued_again(*next, now, now, "", "queued again: nothing was executed");
+    become_queued_again(*next, now, now, nothing_executed(), "queued again: nothing was executed");
   }
   return {Put{std::move(next)}, verdict::Done{}};
 }
@@ -361,10 +386,10 @@ Decision on(const Record* found, const event::Sweep& sweep, Time now) {
     case RecordState::in_progress:
       if (may_be_running(*next, sweep.holder, sweep.skew, now)) return {Keep{}, verdict::Nothing{}};
       if (sweep.queue_again_after && !next->request.empty()) {
-        become_queued_again(*next, now, after(now, *sweep.queue_again_after), "its owner is gone",
+        become_queued_again(*next, now, after(now, *sweep.queue_again_after), {"its owner is gone"},
                             "queued again: its owner is gone");
       } else {
-        become_unknown(*next, now, "its owner is gone");
+        become_unknown(*next, now, {"its owner is gone"});
       }
       return {Put{std::move(next)}, verdict::Done{}};
     case RecordState::unknown:
@@ -388,16 +413,17 @@ Decision on(const Record* found, const event::Sweep& sweep, Time now) {
 // caller could get the new answer and the next one the old.
 Decision forget(const Record& found, const event::Resolve& resolve, Time now) {
   if (found.state != RecordState::completed && found.state != RecordState::released) {
-    return {Keep{}, verdict::Refused{"the record is " + std::string(to_string(found.state)) +
-                                     ": only what is completed or released can be forgotten"}};
+    return {Keep{}, verdict::Refused{"The record is " + std::string(to_string(found.state)) +
+                                     "; only a completed or released record can be forgotten."}};
   }
   if (found.token != resolve.token) {
-    return {Keep{}, verdict::Refused{"it was claimed again meanwhile; look at it again"}};
+    return {Keep{},
+            verdict::Refused{"The record was claimed again in the meantime. Look at it again."}};
   }
-  if (resolve.why.empty()) return {Keep{}, verdict::Refused{"a reason is required"}};
+  if (resolve.why.empty()) return {Keep{}, verdict::Refused{"A reason is required."}};
   auto next = copy_of(found);
   next->tombstone_until = after(now, std::max(found.tombstone, *resolve.forget_for));
-  next->reason.clear();
+  set_reason(*next, nothing_executed());
   become_tombstone(*next, now, "forgotten by " + resolve.who + ": " + resolve.why);
   return {Put{std::move(next)}, verdict::Done{}};
 }
@@ -406,23 +432,24 @@ Decision on(const Record* found, const event::Resolve& resolve, Time now) {
   if (!found) return {Keep{}, verdict::Stale{}};
   if (resolve.forget_for) return forget(*found, resolve, now);
   if (!holds_claim(*found) && found->state != RecordState::queued) {
-    return {Keep{}, verdict::Refused{"the record is " + std::string(to_string(found->state)) +
-                                     ", not unknown: there is nothing to resolve"}};
+    return {Keep{}, verdict::Refused{"The record is " + std::string(to_string(found->state)) +
+                                     ", not unknown; there is nothing to resolve."}};
   }
   if (found->token != resolve.token) {
-    return {Keep{}, verdict::Refused{"it was claimed again meanwhile; look at it again"}};
+    return {Keep{},
+            verdict::Refused{"The record was claimed again in the meantime. Look at it again."}};
   }
   const bool running = resolve.holder == Holder::running_here ||
                        (found->state == RecordState::in_progress &&
                         may_be_running(*found, resolve.holder, resolve.skew, now));
   if (running && !resolve.force) {
-    return {Keep{}, verdict::Refused{"the execution may still run; wait for it, or force"}};
+    return {Keep{}, verdict::Refused{"The execution may still run. Wait for it, or use force."}};
   }
   // A claim that comes now is told that the key has expired; a release would let it run.
   if (found->state == RecordState::unknown && found->hold_until <= now - resolve.lag) {
-    return {Keep{}, verdict::Refused{"its hold_for has passed: it is never executable again"}};
+    return {Keep{}, verdict::Refused{"Its hold_for has passed; it can never be executed again."}};
   }
-  if (resolve.why.empty()) return {Keep{}, verdict::Refused{"a reason is required"}};
+  if (resolve.why.empty()) return {Keep{}, verdict::Refused{"A reason is required."}};
 
   auto next = copy_of(*found);
   next->only_auth_failures = false;
@@ -432,22 +459,24 @@ Decision on(const Record* found, const event::Resolve& resolve, Time now) {
   const std::string note = std::string(how) + resolve.who +
                            (running ? ", although it may still run: " : ": ") + resolve.why;
   if (resolve.answer) {
-    become_completed(*next, now, *resolve.answer, note, resolve.created_lag);
+    become_completed(*next, now, *resolve.answer, {note, ReasonCode::operator_decision},
+                     resolve.created_lag);
   } else if (next->state != RecordState::queued && !next->request.empty()) {
     // Queued again, because nobody else would send the request again.
-    become_queued_again(*next, now, now, "", note);
+    become_queued_again(*next, now, now, nothing_executed(), note);
   } else {
-    become_released(*next, now, note);
+    become_released(*next, now, {note, ReasonCode::operator_decision});
   }
   return {Put{std::move(next)}, verdict::Done{}};
 }
 
 }  // namespace
 
-bool is_replay(const Record& record, const Fingerprint& compared, const Policy& policy, Time now) {
+bool is_replay(const Record& record, const Fingerprint& compared, const Operation& operation,
+               Time now) {
   return record.state == RecordState::completed && !has_expired(record, now) &&
          compared.digest == record.fingerprint.digest &&
-         record.response_version == policy.response_version;
+         record.response_version == operation.response_version;
 }
 
 Decision transition(const Record* record, const event::Claim& claim, Time now) {
@@ -458,4 +487,4 @@ Decision transition(const Record* record, const Event& event, Time now) {
   return std::visit([&](const auto& happened) { return on(record, happened, now); }, event);
 }
 
-}  // namespace semel
+}  // namespace semel::core

@@ -6,16 +6,16 @@
 #include <variant>
 #include <vector>
 
+#include "semel/driver/operation.h"
+#include "semel/driver/record.h"
+#include "semel/driver/scope.h"
 #include "semel/outcome.h"
-#include "semel/policy.h"
-#include "semel/record.h"
-#include "semel/scope.h"
 
 // The protocol: given the current record, an event and the time, decides what to write and what to
 // tell the caller. Pure: no I/O, no clock, no randomness.
 //
 // If a rule here is wrong, a key runs twice or a client is told something that did not happen.
-namespace semel {
+namespace semel::core {
 
 // Knowledge of the engine about the holder of the claim that is not in the record.
 enum class Holder {
@@ -33,7 +33,7 @@ struct Claim {
   Recipe recipe;            // for a new record
   Fingerprint fingerprint;  // under `recipe`
   Fingerprint compared;     // under the recipe kept in the record; unused if there is no record
-  Policy policy;
+  Operation operation;
   Token token;
   Owner owner;
   Holder holder = Holder::unsure;
@@ -50,7 +50,7 @@ struct Start {
   Token queued;  // the token it was queued under; a record with another token is not touched
   Token token;
   Owner owner;
-  Policy policy;
+  Operation operation;
 };
 
 struct Renew {
@@ -153,10 +153,11 @@ struct Decision {
 
 // Returns true if a claim of this request, fingerprinted under the record's recipe, is answered
 // from the record.
-bool is_replay(const Record& record, const Fingerprint& compared, const Policy& policy, Time now);
+bool is_replay(const Record& record, const Fingerprint& compared, const Operation& operation,
+               Time now);
 
 // `record` is the current one; null: there is none.
 Decision transition(const Record* record, const event::Claim& claim, Time now);
 Decision transition(const Record* record, const Event& event, Time now);
 
-}  // namespace semel
+}  // namespace semel::core

@@ -14,40 +14,42 @@ namespace {
 
 struct ToAdmission {
   RecordPtr& record;
-  const Policy& policy;
-  Admission operator()(const verdict::Execute&) const {
-    return admission::Execute{{std::move(record), policy}};
+  const Operation& operation;
+  Admission operator()(const core::verdict::Execute&) const {
+    return admission::Execute{{std::move(record), operation}};
   }
-  Admission operator()(const verdict::Queued&) const {
+  Admission operator()(const core::verdict::Queued&) const {
     return admission::Queued{std::move(record)};
   }
-  Admission operator()(const verdict::Replay&) const {
+  Admission operator()(const core::verdict::Replay&) const {
     return admission::Replay{std::move(record)};
   }
-  Admission operator()(const verdict::Mismatch& mismatch) const {
+  Admission operator()(const core::verdict::Mismatch& mismatch) const {
     return admission::Mismatch{mismatch.differs, std::move(record)};
   }
-  Admission operator()(const verdict::Busy&) const { return admission::Busy{std::move(record)}; }
-  Admission operator()(const verdict::OutcomeUnknown&) const {
+  Admission operator()(const core::verdict::Busy&) const {
+    return admission::Busy{std::move(record)};
+  }
+  Admission operator()(const core::verdict::OutcomeUnknown&) const {
     return admission::OutcomeUnknown{std::move(record)};
   }
-  Admission operator()(const verdict::Expired&) const { return admission::Expired{}; }
-  Admission operator()(const verdict::VersionChanged&) const {
+  Admission operator()(const core::verdict::Expired&) const { return admission::Expired{}; }
+  Admission operator()(const core::verdict::VersionChanged&) const {
     return admission::VersionChanged{std::move(record)};
   }
   // Verdicts that a claim never gets.
-  Admission operator()(const verdict::Done&) const { std::unreachable(); }
-  Admission operator()(const verdict::Stale&) const { std::unreachable(); }
-  Admission operator()(const verdict::Refused&) const { std::unreachable(); }
-  Admission operator()(const verdict::Nothing&) const { std::unreachable(); }
+  Admission operator()(const core::verdict::Done&) const { std::unreachable(); }
+  Admission operator()(const core::verdict::Stale&) const { std::unreachable(); }
+  Admission operator()(const core::verdict::Refused&) const { std::unreachable(); }
+  Admission operator()(const core::verdict::Nothing&) const { std::unreachable(); }
 };
 
-Admission to_admission(const Verdict& verdict, RecordPtr record, const Policy& policy) {
-  return std::visit(ToAdmission{record, policy}, verdict);
+Admission to_admission(const core::Verdict& verdict, RecordPtr record, const Operation& operation) {
+  return std::visit(ToAdmission{record, operation}, verdict);
 }
 
 // A placeholder for a record whose creator has not committed yet.
-RecordPtr not_committed_yet(const event::Claim& claim, Time now) {
+RecordPtr not_committed_yet(const core::event::Claim& claim, Time now) {
   auto record = std::make_shared<Record>();
   record->id = claim.id;
   record->attempt = 1;
@@ -64,8 +66,8 @@ RecordPtr not_committed_yet(const event::Claim& claim, Time now) {
 // the record has changed. Does no I/O: admit() provides what it needs, step by step.
 class Engine::Impl::Admitting {
  public:
-  // `ask` outlives this.
-  Admitting(Impl& engine, Ask& ask);
+  // `call` outlives this.
+  Admitting(Impl& engine, Call& call);
   ~Admitting();
   Admitting(const Admitting&) = delete;
   Admitting& operator=(const Admitting&) = delete;
@@ -79,7 +81,7 @@ class Engine::Impl::Admitting {
   Need need() const { return need_; }
   Admission take_result() { return *std::move(admission_); }
 
-  const event::Claim& claim() const { return claim_; }
+  const core::event::Claim& claim() const { return claim_; }
   // Need::fingerprint: fingerprint the request under this recipe.
   const Recipe& recipe() const { return known_->recipe; }
   void fingerprinted(Fingerprint fingerprint);
@@ -107,46 +109,46 @@ class Engine::Impl::Admitting {
   void pursue_claim(RecordPtr claim);
 
   Impl& engine_;
-  Ask& ask_;
-  event::Claim claim_;
+  Call& call_;
+  core::event::Claim claim_;
   std::optional<Scope> present_;  // set: claim_ is under a former name
   std::optional<Entered> entered_;
   RecordPtr known_;
   bool has_room_ = false;
-  Backoff backoff_;
+  base::Backoff backoff_;
   const SteadyTime give_up_at_;
 
   // The last decision.
   Time decided_at_{};
   SteadyTime decided_steady_{};
-  Verdict verdict_;
+  core::Verdict verdict_;
   std::shared_ptr<Record> decided_;  // the record to write; null once it is being written
   bool executes_ = false;
   bool queues_ = false;
   bool is_new_ = false;
   bool is_doubtful_ = false;
-  Confirm confirm_;
+  engine::Confirm confirm_;
 
   Need need_ = Need::nothing;
   std::optional<Admission> admission_;
 };
 
-Engine::Impl::Admitting::Admitting(Impl& engine, Ask& ask)
+Engine::Impl::Admitting::Admitting(Impl& engine, Call& call)
     : engine_(engine),
-      ask_(ask),
+      call_(call),
       backoff_(engine.backoff()),
       give_up_at_(after(engine.clock.steady(), engine.options.patience)) {
-  claim_.id = make_id(ask.scope, ask.key);
-  claim_.scope = std::move(ask.scope);
-  claim_.shown_key = ask.shown_key.empty() ? ask.key : std::move(ask.shown_key);
-  claim_.recipe = std::move(ask.recipe);
-  claim_.fingerprint = std::move(ask.fingerprint);
-  claim_.policy = std::move(ask.policy);
+  claim_.id = make_id(call.scope, call.key);
+  claim_.scope = std::move(call.scope);
+  claim_.shown_key = call.shown_key.empty() ? call.key : std::move(call.shown_key);
+  claim_.recipe = std::move(call.recipe);
+  claim_.fingerprint = std::move(call.fingerprint);
+  claim_.operation = std::move(call.operation);
   claim_.owner = engine.options.owner;
   claim_.skew = engine.skew();
-  claim_.trace = std::move(ask.trace);
-  if (ask.wants_handle) claim_.handle = engine.tokens.next();
-  claim_.request = std::move(ask.request);
+  claim_.trace = std::move(call.trace);
+  if (call.wants_handle) claim_.handle = engine.tokens.next();
+  claim_.request = std::move(call.request);
 }
 
 Engine::Impl::Admitting::~Admitting() {
@@ -201,22 +203,22 @@ void Engine::Impl::Admitting::decide() {
   auto decided = engine_.decide(known_.get(), claim_, decided_at_);
   if (!decided) return end(engine_.doubtful());
   verdict_ = std::move(decided->verdict);
-  auto* put = std::get_if<Put>(&decided->change);
-  if (!put) return end(to_admission(verdict_, std::move(known_), claim_.policy));
+  auto* put = std::get_if<core::Put>(&decided->change);
+  if (!put) return end(to_admission(verdict_, std::move(known_), claim_.operation));
 
   decided_ = std::move(put->next);
-  executes_ = std::holds_alternative<verdict::Execute>(verdict_);
-  queues_ = std::holds_alternative<verdict::Queued>(verdict_);
+  executes_ = std::holds_alternative<core::verdict::Execute>(verdict_);
+  queues_ = std::holds_alternative<core::verdict::Queued>(verdict_);
   is_new_ = (executes_ && decided_->attempt == 1) || (queues_ && decided_->attempt == 0);
   if (present_ && is_new_) {
     // New work begins under the present name, so that everybody who begins it meets there.
     claim_.scope = *std::exchange(present_, std::nullopt);
-    claim_.id = make_id(claim_.scope, ask_.key);
+    claim_.id = make_id(claim_.scope, call_.key);
     return enter(nullptr);
   }
   is_doubtful_ = begins() && engine_.store.doubts().claims;
   if (is_doubtful_ && known_) return end(engine_.doubtful());
-  const bool asks_for_room = begins() && ask_.may_execute && !has_room_;
+  const bool asks_for_room = begins() && call_.may_execute && !has_room_;
   if (!asks_for_room && !is_doubtful_) return write();
   // So far the record was only assumed to be absent, and a duplicate needs no room.
   if (known_) return make_room();
@@ -232,20 +234,20 @@ void Engine::Impl::Admitting::looked(StoreResult<RecordPtr> found) {
 }
 
 void Engine::Impl::Admitting::make_room() {
-  if (!ask_.may_execute(is_new_)) return end(admission::NoRoom{});
+  if (!call_.may_execute(is_new_)) return end(admission::NoRoom{});
   has_room_ = true;
   write();
 }
 
 void Engine::Impl::Admitting::write() {
-  const auto mark = begins() ? Confirm::Mark::token : Confirm::Mark::content;
+  const auto mark = begins() ? engine::Confirm::Mark::token : engine::Confirm::Mark::content;
   confirm_ = {mark, std::move(decided_), known_ ? known_->version : 0};
   need_ = Need::swap;
 }
 
 void Engine::Impl::Admitting::took(SwapResult result) {
   need_ = Need::nothing;
-  using Step = Confirm::Step;
+  using Step = engine::Confirm::Step;
   switch (confirm_.took(result)) {
     case Step::durable:
       return written();
@@ -269,7 +271,7 @@ void Engine::Impl::Admitting::took(SwapResult result) {
       engine_.report("claim", result);
       return end(std::get<StoreUnavailable>(std::move(result)));
     case Step::too_large:
-      return end(StoreUnavailable{"the record is larger than the store takes"});
+      return end(StoreUnavailable{"the record is larger than the store accepts"});
     case Step::later:
       engine_.report("claim", result);
       if (engine_.clock.steady() >= give_up_at_) return give_up();
@@ -287,7 +289,7 @@ void Engine::Impl::Admitting::written() {
   const std::shared_ptr<Record> record = confirm_.take_next();
   std::shared_ptr<ClaimHold> hold;
   if (executes_) {
-    hold = std::make_shared<ClaimHold>(engine_.weak_from_this(), record, claim_.policy);
+    hold = std::make_shared<ClaimHold>(engine_.weak_from_this(), record, claim_.operation);
   }
   engine_.observer.transitioned(known_.get(), record.get(), decided_at_);
   if (executes_ && engine_.clock.now() >= record->lease_until) {
@@ -296,7 +298,7 @@ void Engine::Impl::Admitting::written() {
     pursue_claim(record);
     return end(StoreUnavailable{"the claim was written too slowly for its lease"});
   }
-  Admission admission = to_admission(verdict_, record, claim_.policy);
+  Admission admission = to_admission(verdict_, record, claim_.operation);
   if (auto* execute = std::get_if<admission::Execute>(&admission)) {
     execute->claim.hold = std::move(hold);
     engine_.running.started(execute->claim, decided_at_, decided_steady_);
@@ -321,12 +323,12 @@ void Engine::Impl::Admitting::end(Admission admission) {
   admission_ = std::move(admission);
 }
 
-awaitable<Admission> Engine::Impl::admit(Ask ask) {
+awaitable<Admission> Engine::Impl::admit(Call call) {
   using Need = Admitting::Need;
-  Admitting admitting(*this, ask);
+  Admitting admitting(*this, call);
   std::optional<Former> former;
-  if (!ask.former_operations.empty()) {
-    auto found = co_await find_former(admitting.claim(), ask);
+  if (!call.former_operations.empty()) {
+    auto found = co_await find_former(admitting.claim(), call);
     if (!found) co_return std::move(found.error());
     former = *std::move(found);
   }
@@ -337,7 +339,7 @@ awaitable<Admission> Engine::Impl::admit(Ask ask) {
   }
   while (admitting.need() != Need::nothing) {
     if (admitting.need() == Need::fingerprint) {
-      admitting.fingerprinted(co_await ask.fingerprint_under(admitting.recipe()));
+      admitting.fingerprinted(co_await call.fingerprint_under(admitting.recipe()));
     } else if (admitting.need() == Need::look) {
       admitting.looked(co_await store.read(admitting.claim().id));
     } else if (admitting.need() == Need::swap) {
@@ -352,11 +354,11 @@ awaitable<Admission> Engine::Impl::admit(Ask ask) {
 }
 
 awaitable<StoreResult<std::optional<Engine::Impl::Former>>> Engine::Impl::find_former(
-    const event::Claim& claim, const Ask& ask) {
-  for (const std::string& operation : ask.former_operations) {
+    const core::event::Claim& claim, const Call& call) {
+  for (const std::string& operation : call.former_operations) {
     Scope scope = claim.scope;
     scope.operation = operation;
-    auto found = co_await read_settled(make_id(scope, ask.key));
+    auto found = co_await read_settled(make_id(scope, call.key));
     if (!found) co_return std::unexpected(std::move(found.error()));
     if (!*found) continue;
     // A record under the present name wins: it was written later.
@@ -371,14 +373,14 @@ awaitable<StoreResult<std::optional<Engine::Impl::Former>>> Engine::Impl::find_f
 // Also waits for a claim that is not in the store yet: a request that began under an older
 // configuration may be writing it in this process, and it must not be missed.
 awaitable<StoreResult<RecordPtr>> Engine::Impl::read_settled(RecordId id) {
-  Backoff pauses = backoff();
+  base::Backoff pauses = backoff();
   const SteadyTime give_up = after(clock.steady(), options.patience);
   for (;;) {
     const bool is_entered = running.has_any(id);
     auto found = co_await store.read(id);
     if (!found || *found || !is_entered) co_return found;
     if (clock.steady() >= give_up) {
-      co_return std::unexpected(StoreUnavailable{"a claim under a former name is not settled"});
+      co_return std::unexpected(StoreUnavailable{"a claim under a former name is not settled yet"});
     }
     co_await clock.sleep(pauses.next());
   }

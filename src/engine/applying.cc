@@ -16,20 +16,21 @@ std::shared_ptr<Record> forgotten(const Record& record, Time now) {
   gone->hold_until = kNever;
   gone->expires_at = gone->tombstone_until = now;
   gone->reason = "forgotten";
+  gone->reason_code = ReasonCode::other;
   gone->updated_at = now;
   return gone;
 }
 
 }  // namespace
 
-Engine::Impl::Applying::Applying(Impl& engine, RecordPtr known, Event& event)
+Engine::Impl::Applying::Applying(Impl& engine, RecordPtr known, core::Event& event)
     : engine_(engine),
       event_(event),
       begun_(known),
       known_(std::move(known)),
       backoff_(engine.backoff()),
       give_up_(after(engine.clock.steady(), engine.options.patience)),
-      finishes_(std::holds_alternative<event::Finish>(event)) {
+      finishes_(std::holds_alternative<core::event::Finish>(event)) {
   decide();
 }
 
@@ -42,11 +43,11 @@ void Engine::Impl::Applying::decide() {
     return;
   }
   verdict_ = std::move(decided->verdict);
-  auto* put = std::get_if<Put>(&decided->change);
-  keeps_ = std::holds_alternative<Keep>(decided->change);
+  auto* put = std::get_if<core::Put>(&decided->change);
+  keeps_ = std::holds_alternative<core::Keep>(decided->change);
   // An event that is already in the record was written by a try whose reply was lost. The record
   // seen may not be durable yet, and only a write proves that it is.
-  const bool is_done = std::holds_alternative<verdict::Done>(verdict_);
+  const bool is_done = std::holds_alternative<core::verdict::Done>(verdict_);
   const bool proves = keeps_ && is_done && (known_ || (finishes_ && begun_));
   if ((keeps_ && !proves) || (!keeps_ && !known_ && !put)) {
     applied_ = Changed{known_, known_, std::move(verdict_)};
@@ -57,11 +58,11 @@ void Engine::Impl::Applying::decide() {
   std::shared_ptr<Record> next;
   if (proves) next = known_ ? std::make_shared<Record>(*known_) : forgotten(*begun_, decided_at_);
   if (put) next = std::move(put->next);
-  confirm_ = {Confirm::Mark::content, std::move(next), known_ ? known_->version : 0};
+  confirm_ = {engine::Confirm::Mark::content, std::move(next), known_ ? known_->version : 0};
 }
 
 void Engine::Impl::Applying::took(SwapResult result) {
-  using Step = Confirm::Step;
+  using Step = engine::Confirm::Step;
   switch (confirm_.took(result)) {
     case Step::durable:
       return written(confirm_.take_next());
@@ -77,7 +78,7 @@ void Engine::Impl::Applying::took(SwapResult result) {
     case Step::held:
       // The holder decides about the record. A sweep does not wait for it, since nobody waits for
       // the result.
-      if (!std::holds_alternative<event::Sweep>(event_)) return wait_or_give_up();
+      if (!std::holds_alternative<core::event::Sweep>(event_)) return wait_or_give_up();
       applied_ = Unavailable{{kHeld}};
       return;
     case Step::later:

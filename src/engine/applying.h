@@ -17,7 +17,7 @@ namespace semel {
 class Engine::Impl::Applying {
  public:
   // Begins with `known`, which may be out of date: a conflict returns the current record.
-  Applying(Impl& engine, RecordPtr known, Event& event);
+  Applying(Impl& engine, RecordPtr known, core::Event& event);
   Applying(const Applying&) = delete;
   Applying& operator=(const Applying&) = delete;
 
@@ -36,19 +36,19 @@ class Engine::Impl::Applying {
   void wait_or_give_up();
 
   Impl& engine_;
-  Event& event_;
+  core::Event& event_;
   const RecordPtr begun_;
   RecordPtr known_;
-  Backoff backoff_;
+  base::Backoff backoff_;
   const SteadyTime give_up_;
   const bool finishes_;
 
   // The last decision.
   Time decided_at_{};
-  Verdict verdict_;
+  core::Verdict verdict_;
   bool keeps_ = false;    // the event is in the record already, and a write only proves it
   bool removes_ = false;  // no record is left
-  Confirm confirm_;
+  engine::Confirm confirm_;
 
   std::optional<Duration> pause_;
   std::optional<Applied> applied_;

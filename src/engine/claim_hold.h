@@ -4,7 +4,7 @@
 #include <mutex>
 
 #include "core/transition.h"
-#include "semel/engine.h"
+#include "semel/driver/engine.h"
 
 namespace semel {
 
@@ -23,20 +23,20 @@ class ClaimHold {
   };
 
   // An empty `engine` is for a claim that is not held here.
-  ClaimHold(std::weak_ptr<Engine::Impl> engine, RecordPtr record, Policy policy)
-      : engine_(std::move(engine)), record_(std::move(record)), policy_(std::move(policy)) {}
+  ClaimHold(std::weak_ptr<Engine::Impl> engine, RecordPtr record, Operation operation)
+      : engine_(std::move(engine)), record_(std::move(record)), operation_(std::move(operation)) {}
   ~ClaimHold();
   ClaimHold(const ClaimHold&) = delete;
   ClaimHold& operator=(const ClaimHold&) = delete;
 
-  void ends(std::shared_ptr<Event> ending) {
+  void ends(std::shared_ptr<core::Event> ending) {
     const std::lock_guard lock(mutex_);
     if (stage_ == Stage::ended) return;
     stage_ = Stage::ending;
     ending_ = std::move(ending);
   }
   // The outcome in `ending` is recorded. A later one may be under way by now.
-  void listens(const Event& ending) {
+  void listens(const core::Event& ending) {
     const std::lock_guard lock(mutex_);
     if (stage_ == Stage::ending && ending_.get() == &ending) stage_ = Stage::listening;
   }
@@ -51,10 +51,10 @@ class ClaimHold {
 
   const std::weak_ptr<Engine::Impl> engine_;
   const RecordPtr record_;
-  const Policy policy_;
+  const Operation operation_;
   std::mutex mutex_;
   Stage stage_ = Stage::held;
-  std::shared_ptr<Event> ending_;
+  std::shared_ptr<core::Event> ending_;
 };
 
 }  // namespace semel

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace semel {
+namespace semel::engine {
 namespace {
 
 // A smaller difference is not a step but a clock that is slewed, or was read late. A key may expire
@@ -87,4 +87,4 @@ Duration ClockSteps::lag_of(Time stamped) const {
   return lag;
 }
 
-}  // namespace semel
+}  // namespace semel::engine

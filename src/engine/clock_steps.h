@@ -6,9 +6,9 @@
 #include <optional>
 #include <vector>
 
-#include "semel/clock.h"
+#include "semel/driver/clock.h"
 
-namespace semel {
+namespace semel::engine {
 
 // Tracks by how much the wall clock was set forward after records were stamped. Such a record is
 // not as old as the clock says: it expires later by that much. Records stamped after the step have
@@ -46,4 +46,4 @@ class ClockSteps {
   std::atomic<bool> any_ = false;
 };
 
-}  // namespace semel
+}  // namespace semel::engine

@@ -4,7 +4,7 @@
 
 #include "base/overloaded.h"
 
-namespace semel {
+namespace semel::engine {
 namespace {
 
 // Writes only if needed: the store may have set the version, and others may be reading the record
@@ -26,7 +26,7 @@ bool same_but_version(Record& found, const Record& written) {
 
 Confirm::Step Confirm::took(SwapResult& result) {
   return std::visit(
-      Overloaded{
+      base::Overloaded{
           [this](swap::Applied& applied) {
             if (next_) set_version(*next_, applied.version);
             return Step::durable;
@@ -65,4 +65,4 @@ Confirm::Step Confirm::conflicts(std::shared_ptr<Record> current) {
   return Step::again;
 }
 
-}  // namespace semel
+}  // namespace semel::engine

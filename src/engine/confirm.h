@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "semel/store.h"
+#include "semel/driver/store.h"
 
 // Writes one record, and makes sure that it is written.
 //
@@ -13,7 +13,7 @@
 // the key would run twice.
 //
 // No I/O and no allocation: the owner makes each swap and passes the result to took().
-namespace semel {
+namespace semel::engine {
 
 class Confirm {
  public:
@@ -78,4 +78,4 @@ class Confirm {
   bool seen_ = false;
 };
 
-}  // namespace semel
+}  // namespace semel::engine

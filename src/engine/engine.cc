@@ -3,7 +3,7 @@
 //
 // If finish() never lands, the key becomes unknown when its lease runs out. It is never silently
 // run again.
-#include "semel/engine.h"
+#include "semel/driver/engine.h"
 
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/post.hpp>
@@ -53,14 +53,14 @@ bool make_smaller(Answer& answer) {
 
 }  // namespace
 
-Holder Engine::Impl::holder_of(const Record& record) const {
-  if (running.has(record.id, record.token)) return Holder::running_here;
+core::Holder Engine::Impl::holder_of(const Record& record) const {
+  if (running.has(record.id, record.token)) return core::Holder::running_here;
   // Nobody else has the store open, so whatever does not run in this process does not run.
-  if (exclusive) return Holder::gone;
-  return Holder::unsure;
+  if (exclusive) return core::Holder::gone;
+  return core::Holder::unsure;
 }
 
-void Engine::Impl::look_at_holder(Event& event, const Record* known, Time now) {
+void Engine::Impl::look_at_holder(core::Event& event, const Record* known, Time now) {
   if (!known) return;
   const auto look = [&](auto& happened) {
     if constexpr (requires { happened.holder; }) happened.holder = holder_of(*known);
@@ -71,7 +71,7 @@ void Engine::Impl::look_at_holder(Event& event, const Record* known, Time now) {
 }
 
 StoreUnavailable Engine::Impl::doubtful() const {
-  return {store.trouble().value_or("the store's doubts are being settled")};
+  return {store.trouble().value_or("the store is not ready for new work yet")};
 }
 
 void Engine::Impl::look_at_clocks() {
@@ -105,7 +105,8 @@ void Engine::Impl::report(std::string_view write, const SwapResult& result) {
   }
 }
 
-awaitable<Engine::Impl::Applied> Engine::Impl::apply(RecordId id, RecordPtr known, Event& event) {
+awaitable<Engine::Impl::Applied> Engine::Impl::apply(RecordId id, RecordPtr known,
+                                                     core::Event& event) {
   Applying applying(*this, std::move(known), event);
   while (!applying.is_over()) {
     applying.took(co_await store.swap(id, applying.expected(), applying.next()));
@@ -114,7 +115,7 @@ awaitable<Engine::Impl::Applied> Engine::Impl::apply(RecordId id, RecordPtr know
   co_return applying.take_result();
 }
 
-void Engine::Impl::settle(const Claim& claim, const Outcome& outcome, const RecordPtr& record,
+void Engine::Impl::settle(const EngineClaim& claim, const Outcome& outcome, const RecordPtr& record,
                           Listening listening) {
   const auto settled = [&] { return std::make_shared<const Settled>(Settled{outcome, record}); };
   if (listening == Listening::yes) {
@@ -124,19 +125,19 @@ void Engine::Impl::settle(const Claim& claim, const Outcome& outcome, const Reco
   }
 }
 
-std::optional<Finished> Engine::Impl::finished(const Claim& claim, Event& event,
+std::optional<Finished> Engine::Impl::finished(const EngineClaim& claim, core::Event& event,
                                                Listening listening, Applied applied) {
   const Record& record = *claim.record;
-  Outcome& outcome = std::get<event::Finish>(event).outcome;
+  Outcome& outcome = std::get<core::event::Finish>(event).outcome;
   if (auto* unavailable = std::get_if<Unavailable>(&applied)) {
     return finish::Pending{std::move(unavailable->why)};
   }
   if (std::holds_alternative<swap::TooLarge>(applied)) {
     if (make_smaller(outcome.answer)) return std::nullopt;
-    return finish::Pending{"the record is larger than the store takes"};
+    return finish::Pending{"the record is larger than the store accepts"};
   }
   auto& changed = std::get<Changed>(applied);
-  if (std::holds_alternative<verdict::Stale>(changed.verdict)) {
+  if (std::holds_alternative<core::verdict::Stale>(changed.verdict)) {
     claim.hold->ended();
     running.leave(record.id, record.token);
     // Meanwhile the key may have been claimed again by another request, whose answer is not for
@@ -154,15 +155,15 @@ std::optional<Finished> Engine::Impl::finished(const Claim& claim, Event& event,
 }
 
 // Drives the writes itself, so that a completion costs one coroutine frame.
-awaitable<Finished> Engine::Impl::finish(Claim claim, Outcome outcome, Listening listening) {
-  auto event = std::make_shared<Event>(event::Finish{claim.record->token, std::move(outcome),
-                                                     claim.policy.unknown, claim.policy.on_retry});
+awaitable<Finished> Engine::Impl::finish(EngineClaim claim, Outcome outcome, Listening listening) {
+  auto event = std::make_shared<core::Event>(core::event::Finish{
+      claim.record->token, std::move(outcome), claim.operation.unknown, claim.operation.on_retry});
   if (!claim.hold) {
-    claim.hold = std::make_shared<ClaimHold>(std::weak_ptr<Impl>(), claim.record, claim.policy);
+    claim.hold = std::make_shared<ClaimHold>(std::weak_ptr<Impl>(), claim.record, claim.operation);
   }
   claim.hold->ends(event);
   const RecordId id = claim.record->id;
-  Backoff pauses = backoff();
+  base::Backoff pauses = backoff();
   const SteadyTime give_up = after(clock.steady(), options.patience);
   for (;;) {
     Applying applying(*this, claim.record, *event);
@@ -181,9 +182,9 @@ awaitable<Finished> Engine::Impl::finish(Claim claim, Outcome outcome, Listening
   }
 }
 
-awaitable<void> Engine::Impl::abandon(Claim claim) {
+awaitable<void> Engine::Impl::abandon(EngineClaim claim) {
   if (claim.hold) claim.hold->abandoned();
-  Event abandon = event::Abandon{claim.record->token};
+  core::Event abandon = core::event::Abandon{claim.record->token};
   Applied applied = co_await apply(claim.record->id, claim.record, abandon);
   if (claim.hold) claim.hold->ended();
   if (std::holds_alternative<Changed>(applied)) {
@@ -220,25 +221,27 @@ Clock& Engine::clock() {
 }
 
 RecordPtr Engine::recorded(const RecordId& id, const Recipe& recipe, const Fingerprint& fingerprint,
-                           const Policy& policy) const {
+                           const Operation& operation) const {
   auto record = impl_->store.cached_completed(id);
   // Under another recipe the request would have to be fingerprinted again.
   if (!record || record->recipe != recipe) return nullptr;
   const Time now = impl_->clock.now();
-  if (!is_replay(*record, fingerprint, policy, now - impl_->lag_of(*record, now))) return nullptr;
+  if (!core::is_replay(*record, fingerprint, operation, now - impl_->lag_of(*record, now))) {
+    return nullptr;
+  }
   return record;
 }
 
-awaitable<Admission> Engine::admit(Ask ask) {
-  return impl_->admit(std::move(ask));
+awaitable<Admission> Engine::admit(Call call) {
+  return impl_->admit(std::move(call));
 }
 
-awaitable<Finished> Engine::finish(Claim claim, Outcome outcome, Listening listening) {
+awaitable<Finished> Engine::finish(EngineClaim claim, Outcome outcome, Listening listening) {
   return impl_->finish(std::move(claim), std::move(outcome), listening);
 }
 
-awaitable<Started> Engine::start(RecordPtr queued, Policy policy) {
-  return impl_->start(std::move(queued), std::move(policy));
+awaitable<Started> Engine::start(RecordPtr queued, Operation operation) {
+  return impl_->start(std::move(queued), std::move(operation));
 }
 
 void Engine::put_off(const QueuedWork& work) {
@@ -253,19 +256,19 @@ void Engine::ask_about_kept(std::function<KeptWork(const Record&)> ask) {
   impl_->ask_about_kept = std::move(ask);
 }
 
-void Engine::stop_listening(const Claim& claim) {
+void Engine::stop_listening(const EngineClaim& claim) {
   if (claim.hold) claim.hold->ended();
   impl_->running.leave(claim.record->id, claim.record->token);
 }
 
-awaitable<bool> Engine::begin_stream(const Claim& claim, int status) {
-  Event begin = event::Begin{claim.record->token, status};
+awaitable<bool> Engine::begin_stream(const EngineClaim& claim, int status) {
+  core::Event begin = core::event::Begin{claim.record->token, status};
   Impl::Applied applied = co_await impl_->apply(claim.record->id, claim.record, begin);
   const auto* changed = std::get_if<Impl::Changed>(&applied);
-  co_return changed&& std::holds_alternative<verdict::Done>(changed->verdict);
+  co_return changed&& std::holds_alternative<core::verdict::Done>(changed->verdict);
 }
 
-awaitable<void> Engine::abandon(Claim claim) {
+awaitable<void> Engine::abandon(EngineClaim claim) {
   return impl_->abandon(std::move(claim));
 }
 
@@ -289,7 +292,7 @@ awaitable<Resolved> Engine::resolve(RecordId id, Resolution resolution) {
   if (!found) co_return std::move(found.error());
   if (!*found) co_return resolve::NotFound{};
   const Token token = (*found)->token;
-  event::Resolve decided;
+  core::event::Resolve decided;
   decided.token = token;
   decided.answer = std::move(resolution.answer);
   // By the clock of another process the time may be over earlier.
@@ -298,15 +301,15 @@ awaitable<Resolved> Engine::resolve(RecordId id, Resolution resolution) {
   decided.why = std::move(resolution.why);
   decided.skew = impl_->skew();
   decided.force = resolution.force;
-  Event event = std::move(decided);
+  core::Event event = std::move(decided);
   Impl::Applied applied = co_await impl_->apply(id, *std::move(found), event);
   if (auto* unavailable = std::get_if<Impl::Unavailable>(&applied))
     co_return StoreUnavailable{std::move(unavailable->why)};
   if (std::holds_alternative<swap::TooLarge>(applied)) {
-    co_return resolve::Refused{"the answer is larger than the store takes"};
+    co_return resolve::Refused{"The answer is larger than the store accepts."};
   }
   auto& changed = std::get<Impl::Changed>(applied);
-  if (auto* refused = std::get_if<verdict::Refused>(&changed.verdict)) {
+  if (auto* refused = std::get_if<core::verdict::Refused>(&changed.verdict)) {
     co_return resolve::Refused{std::move(refused->why)};
   }
   if (!changed.after) co_return resolve::NotFound{};

@@ -13,7 +13,7 @@
 #include "engine/executions.h"
 #include "engine/spawn.h"
 #include "engine/store_clock.h"
-#include "semel/engine.h"
+#include "semel/driver/engine.h"
 
 namespace semel {
 
@@ -34,7 +34,7 @@ class Engine::Impl : public std::enable_shared_from_this<Engine::Impl> {
   struct Changed {
     RecordPtr before;
     RecordPtr after;
-    Verdict verdict;
+    core::Verdict verdict;
   };
   struct Unavailable : StoreUnavailable {
     bool unsure = false;  // a write may have landed, or may still land
@@ -45,60 +45,62 @@ class Engine::Impl : public std::enable_shared_from_this<Engine::Impl> {
   // expires by it: the record counts as it did when it was last written. nullopt: only the clock
   // can tell.
   template <typename Happened>
-  std::optional<Decision> decide(const Record* known, const Happened& event, Time now) const {
-    Decision decision = transition(known, event, now);
+  std::optional<core::Decision> decide(const Record* known, const Happened& event, Time now) const {
+    core::Decision decision = core::transition(known, event, now);
     if (!known || known->updated_at >= now || !store.doubts().clock) return decision;
-    Decision earlier = transition(known, event, known->updated_at);
+    core::Decision earlier = core::transition(known, event, known->updated_at);
     if (earlier.verdict.index() == decision.verdict.index()) return decision;
-    if (!std::holds_alternative<Keep>(earlier.change)) return std::nullopt;
+    if (!std::holds_alternative<core::Keep>(earlier.change)) return std::nullopt;
     return earlier;
   }
   StoreUnavailable doubtful() const;
   // The pauses between tries to reach the store.
-  Backoff backoff() const { return {options.backoff_min, options.backoff_max}; }
+  base::Backoff backoff() const { return {options.backoff_min, options.backoff_max}; }
 
   // Applies the event by compare-and-swap, repeatedly, until it is written or cannot be. Begins
   // with `known`; a conflict returns the current record. A write of unknown fate is confirmed by a
   // write.
-  boost::asio::awaitable<Applied> apply(RecordId id, RecordPtr known, Event& event);
+  boost::asio::awaitable<Applied> apply(RecordId id, RecordPtr known, core::Event& event);
   class Applying;
   // Tells the observer that the store did not take a write.
   void report(std::string_view write, const SwapResult& result);
 
-  boost::asio::awaitable<Admission> admit(Ask ask);
+  boost::asio::awaitable<Admission> admit(Call call);
   // A record that was written under a former name of the operation.
   struct Former {
     std::string operation;
     RecordPtr record;
   };
-  boost::asio::awaitable<StoreResult<std::optional<Former>>> find_former(const event::Claim& claim,
-                                                                         const Ask& ask);
+  boost::asio::awaitable<StoreResult<std::optional<Former>>> find_former(
+      const core::event::Claim& claim, const Call& call);
   boost::asio::awaitable<StoreResult<RecordPtr>> read_settled(RecordId id);
   class Admitting;
 
-  boost::asio::awaitable<Started> start(RecordPtr queued, Policy policy);
+  boost::asio::awaitable<Started> start(RecordPtr queued, Operation operation);
   // Finds out what became of a queued record whose write is of unknown fate. If others may have
   // seen it, it stays; if it has not landed, it never will.
   boost::asio::awaitable<void> withdraw(RecordPtr queued);
   void hand_out(const Record& queued);
 
-  boost::asio::awaitable<Finished> finish(Claim claim, Outcome outcome, Listening listening);
+  boost::asio::awaitable<Finished> finish(EngineClaim claim, Outcome outcome, Listening listening);
   // Evaluates how `event`, a Finish, was applied. nullopt: it was too large for the store, has lost
   // its body or its headers, and must be applied again.
-  std::optional<Finished> finished(const Claim& claim, Event& event, Listening listening,
-                                   Applied applied);
+  std::optional<Finished> finished(const EngineClaim& claim, core::Event& event,
+                                   Listening listening, Applied applied);
   // Tries once.
-  boost::asio::awaitable<Finished> try_finish(const Claim& claim, Event& event,
+  boost::asio::awaitable<Finished> try_finish(const EngineClaim& claim, core::Event& event,
                                               Listening listening);
-  boost::asio::awaitable<void> abandon(Claim claim);
+  boost::asio::awaitable<void> abandon(EngineClaim claim);
   // Gives back a claim on which nothing was executed. If the fate of the claim is unknown (it then
   // has the version it was to replace), finds out first.
   boost::asio::awaitable<void> give_back(RecordPtr claim);
-  boost::asio::awaitable<void> finish_in_background(Claim claim, std::shared_ptr<Event> event,
+  boost::asio::awaitable<void> finish_in_background(EngineClaim claim,
+                                                    std::shared_ptr<core::Event> event,
                                                     Listening listening);
   // Records the end of a claim that was dropped. `ending`: the event that was being recorded; null:
   // the outcome is unknown.
-  boost::asio::awaitable<void> finish_dropped(Claim claim, std::shared_ptr<Event> ending);
+  boost::asio::awaitable<void> finish_dropped(EngineClaim claim,
+                                              std::shared_ptr<core::Event> ending);
 
   // Continues work that no caller waits for, on the engine's own executor. Exceptions are reported.
   void pursue(std::string_view task, boost::asio::awaitable<void> work);
@@ -106,21 +108,21 @@ class Engine::Impl : public std::enable_shared_from_this<Engine::Impl> {
   // unwinding: throws nothing.
   void never_ran(const Record& written, Version replaces) noexcept;
   // Called when the last copy of a claim is gone. Throws nothing.
-  void dropped(RecordPtr record, Policy policy, ClaimHold::Stage stage,
-               std::shared_ptr<Event> ending) noexcept;
+  void dropped(RecordPtr record, Operation operation, ClaimHold::Stage stage,
+               std::shared_ptr<core::Event> ending) noexcept;
   boost::asio::any_io_executor executor();
 
-  boost::asio::awaitable<void> renew(Executions::Renewal renewal);
+  boost::asio::awaitable<void> renew(engine::Executions::Renewal renewal);
   // For work whose request is kept.
   KeptWork look_at_kept(const Record& record) const;
   boost::asio::awaitable<void> sweep_record(RecordPtr record, std::size_t& changed_records);
 
   // Lives as long as the engine's parts, whoever is unwound last.
-  std::shared_ptr<Executions> shared_running() { return {shared_from_this(), &running}; }
-  Holder holder_of(const Record& record) const;
+  std::shared_ptr<engine::Executions> shared_running() { return {shared_from_this(), &running}; }
+  core::Holder holder_of(const Record& record) const;
   // Called for every decision: a conflict may return a different claim than the one looked at
   // first.
-  void look_at_holder(Event& event, const Record* known, Time now);
+  void look_at_holder(core::Event& event, const Record* known, Time now);
   // Compares the clocks, and reports a step to the observer.
   void look_at_clocks();
   // Returns by how much the clock was set forward since the record was stamped. Looks only if the
@@ -130,17 +132,17 @@ class Engine::Impl : public std::enable_shared_from_this<Engine::Impl> {
   // counts from then.
   Duration created_lag_of(const Record& record);
   Duration skew() const;
-  void settle(const Claim& claim, const Outcome& outcome, const RecordPtr& record,
+  void settle(const EngineClaim& claim, const Outcome& outcome, const RecordPtr& record,
               Listening listening);
 
   Store& store;
-  StoreClock clock;
-  ClockSteps steps;
+  engine::StoreClock clock;
+  engine::ClockSteps steps;
   TokenSource& tokens;
   Observer& observer;
   const EngineOptions options;
   const bool exclusive;
-  Executions running;
+  engine::Executions running;
   std::function<void(QueuedWork)> take_queued;  // set before the loops run, like ask_about_kept
   std::function<KeptWork(const Record&)> ask_about_kept;
   std::atomic<bool> stopped = false;
@@ -173,7 +175,7 @@ class OnDrop {
     try {
       what_();
     } catch (...) {
-      detail::task_failed(kGivingBack, std::current_exception());
+      engine::detail::task_failed(kGivingBack, std::current_exception());
     }
   }
   OnDrop(const OnDrop&) = delete;
@@ -190,7 +192,7 @@ class OnDrop {
 // claim does not come about, removes it again.
 class Entered {
  public:
-  Entered(std::shared_ptr<Executions> running, RecordId id, Token token)
+  Entered(std::shared_ptr<engine::Executions> running, RecordId id, Token token)
       : running_(std::move(running)), id_(id), token_(token) {
     running_->enter(id_, token_);
   }
@@ -200,17 +202,17 @@ class Entered {
   Entered(const Entered&) = delete;
   Entered& operator=(const Entered&) = delete;
   // For an execution that is already in the table: it leaves with this object.
-  static Entered already(std::shared_ptr<Executions> running, RecordId id, Token token) {
+  static Entered already(std::shared_ptr<engine::Executions> running, RecordId id, Token token) {
     return {std::move(running), id, token, AlreadyIn{}};
   }
   void keep() { kept_ = true; }
 
  private:
   struct AlreadyIn {};
-  Entered(std::shared_ptr<Executions> running, RecordId id, Token token, AlreadyIn)
+  Entered(std::shared_ptr<engine::Executions> running, RecordId id, Token token, AlreadyIn)
       : running_(std::move(running)), id_(id), token_(token) {}
 
-  const std::shared_ptr<Executions> running_;
+  const std::shared_ptr<engine::Executions> running_;
   RecordId id_;
   Token token_;
   bool kept_ = false;

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace semel {
+namespace semel::engine {
 namespace {
 
 // Renews a lease after a third of it, so that two more tries fit before it runs out.
@@ -38,14 +38,14 @@ bool Executions::enter_once(const RecordId& id, const Token& token) {
   return true;
 }
 
-void Executions::started(const Claim& claim, Time now, SteadyTime steady) {
+void Executions::started(const EngineClaim& claim, Time now, SteadyTime steady) {
   Shard& shard = shard_of(claim.record->id);
   std::lock_guard lock(shard.mutex);
   Execution* execution = shard.find(claim.record->id, claim.record->token);
   if (!execution) return;
-  execution->lease = claim.policy.lease;
+  execution->lease = claim.operation.lease;
   execution->started_at = now;
-  execution->renew_until = after(steady, claim.policy.max_execution);
+  execution->renew_until = after(steady, claim.operation.max_execution);
   execution->renew_at = next_renewal(execution->lease, execution->renew_until, now, steady);
 }
 
@@ -165,4 +165,4 @@ Engine::Running Executions::summary() const {
   return sum;
 }
 
-}  // namespace semel
+}  // namespace semel::engine

@@ -8,9 +8,9 @@
 #include <unordered_map>
 #include <vector>
 
-#include "semel/engine.h"
+#include "semel/driver/engine.h"
 
-namespace semel {
+namespace semel::engine {
 
 // The executions of this process and their waiters. An execution in this table outranks any clock:
 // nobody takes over its claim, however late it is.
@@ -31,7 +31,7 @@ class Executions {
   // Returns false if the execution was already in the table.
   bool enter_once(const RecordId& id, const Token& token);
   // The claim is written: its lease is renewed from now on.
-  void started(const Claim& claim, Time now, SteadyTime steady);
+  void started(const EngineClaim& claim, Time now, SteadyTime steady);
   bool has(const RecordId& id, const Token& token) const;
   bool has_any(const RecordId& id) const;
   // Makes the message to the waiters; called only if there are any.
@@ -82,4 +82,4 @@ class Executions {
   std::array<Shard, kShards> shards_;
 };
 
-}  // namespace semel
+}  // namespace semel::engine

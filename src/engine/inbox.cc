@@ -1,4 +1,4 @@
-#include "semel/inbox.h"
+#include "semel/driver/inbox.h"
 
 #include <boost/asio/this_coro.hpp>
 #include <memory>
@@ -23,7 +23,7 @@ InboxResult to_result(const Record& record) {
     case RecordState::completed:
       return inbox::Done{record.answer, true};
     case RecordState::unknown:
-      return inbox::Unknown{record};
+      return inbox::Unknown{record.id, record.reason};
     default:
       return inbox::Again{record.reason, record.attempt};
   }
@@ -32,11 +32,11 @@ InboxResult to_result(const Record& record) {
 InboxResult without_executing(const Admission& admission) {
   const auto again = [](std::string why) -> InboxResult { return inbox::Again{std::move(why), 0}; };
   return std::visit(
-      Overloaded{
+      base::Overloaded{
           [](const admission::Replay& replay) { return to_result(*replay.record); },
           [](const admission::VersionChanged& changed) { return to_result(*changed.record); },
           [](const admission::OutcomeUnknown& unknown) -> InboxResult {
-            return inbox::Unknown{*unknown.record};
+            return inbox::Unknown{unknown.record->id, unknown.record->reason};
           },
           [](const admission::Mismatch&) -> InboxResult {
             return inbox::Refused{"another message has used this id"};
@@ -55,10 +55,10 @@ InboxResult without_executing(const Admission& admission) {
 
 }  // namespace
 
-Inbox::Inbox(Engine& engine, Scope scope, Policy policy, BodyRecipe body)
+Inbox::Inbox(Engine& engine, Scope scope, Operation operation, BodyRecipe body)
     : engine_(engine),
       scope_(std::move(scope)),
-      policy_(std::move(policy)),
+      operation_(std::move(operation)),
       recipe_{.body = body,
               .query = false,
               .include = {},
@@ -68,28 +68,29 @@ Inbox::Inbox(Engine& engine, Scope scope, Policy policy, BodyRecipe body)
 
 awaitable<InboxResult> Inbox::once(std::string id, std::string body, Handler handler) {
   const auto text = std::make_shared<const std::string>(std::move(body));
-  Ask ask;
-  ask.scope = scope_;
-  ask.key = std::move(id);
-  ask.policy = policy_;
-  ask.recipe = recipe_;
-  ask.fingerprint = fingerprint_of(recipe_, *text);
-  ask.fingerprint_under = [text](Recipe recipe) -> awaitable<Fingerprint> {
+  Call call;
+  call.scope = scope_;
+  call.key = std::move(id);
+  call.operation = operation_;
+  call.recipe = recipe_;
+  call.fingerprint = fingerprint_of(recipe_, *text);
+  call.fingerprint_under = [text](Recipe recipe) -> awaitable<Fingerprint> {
     co_return fingerprint_of(recipe, *text);
   };
-  Admission admission = co_await engine_.admit(std::move(ask));
+  Admission admission = co_await engine_.admit(std::move(call));
 
   auto* execute = std::get_if<admission::Execute>(&admission);
   if (!execute) co_return without_executing(admission);
 
-  const Claim claim = std::move(execute->claim);
+  const EngineClaim claim = std::move(execute->claim);
+  const Claim plain = claim.plain();
   Outcome outcome{OutcomeKind::unknown, {}, "the handler threw"};
   try {
-    outcome = co_await handler(claim);
+    outcome = co_await handler(plain);
   } catch (const std::exception& error) {
     outcome.reason += std::string(": ") + error.what();
   } catch (...) {
-    outcome.reason += " something that is no std::exception";
+    outcome.reason += " something that is not a std::exception";
   }
   // A caller that gave up waiting has cancelled the handler. The outcome is recorded all the same,
   // or the claim would be held for as long as the process lives.
@@ -112,7 +113,7 @@ awaitable<InboxResult> Inbox::once(std::string id, std::string body, Handler han
       break;
   }
   const auto& recorded = std::get<finish::Recorded>(finished).record;
-  co_return inbox::Unknown{recorded ? *recorded : *claim.record};
+  co_return inbox::Unknown{claim.record->id, recorded ? recorded->reason : outcome.reason};
 }
 
 }  // namespace semel

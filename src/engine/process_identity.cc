@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include "engine/system.h"
+#include "base/random.h"
 
-namespace semel {
+namespace semel::engine {
 namespace {
 
 std::string host_name() {
@@ -16,7 +16,7 @@ std::string host_name() {
 }  // namespace
 
 const Owner& this_node() {
-  static const Owner node{host_name(), random_number()};
+  static const Owner node{host_name(), base::random_number()};
   return node;
 }
 
@@ -24,4 +24,4 @@ std::string run_text(const Owner& owner) {
   return fmt::format("{:016x}", owner.run);
 }
 
-}  // namespace semel
+}  // namespace semel::engine

@@ -2,9 +2,9 @@
 
 #include <string>
 
-#include "semel/record.h"
+#include "semel/driver/record.h"
 
-namespace semel {
+namespace semel::engine {
 
 // Returns the identity of this process in the records that it claims and the lines that it logs:
 // the machine's name, and a number that no other run of the program has. The same on every thread.
@@ -12,4 +12,4 @@ const Owner& this_node();
 // Formats a run for people: 16 hexadecimal digits.
 std::string run_text(const Owner& owner);
 
-}  // namespace semel
+}  // namespace semel::engine

@@ -26,7 +26,7 @@ void Engine::Impl::pursue(std::string_view task, awaitable<void> work) {
   auto run = [](std::shared_ptr<Impl>, awaitable<void> pursued) -> awaitable<void> {
     co_await std::move(pursued);
   };
-  asio::co_spawn(executor(), run(shared_from_this(), std::move(work)), OrReport{task});
+  asio::co_spawn(executor(), run(shared_from_this(), std::move(work)), engine::OrReport{task});
 }
 
 // A write that is still under way could land at any time, so reading is not enough: the claim is
@@ -36,19 +36,19 @@ awaitable<void> Engine::Impl::give_back(RecordPtr claim) {
   const Token token = claim->token;
   // If something is thrown here, nothing runs, and the lease decides.
   const Entered leaves = Entered::already(shared_running(), id, token);
-  Confirm confirm(Confirm::Mark::token, std::make_shared<Record>(*claim), claim->version,
-                  Confirm::Before::unsure);
-  Backoff pauses = backoff();
+  engine::Confirm confirm(engine::Confirm::Mark::token, std::make_shared<Record>(*claim),
+                          claim->version, engine::Confirm::Before::unsure);
+  base::Backoff pauses = backoff();
   RecordPtr known;
   while (!stopped && !known) {
     SwapResult result = co_await store.swap(id, confirm.expected(), confirm.next());
-    const Confirm::Step step = confirm.took(result);
-    if (step == Confirm::Step::lost) co_return;
-    if (step == Confirm::Step::durable) known = confirm.take_next();
-    if (step == Confirm::Step::ended) known = confirm.take_found();
-    if (!known && step != Confirm::Step::again) co_await clock.sleep(pauses.next());
+    const engine::Confirm::Step step = confirm.took(result);
+    if (step == engine::Confirm::Step::lost) co_return;
+    if (step == engine::Confirm::Step::durable) known = confirm.take_next();
+    if (step == engine::Confirm::Step::ended) known = confirm.take_found();
+    if (!known && step != engine::Confirm::Step::again) co_await clock.sleep(pauses.next());
   }
-  Event abandon = event::Abandon{token};
+  core::Event abandon = core::event::Abandon{token};
   while (!stopped) {
     const Applied abandoned = co_await apply(id, known, abandon);
     if (std::holds_alternative<Changed>(abandoned)) co_return;
@@ -56,7 +56,7 @@ awaitable<void> Engine::Impl::give_back(RecordPtr claim) {
   }
 }
 
-awaitable<Finished> Engine::Impl::try_finish(const Claim& claim, Event& event,
+awaitable<Finished> Engine::Impl::try_finish(const EngineClaim& claim, core::Event& event,
                                              Listening listening) {
   for (;;) {
     Applied applied = co_await apply(claim.record->id, claim.record, event);
@@ -64,9 +64,10 @@ awaitable<Finished> Engine::Impl::try_finish(const Claim& claim, Event& event,
   }
 }
 
-awaitable<void> Engine::Impl::finish_in_background(Claim claim, std::shared_ptr<Event> event,
+awaitable<void> Engine::Impl::finish_in_background(EngineClaim claim,
+                                                   std::shared_ptr<core::Event> event,
                                                    Listening listening) {
-  Backoff pauses = backoff();
+  base::Backoff pauses = backoff();
   while (!stopped) {
     co_await clock.sleep(pauses.next());
     const Finished finished = co_await try_finish(claim, *event, listening);
@@ -74,7 +75,8 @@ awaitable<void> Engine::Impl::finish_in_background(Claim claim, std::shared_ptr<
   }
 }
 
-awaitable<void> Engine::Impl::finish_dropped(Claim claim, std::shared_ptr<Event> ending) {
+awaitable<void> Engine::Impl::finish_dropped(EngineClaim claim,
+                                             std::shared_ptr<core::Event> ending) {
   const Entered leaves = Entered::already(shared_running(), claim.record->id, claim.record->token);
   if (!ending) {
     const Record& record = *claim.record;
@@ -84,8 +86,8 @@ awaitable<void> Engine::Impl::finish_dropped(Claim claim, std::shared_ptr<Event>
       outcome.queue_again_after = again->after;
     }
     // There is no answer that could count as final.
-    ending = std::make_shared<Event>(event::Finish{record.token, std::move(outcome),
-                                                   UnknownPolicy::hold, claim.policy.on_retry});
+    ending = std::make_shared<core::Event>(core::event::Finish{
+        record.token, std::move(outcome), UnknownPolicy::hold, claim.operation.on_retry});
   }
   const Finished finished = co_await try_finish(claim, *ending, Listening::no);
   if (!std::holds_alternative<finish::Pending>(finished)) co_return;
@@ -103,13 +105,13 @@ void Engine::Impl::never_ran(const Record& written, Version replaces) noexcept {
       pursue(kGivingBack, give_back(std::move(claim)));
     }
   } catch (...) {
-    detail::task_failed(kGivingBack, std::current_exception());
+    engine::detail::task_failed(kGivingBack, std::current_exception());
     running.leave(written.id, written.token);
   }
 }
 
-void Engine::Impl::dropped(RecordPtr record, Policy policy, ClaimHold::Stage stage,
-                           std::shared_ptr<Event> ending) noexcept {
+void Engine::Impl::dropped(RecordPtr record, Operation operation, ClaimHold::Stage stage,
+                           std::shared_ptr<core::Event> ending) noexcept {
   const RecordId id = record->id;
   const Token token = record->token;
   try {
@@ -121,18 +123,18 @@ void Engine::Impl::dropped(RecordPtr record, Policy policy, ClaimHold::Stage sta
       pursue(kGivingBack, give_back(std::move(record)));
       return;
     }
-    Claim claim{std::move(record), std::move(policy)};
-    claim.hold = std::make_shared<ClaimHold>(std::weak_ptr<Impl>(), claim.record, claim.policy);
+    EngineClaim claim{std::move(record), std::move(operation)};
+    claim.hold = std::make_shared<ClaimHold>(std::weak_ptr<Impl>(), claim.record, claim.operation);
     pursue(kFinishing, finish_dropped(std::move(claim), std::move(ending)));
   } catch (...) {
-    detail::task_failed(kFinishing, std::current_exception());
+    engine::detail::task_failed(kFinishing, std::current_exception());
     running.leave(id, token);
   }
 }
 
 ClaimHold::~ClaimHold() {
   if (stage_ == Stage::ended) return;
-  if (const auto engine = engine_.lock()) engine->dropped(record_, policy_, stage_, ending_);
+  if (const auto engine = engine_.lock()) engine->dropped(record_, operation_, stage_, ending_);
 }
 
 }  // namespace semel

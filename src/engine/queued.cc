@@ -13,20 +13,20 @@ void Engine::Impl::hand_out(const Record& queued) {
   take_queued({queued.id, queued.token, queued.tenant, queued.operation});
 }
 
-awaitable<Started> Engine::Impl::start(RecordPtr queued, Policy policy) {
+awaitable<Started> Engine::Impl::start(RecordPtr queued, Operation operation) {
   const RecordId id = queued->id;
   const Token queued_token = queued->token;
   const Entered taken_up = Entered::already(shared_running(), id, queued_token);  // wakes waiters
   if (store.doubts().claims) co_return doubtful();
   const Token token = tokens.next_for(id);
   Entered entered(shared_running(), id, token);
-  Event event = event::Start{queued_token, token, options.owner, policy};
+  core::Event event = core::event::Start{queued_token, token, options.owner, operation};
   // Nothing is executed under a claim that is not known to be ours. The claim is pursued, and the
   // work queued again.
   const auto queue_again = [&] {
     if (stopped) return;
-    Decision decision = transition(queued.get(), event, clock.now());
-    auto* put = std::get_if<Put>(&decision.change);
+    core::Decision decision = core::transition(queued.get(), event, clock.now());
+    auto* put = std::get_if<core::Put>(&decision.change);
     if (!put) return;
     entered.keep();
     never_ran(*put->next, queued->version);
@@ -42,10 +42,10 @@ awaitable<Started> Engine::Impl::start(RecordPtr queued, Policy policy) {
     started = StoreUnavailable{std::move(unavailable->why)};
   } else if (auto* changed = std::get_if<Changed>(&applied)) {
     const bool ours = changed->after && changed->after->token == token;
-    const bool done = std::holds_alternative<verdict::Done>(changed->verdict);
+    const bool done = std::holds_alternative<core::verdict::Done>(changed->verdict);
     if (ours && done && clock.now() < changed->after->lease_until) {
-      Claim claim{std::move(changed->after), std::move(policy)};
-      claim.hold = std::make_shared<ClaimHold>(weak_from_this(), claim.record, claim.policy);
+      EngineClaim claim{std::move(changed->after), std::move(operation)};
+      claim.hold = std::make_shared<ClaimHold>(weak_from_this(), claim.record, claim.operation);
       running.started(claim, clock.now(), clock.steady());
       entered.keep();
       started = std::move(claim);
@@ -56,7 +56,7 @@ awaitable<Started> Engine::Impl::start(RecordPtr queued, Policy policy) {
       started = StoreUnavailable{"the claim was written too slowly for its lease"};
     }
   } else {
-    started = StoreUnavailable{"the record is larger than the store takes"};
+    started = StoreUnavailable{"the record is larger than the store accepts"};
   }
   co_return started;
 }
@@ -70,21 +70,22 @@ awaitable<void> Engine::Impl::withdraw(RecordPtr queued) {
   withdrawn->expires_at = after(clock.now(), withdrawn->ttl);
   withdrawn->tombstone_until = withdrawn->expires_at;
   withdrawn->reason = "it could not be queued";
-  Confirm confirm(Confirm::Mark::content, std::move(withdrawn), queued->version,
-                  Confirm::Before::unsure);
-  Backoff pauses = backoff();
+  withdrawn->reason_code = ReasonCode::other;
+  engine::Confirm confirm(engine::Confirm::Mark::content, std::move(withdrawn), queued->version,
+                          engine::Confirm::Before::unsure);
+  base::Backoff pauses = backoff();
   while (!stopped) {
     SwapResult result = co_await store.swap(id, confirm.expected(), confirm.next());
-    const Confirm::Step step = confirm.took(result);
-    if (step == Confirm::Step::durable) co_return;
-    if (step == Confirm::Step::lost) {
+    const engine::Confirm::Step step = confirm.took(result);
+    if (step == engine::Confirm::Step::durable) co_return;
+    if (step == engine::Confirm::Step::lost) {
       const auto found = confirm.take_found();
       // The record had landed, and somebody may have been told: it counts as accepted.
       const bool ours = found && found->token == queued->token;
       if (ours && found->state == RecordState::queued) hand_out(*found);
       co_return;
     }
-    if (step != Confirm::Step::again) co_await clock.sleep(pauses.next());
+    if (step != engine::Confirm::Step::again) co_await clock.sleep(pauses.next());
   }
 }
 

@@ -8,7 +8,7 @@
 #include <cstdio>
 #include <utility>
 
-namespace semel {
+namespace semel::engine {
 namespace asio = boost::asio;
 
 namespace {
@@ -53,7 +53,7 @@ void detail::task_failed(std::string_view task, const std::exception_ptr& failed
     } catch (const std::exception& error) {
       told()(task, error.what());
     } catch (...) {
-      told()(task, "something was thrown that is no std::exception");
+      told()(task, "something was thrown that is not a std::exception");
     }
   } catch (...) {
     std::fputs("semel: a background task failed, and so did its report\n", stderr);
@@ -65,4 +65,4 @@ void spawn_loop(const asio::any_io_executor& executor, std::string_view task,
   asio::co_spawn(executor, run_loop(task, std::move(loop)), OrStop{task});
 }
 
-}  // namespace semel
+}  // namespace semel::engine

@@ -9,7 +9,7 @@
 
 // Background work has no caller that could be told of an exception. It must not end silently: a
 // loop that is gone renews no lease, expires nothing, accepts nobody.
-namespace semel {
+namespace semel::engine {
 
 // Sets who is told; by default, a line is written to standard error. Set it while nothing runs; it
 // is called on any thread.
@@ -45,4 +45,4 @@ struct OrStop {
 void spawn_loop(const boost::asio::any_io_executor& executor, std::string_view task,
                 std::function<boost::asio::awaitable<void>()> loop);
 
-}  // namespace semel
+}  // namespace semel::engine

@@ -2,10 +2,10 @@
 
 #include <atomic>
 
-#include "semel/clock.h"
-#include "semel/store.h"
+#include "semel/driver/clock.h"
+#include "semel/driver/store.h"
 
-namespace semel {
+namespace semel::engine {
 
 // The store's clock, if it has one, so that all processes agree about when a lease is over. The
 // machine's clock until the store has been reached, if the store has no clock, and after let_go().
@@ -32,4 +32,4 @@ class StoreClock final : public Clock {
   std::atomic<const Store*> store_;
 };
 
-}  // namespace semel
+}  // namespace semel::engine

@@ -37,16 +37,16 @@ awaitable<void> run_all(std::vector<awaitable<void>> tasks) {
 
 }  // namespace
 
-awaitable<void> Engine::Impl::renew(Executions::Renewal renewal) {
+awaitable<void> Engine::Impl::renew(engine::Executions::Renewal renewal) {
   auto found = co_await store.read(renewal.id);
   if (!found) {
     observer.store_failed("renewal", found.error().why);
     co_return;
   }
-  Event event = event::Renew{renewal.token, renewal.lease};
+  core::Event event = core::event::Renew{renewal.token, renewal.lease};
   Applied applied = co_await apply(renewal.id, *std::move(found), event);
   const auto* changed = std::get_if<Changed>(&applied);
-  if (!changed || !std::holds_alternative<verdict::Stale>(changed->verdict)) co_return;
+  if (!changed || !std::holds_alternative<core::verdict::Stale>(changed->verdict)) co_return;
   // Stale because it was finished meanwhile is no loss; stale while it still runs here is one.
   if (running.has(renewal.id, renewal.token)) observer.lease_lost(renewal.id);
 }
@@ -74,7 +74,7 @@ KeptWork Engine::Impl::look_at_kept(const Record& record) const {
 
 awaitable<void> Engine::Impl::sweep_record(RecordPtr record, std::size_t& changed_records) {
   const RecordId id = record->id;
-  event::Sweep sweep;
+  core::event::Sweep sweep;
   sweep.skew = skew();
   sweep.queued_lease = options.queued_lease;
   const bool is_work =
@@ -88,10 +88,10 @@ awaitable<void> Engine::Impl::sweep_record(RecordPtr record, std::size_t& change
       sweep.left_to_others_for = options.others_patience;
     }
   }
-  Event event = sweep;
+  core::Event event = sweep;
   Applied applied = co_await apply(id, std::move(record), event);
   const auto* changed = std::get_if<Changed>(&applied);
-  if (!changed || !std::holds_alternative<verdict::Done>(changed->verdict)) co_return;
+  if (!changed || !std::holds_alternative<core::verdict::Done>(changed->verdict)) co_return;
   ++changed_records;
   if (sweep.left_to_others_for) {
     if (changed->after) observer.left_to_others(*changed->after);

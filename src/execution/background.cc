@@ -8,11 +8,11 @@
 
 #include "engine/spawn.h"
 #include "execution/execution.h"
+#include "execution/operation_name.h"
 #include "execution/queued_request.h"
 #include "execution/redelivery.h"
-#include "runtime/tenant.h"
 
-namespace semel {
+namespace semel::execution {
 namespace asio = boost::asio;
 using asio::awaitable;
 
@@ -21,19 +21,20 @@ namespace {
 // One place in this many is for running work; the others are for waiting work.
 constexpr std::size_t kHeldPerRunning = 4;
 
-std::optional<std::size_t> find_route(const Config& config, std::string_view name) {
-  for (std::size_t index = 0; index < config.routes.size(); ++index) {
-    if (config.routes[index].name == name) return index;
+std::optional<std::size_t> find_route(const std::vector<config::RouteConfig>& routes,
+                                      std::string_view name) {
+  for (std::size_t index = 0; index < routes.size(); ++index) {
+    if (routes[index].name == name) return index;
   }
-  for (std::size_t index = 0; index < config.routes.size(); ++index) {
-    const auto& aliases = config.routes[index].aliases;
+  for (std::size_t index = 0; index < routes.size(); ++index) {
+    const auto& aliases = routes[index].aliases;
     if (std::ranges::find(aliases, name) != aliases.end()) return index;
   }
   return std::nullopt;
 }
 
-std::vector<net::Field> fields_of(const QueuedRequest& request) {
-  std::vector<net::Field> fields;
+std::vector<http::Field> fields_of(const QueuedRequest& request) {
+  std::vector<http::Field> fields;
   fields.reserve(request.headers.size());
   for (const Header& header : request.headers) fields.push_back({header.name, header.value});
   return fields;
@@ -45,22 +46,22 @@ std::size_t Background::running_max() const {
   return std::max<std::size_t>(1, held_max_ / kHeldPerRunning);
 }
 
-Background::Slot::Slot(std::atomic<std::size_t>& held, ShareHolderPtr for_whom,
-                       ShareHolderPtr from_peer)
+Background::Slot::Slot(std::atomic<std::size_t>& held, runtime::ShareHolderPtr for_whom,
+                       runtime::ShareHolderPtr from_peer)
     : holder(std::move(for_whom)), peer(std::move(from_peer)), all(held), own(holder->queued) {
   if (peer) peers.emplace(peer->queued);
 }
 
 // Counts by peer as well: where tenants need not prove who they are, names cost nothing.
 bool Background::Slot::has_share_of(std::size_t limit) const {
-  return has_share(own.before(), all.before(), limit) &&
-         (!peers || has_share(peers->before(), all.before(), limit));
+  return runtime::has_share(own.before(), all.before(), limit) &&
+         (!peers || runtime::has_share(peers->before(), all.before(), limit));
 }
 
 std::optional<Background::Slot> Background::reserve(std::string_view tenant,
                                                     std::string_view operation,
-                                                    ShareHolderPtr peer) {
-  const bool has_tenant = !tenant.empty() && tenant != kWebhookTenant;
+                                                    runtime::ShareHolderPtr peer) {
+  const bool has_tenant = !tenant.empty() && tenant != config::kWebhookTenant;
   Slot slot(
       held_,
       has_tenant ? services_.holders.of_tenant(tenant) : services_.holders.of_operation(operation),
@@ -72,7 +73,7 @@ std::optional<Background::Slot> Background::reserve(std::string_view tenant,
 void Background::add(const QueuedWork& work, Slot slot) {
   {
     std::lock_guard lock(mutex_);
-    const ShareHolder* holder = slot.holder.get();
+    const runtime::ShareHolder* holder = slot.holder.get();
     Lane& lane = lanes_[holder];
     if (lane.waiting.empty()) turns_.push_back(holder);
     lane.waiting.push_back({work, std::move(slot)});
@@ -92,10 +93,10 @@ void Background::resume(const QueuedWork& work) {
 // The engine sweeps on the first worker's thread, so this reads that worker's settings.
 KeptWork Background::look_at(const Record& kept) const {
   const auto request = decode_queued_request(kept.request);
-  const ActiveConfigPtr settings = services_.workers.front()->settings();
-  const auto route = request ? find_route(settings->config, request->route) : std::nullopt;
+  const runtime::ActiveConfigPtr settings = services_.workers.front()->settings();
+  const auto route = request ? find_route(settings->routes, request->route) : std::nullopt;
   if (!route) return kept::NotOurs{};
-  const auto again = redelivery_of_lost(settings->config.routes[*route], kept);
+  const auto again = redelivery_of_lost(settings->routes[*route], kept);
   if (!again) return kept::StaysUnknown{};
   return kept::TriedAgain{*again};
 }
@@ -103,10 +104,10 @@ KeptWork Background::look_at(const Record& kept) const {
 std::optional<Background::Item> Background::take_next() {
   if (running_ >= running_max()) return std::nullopt;
   for (std::size_t looked_at = turns_.size(); looked_at > 0; --looked_at) {
-    const ShareHolder* holder = turns_.front();
+    const runtime::ShareHolder* holder = turns_.front();
     turns_.pop_front();
     Lane& lane = lanes_.at(holder);
-    if (!has_share(lane.running, running_, running_max())) {
+    if (!runtime::has_share(lane.running, running_, running_max())) {
       turns_.push_back(holder);
       continue;
     }
@@ -126,19 +127,20 @@ void Background::pump() {
     if (services_.draining) return;
     std::optional<Item> item = take_next();
     if (!item) return;
-    Worker& worker = *services_.workers[next_worker_++ % services_.workers.size()];
+    runtime::Worker& worker = *services_.workers[next_worker_++ % services_.workers.size()];
     lock.unlock();
-    asio::co_spawn(worker.context(), run(worker, std::move(*item)), OrReport{"queued work"});
+    asio::co_spawn(worker.context(), run(worker, std::move(*item)),
+                   engine::OrReport{"queued work"});
   }
 }
 
-awaitable<void> Background::run(Worker& worker, Item item) {
+awaitable<void> Background::run(runtime::Worker& worker, Item item) {
   {
-    const Counted active(services_.active);
+    const runtime::Counted active(services_.active);
     try {
       co_await execute(worker, item.work);
     } catch (const std::exception& error) {
-      log_event(LogLevel::error, "queued work failed", {{"why", error.what()}});
+      telemetry::log_event(config::LogLevel::error, "queued work failed", {{"why", error.what()}});
       services_.engine.put_off(item.work);
     }
   }
@@ -152,7 +154,7 @@ awaitable<void> Background::run(Worker& worker, Item item) {
   asio::post(worker.context(), [this] { pump(); });
 }
 
-awaitable<void> Background::execute(Worker& worker, QueuedWork work) {
+awaitable<void> Background::execute(runtime::Worker& worker, QueuedWork work) {
   auto found = co_await services_.store.read(work.id);
   const bool is_queued = found && *found && (*found)->state == RecordState::queued &&
                          (*found)->token == work.token && !services_.draining;
@@ -163,25 +165,26 @@ awaitable<void> Background::execute(Worker& worker, QueuedWork work) {
   RecordPtr kept = *std::move(found);
   const Record& record = *kept;
   auto request = decode_queued_request(record.request);
-  const ActiveConfigPtr settings = worker.settings();
-  const auto route = request ? find_route(settings->config, request->route) : std::nullopt;
+  const runtime::ActiveConfigPtr settings = worker.settings();
+  const auto route = request ? find_route(settings->routes, request->route) : std::nullopt;
   if (!route) {
-    log_repeating(LogLevel::warn, "queued work stays queued", record.operation,
-                  {{"record", record.id.hex()},
-                   {"route", request ? request->route : record.operation},
-                   {"why", request ? "there is no such route" : "its request cannot be read"}});
+    telemetry::log_repeating(
+        config::LogLevel::warn, "queued work stays queued", name_in(record.operation),
+        {{"record", record.id.hex()},
+         {"route", request ? request->route : record.operation},
+         {"why", request ? "there is no such route" : "its request cannot be read"}});
     services_.engine.put_off(work);
     co_return;
   }
-  const Counted bytes(services_.buffered_bytes, record.request.size());
-  const Route in_route(settings, *route);
-  Started started = co_await services_.engine.start(std::move(kept), in_route->policy);
-  auto* claim = std::get_if<Claim>(&started);
+  const runtime::Counted bytes(services_.buffered_bytes, record.request.size());
+  const runtime::Route in_route(settings, *route);
+  Started started = co_await services_.engine.start(std::move(kept), in_route->operation);
+  auto* claim = std::get_if<EngineClaim>(&started);
   if (!claim) co_return;
 
-  in_route.metrics().count(RequestResult::executed);
-  const std::vector<net::Field> fields = fields_of(*request);
-  const RequestBody body(services_.spool, std::move(request->body));
+  in_route.metrics().count(telemetry::RequestResult::executed);
+  const std::vector<http::Field> fields = fields_of(*request);
+  const runtime::RequestBody body(services_.spool, std::move(request->body));
   const KeyedRequest keyed{{request->method, request->target, fields, request->forwarded},
                            body,
                            request->key_in_header,
@@ -190,4 +193,4 @@ awaitable<void> Background::execute(Worker& worker, QueuedWork work) {
   co_await execution.run_to_end();
 }
 
-}  // namespace semel
+}  // namespace semel::execution

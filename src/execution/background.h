@@ -8,13 +8,15 @@
 #include <string_view>
 #include <unordered_map>
 
-#include "runtime/shares.h"
-#include "semel/engine.h"
+#include "runtime/limits/shares.h"
+#include "semel/driver/engine.h"
 
-namespace semel {
-
-class Worker;
+namespace semel::runtime {
 struct Services;
+class Worker;
+}  // namespace semel::runtime
+
+namespace semel::execution {
 
 // Executes queued work: requests that were answered with 202, in this run or in an earlier one.
 // Thread-safe.
@@ -25,7 +27,7 @@ struct Services;
 // not begun when the process ends stays queued in the store, and the next run resumes it.
 class Background {
  public:
-  explicit Background(Services& services) : services_(services) {}
+  explicit Background(runtime::Services& services) : services_(services) {}
   Background(const Background&) = delete;
   Background& operator=(const Background&) = delete;
 
@@ -34,19 +36,20 @@ class Background {
 
   // Room for one piece of work while the slot lives.
   struct Slot {
-    Slot(std::atomic<std::size_t>& held, ShareHolderPtr for_whom, ShareHolderPtr from_peer);
+    Slot(std::atomic<std::size_t>& held, runtime::ShareHolderPtr for_whom,
+         runtime::ShareHolderPtr from_peer);
     bool has_share_of(std::size_t limit) const;
 
-    ShareHolderPtr holder;  // whose work it is
-    ShareHolderPtr peer;    // who sent it; null: a trusted proxy, or an earlier run took it
-    Counted all;
-    Counted own;
-    std::optional<Counted> peers;
+    runtime::ShareHolderPtr holder;  // whose work it is
+    runtime::ShareHolderPtr peer;  // who sent it; null: a trusted proxy, or an earlier run took it
+    runtime::Counted all;
+    runtime::Counted own;
+    std::optional<runtime::Counted> peers;
   };
   // nullopt: this tenant, this peer or all together already hold as much as they may. Work without
   // a tenant of its own counts as its operation's.
   std::optional<Slot> reserve(std::string_view tenant, std::string_view operation,
-                              ShareHolderPtr peer = nullptr);
+                              runtime::ShareHolderPtr peer = nullptr);
 
   // Executes the work when its turn comes.
   void add(const QueuedWork& work, Slot slot);
@@ -72,18 +75,18 @@ class Background {
   void pump();
   // Takes the next item that may run now. Call it with the mutex held.
   std::optional<Item> take_next();
-  boost::asio::awaitable<void> run(Worker& worker, Item item);
-  boost::asio::awaitable<void> execute(Worker& worker, QueuedWork work);
+  boost::asio::awaitable<void> run(runtime::Worker& worker, Item item);
+  boost::asio::awaitable<void> execute(runtime::Worker& worker, QueuedWork work);
   std::size_t running_max() const;
 
-  Services& services_;
+  runtime::Services& services_;
   std::atomic<std::size_t> held_max_ = 0;
   std::atomic<std::size_t> held_ = 0;
   std::mutex mutex_;
-  std::unordered_map<const ShareHolder*, Lane> lanes_;  // of holders that have work here
-  std::deque<const ShareHolder*> turns_;  // holders with waiting work, the next one first
+  std::unordered_map<const runtime::ShareHolder*, Lane> lanes_;  // of holders that have work here
+  std::deque<const runtime::ShareHolder*> turns_;  // holders with waiting work, the next one first
   std::size_t running_ = 0;
   std::size_t next_worker_ = 0;
 };
 
-}  // namespace semel
+}  // namespace semel::execution

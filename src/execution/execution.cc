@@ -14,7 +14,7 @@
 #include "execution/redelivery.h"
 #include "execution/resource.h"
 
-namespace semel {
+namespace semel::execution {
 namespace asio = boost::asio;
 using asio::awaitable;
 
@@ -22,13 +22,15 @@ namespace {
 
 constexpr auto kEarlyAnswerWait = std::chrono::seconds(1);
 
-OutcomeKind classify(const RouteConfig& route, const Claim& claim, const net::Response& response) {
+OutcomeKind classify(const config::RouteConfig& route, const EngineClaim& claim,
+                     const http::Response& response) {
   return route.outcomes.classify(response.status(), claim.record->attempt,
                                  response.field("Idempotency-Outcome").value_or(""));
 }
 
-Outcome outcome_of(const RouteConfig& route, const Claim& claim, const net::Response& response,
-                   const std::vector<Header>& headers, std::string body) {
+Outcome outcome_of(const config::RouteConfig& route, const EngineClaim& claim,
+                   const http::Response& response, const std::vector<Header>& headers,
+                   std::string body) {
   Outcome outcome;
   outcome.kind = classify(route, claim, response);
   outcome.answer.status = response.status();
@@ -39,32 +41,33 @@ Outcome outcome_of(const RouteConfig& route, const Claim& claim, const net::Resp
   }
   outcome.answer.body = std::move(body);
   outcome.reason = "status " + std::to_string(response.status());
+  outcome.reason_code = ReasonCode::executor_status;
   return outcome;
 }
 
-bool counts_only_if_committed(const RouteConfig& route, const Outcome& outcome) {
-  return route.completes == Completes::executor && outcome.kind == OutcomeKind::final &&
+bool counts_only_if_committed(const config::RouteConfig& route, const Outcome& outcome) {
+  return route.completes == config::Completes::executor && outcome.kind == OutcomeKind::final &&
          outcome.answer.status < 400;
 }
 
 // Returns how many late answers may be awaited at once. Each holds a connection, so if the executor
 // answers nobody in time their number would grow without end. Beyond the limit, the outcome stays
 // unknown as if no answer had come.
-std::size_t late_max(const LimitsConfig& limits) {
+std::size_t late_max(const config::LimitsConfig& limits) {
   constexpr std::size_t kAtLeast = 16;
   return std::max(kAtLeast, limits.in_flight / 4);
 }
 
 // Goes on listening for an answer whose client has been told 504. False: nothing came to be
 // recorded.
-awaitable<bool> record_late(Services& services, const RouteConfig& route, const Claim& claim,
-                            std::unique_ptr<UpstreamCall> call) {
+awaitable<bool> record_late(runtime::Services& services, const config::RouteConfig& route,
+                            const EngineClaim& claim, std::unique_ptr<UpstreamCall> call) {
   call->set_deadline(route.late_answer);
   auto received = co_await call->receive(route.max_stored_body);
   if (received != UpstreamCall::Received::complete && received != UpstreamCall::Received::stream) {
     co_return false;
   }
-  const net::Response& response = call->response();
+  const http::Response& response = call->response();
   Outcome outcome = outcome_of(route, claim, response, client_headers(response, route, true), {});
   outcome.reason += ", late";
   if (counts_only_if_committed(route, outcome)) co_return false;  // only its commit counts
@@ -83,28 +86,29 @@ awaitable<bool> record_late(Services& services, const RouteConfig& route, const 
     co_return false;
   }
   co_await keeper.finish(outcome.answer);
-  plan_redelivery(route, *claim.record, outcome);
+  plan_redelivery(route, *claim.record, outcome, services.clock.now());
   const Finished finished = co_await services.engine.finish(claim, std::move(outcome));
   if (std::holds_alternative<finish::Stale>(finished)) co_await keeper.discard();
   co_return true;
 }
 
-awaitable<void> listen_late(Services& services, const RouteConfig& route, Claim claim,
+awaitable<void> listen_late(runtime::Services& services, const config::RouteConfig& route,
+                            EngineClaim claim,
                             std::unique_ptr<UpstreamCall> call,  // holds the route
-                            std::unique_ptr<Counted> /* for as long as it listens */) {
+                            std::unique_ptr<runtime::Counted> /* for as long as it listens */) {
   bool recorded = false;
   try {
     recorded = co_await record_late(services, route, claim, std::move(call));
   } catch (const std::exception& error) {
-    log_event(LogLevel::error, "late answer lost", {{"why", error.what()}});
+    telemetry::log_event(config::LogLevel::error, "late answer lost", {{"why", error.what()}});
   }
   if (!recorded) services.engine.stop_listening(claim);
 }
 
 }  // namespace
 
-Execution::Execution(Worker& worker, Route route, Claim claim, const KeyedRequest& request,
-                     AnswerSink answers)
+Execution::Execution(runtime::Worker& worker, runtime::Route route, EngineClaim claim,
+                     const KeyedRequest& request, AnswerSink answers)
     : worker_(worker),
       services_(worker.services()),
       route_(std::move(route)),
@@ -120,7 +124,7 @@ std::string Execution::head() const {
   KeyForwarding key = forward_key(config_, record.id, key_, request_.key_in_header);
   key.add.push_back({"Semel-Record", record.id.hex()});
   key.add.push_back({"Semel-Attempt", std::to_string(record.attempt)});
-  if (config_.completes == Completes::executor) {
+  if (config_.completes == config::Completes::executor) {
     key.add.push_back({"Semel-Token", record.token.hex()});
   }
   const PassedOn passed_on(request_.head.fields, route_.active()->config.tenant, config_);
@@ -134,7 +138,7 @@ awaitable<void> Execution::run_to_end() {
     co_await run();
     ended = true;
   } catch (const std::exception& error) {
-    log_event(LogLevel::error, "execution failed", {{"why", error.what()}});
+    telemetry::log_event(config::LogLevel::error, "execution failed", {{"why", error.what()}});
   }
   if (ended) co_return;
   answers_.end_connection();
@@ -160,7 +164,7 @@ awaitable<void> Execution::run() {
       co_await unreachable("our certificate was not accepted");
       co_return;
     }
-    co_await failed(OutcomeKind::unknown, Code::upstream_unreachable, maybe->why,
+    co_await failed(OutcomeKind::unknown, core::Code::upstream_unreachable, maybe->why,
                     "The connection to the service broke, so it may have taken effect. Retry with "
                     "the same key only.");
     co_return;
@@ -183,7 +187,8 @@ awaitable<void> Execution::run() {
         co_await unreachable("our certificate was not accepted");
         break;
       }
-      co_await failed(OutcomeKind::unknown, Code::upstream_unreachable, "the answer was cut off",
+      co_await failed(OutcomeKind::unknown, core::Code::upstream_unreachable,
+                      "the answer was cut off",
                       "The service ended the connection without a whole answer, so it may have "
                       "taken effect. Retry with the same key only.");
       break;
@@ -191,25 +196,26 @@ awaitable<void> Execution::run() {
 }
 
 awaitable<void> Execution::unreachable(std::string why) {
-  log_event(LogLevel::warn, "upstream unreachable", {{"route", config_.name}, {"why", why}});
-  co_await failed(OutcomeKind::retry, Code::upstream_unreachable, std::move(why),
+  telemetry::log_event(config::LogLevel::warn, "upstream unreachable",
+                       {{"route", config_.name}, {"why", why}});
+  co_await failed(OutcomeKind::retry, core::Code::upstream_unreachable, std::move(why),
                   "The service could not be reached, so nothing was executed. Retry with the same "
                   "key.");
 }
 
 awaitable<Finished> Execution::finish(Outcome outcome, Engine::Listening listening) {
-  plan_redelivery(config_, *claim_.record, outcome);
+  plan_redelivery(config_, *claim_.record, outcome, services_.clock.now());
   co_return co_await services_.engine.finish(claim_, std::move(outcome), listening);
 }
 
 awaitable<void> Execution::give_up() {
-  Outcome outcome{OutcomeKind::unknown, to_answer(outcome_unknown(), config_.errors),
+  Outcome outcome{OutcomeKind::unknown, core::to_answer(outcome_unknown(), config_.errors),
                   "an error in the gateway"};
   co_await finish(std::move(outcome));
 }
 
 awaitable<void> Execution::answered() {
-  const net::Response& response = call_->response();
+  const http::Response& response = call_->response();
   Answer answer;  // as this client gets it: with all end-to-end headers
   answer.status = response.status();
   answer.headers = client_headers(response, config_, true);
@@ -232,10 +238,10 @@ awaitable<void> Execution::answered() {
 // Tries to record "unknown". If the executor has committed the record, that attempt fails and
 // returns what was committed.
 awaitable<void> Execution::as_committed(int status) {
-  co_await failed(OutcomeKind::unknown, Code::outcome_unknown,
+  co_await failed(OutcomeKind::unknown, core::Code::outcome_unknown,
                   "status " + std::to_string(status) + " without a committed record",
-                  "The service answered without having committed what it did. Retry with the same "
-                  "key only.");
+                  "The service answered without committing its work. Retry with the same key only.",
+                  Engine::Listening::no, ReasonCode::executor_status);
 }
 
 awaitable<void> Execution::read_to_end() {
@@ -248,13 +254,14 @@ awaitable<void> Execution::read_to_end() {
 }
 
 awaitable<void> Execution::timed_out() {
-  Claim claim = claim_;
+  EngineClaim claim = claim_;
   std::unique_ptr<UpstreamCall> call = std::move(call_);
-  auto late = std::make_unique<Counted>(services_.late);
+  auto late = std::make_unique<runtime::Counted>(services_.late);
   const bool listens = config_.late_answer > Duration{0} &&
-                       config_.policy.unknown != UnknownPolicy::fail &&
+                       config_.operation.unknown != UnknownPolicy::fail &&
                        late->before() < late_max(route_.active()->config.limits);
-  co_await failed(OutcomeKind::unknown, Code::upstream_timeout, "no answer within upstream_timeout",
+  co_await failed(OutcomeKind::unknown, core::Code::upstream_timeout,
+                  "no answer within upstream_timeout",
                   "The service did not answer in time and may still take effect. Retry with the "
                   "same key only.",
                   listens ? Engine::Listening::yes : Engine::Listening::no);
@@ -262,12 +269,12 @@ awaitable<void> Execution::timed_out() {
     asio::co_spawn(
         worker_.context(),
         listen_late(services_, config_, std::move(claim), std::move(call), std::move(late)),
-        OrReport{"listening for a late answer"});
+        engine::OrReport{"listening for a late answer"});
   }
 }
 
 awaitable<void> Execution::stream() {
-  const net::Response& response = call_->response();
+  const http::Response& response = call_->response();
   const std::vector<Header> headers = client_headers(response, config_, true);
   Outcome outcome = outcome_of(config_, claim_, response, headers, {});
   if (counts_only_if_committed(config_, outcome)) {
@@ -278,7 +285,7 @@ awaitable<void> Execution::stream() {
   const bool begun = co_await services_.engine.begin_stream(claim_, response.status());
   const bool is_stored =
       outcome.kind == OutcomeKind::final ||
-      (outcome.kind == OutcomeKind::unknown && config_.policy.unknown == UnknownPolicy::fail);
+      (outcome.kind == OutcomeKind::unknown && config_.operation.unknown == UnknownPolicy::fail);
   AnswerKeeper keeper(services_.store, services_.clock, config_, *claim_.record, is_stored,
                       response.body_length());
   AnswerStream answer_stream(services_, config_, *call_, begun ? answers_ : AnswerSink::nobody(),
@@ -287,11 +294,13 @@ awaitable<void> Execution::stream() {
   if (end == AnswerStream::End::cut) {
     co_await keeper.discard();
     // Never pass off a part as the whole: those who waited for the answer are told that it broke.
-    const Problem problem{.code = Code::upstream_unreachable,
-                          .detail =
-                              "The service's answer was cut off, so it may have taken effect. "
-                              "Retry with the same key only."};
-    Outcome cut{OutcomeKind::unknown, to_answer(problem, config_.errors), "the answer was cut off"};
+    const core::Problem problem{
+        .code = core::Code::upstream_unreachable,
+        .detail =
+            "The service's answer was cut off, so it may have taken effect. "
+            "Retry with the same key only."};
+    Outcome cut{OutcomeKind::unknown, core::to_answer(problem, config_.errors),
+                "the answer was cut off"};
     co_await finish(std::move(cut));
     answers_.cut_off();
     co_return;
@@ -316,11 +325,12 @@ awaitable<void> Execution::stream() {
   }
 }
 
-awaitable<void> Execution::failed(OutcomeKind kind, Code code, std::string reason,
-                                  std::string detail, Engine::Listening listening) {
-  Problem problem{
+awaitable<void> Execution::failed(OutcomeKind kind, core::Code code, std::string reason,
+                                  std::string detail, Engine::Listening listening,
+                                  ReasonCode reason_code) {
+  core::Problem problem{
       .code = code, .detail = std::move(detail), .new_key_safe = kind == OutcomeKind::retry};
-  Outcome outcome{kind, to_answer(problem, config_.errors), std::move(reason)};
+  Outcome outcome{kind, core::to_answer(problem, config_.errors), std::move(reason), reason_code};
   Finished finished = co_await finish(std::move(outcome), listening);
   if (std::holds_alternative<finish::Recorded>(finished)) {
     co_await answers_.send_problem(problem, config_, key_);
@@ -345,17 +355,17 @@ awaitable<void> Execution::send_unrecorded(const Finished& finished) {
     co_await answers_.send_record(config_, key_, stale->record);
     co_return;
   }
-  Problem problem{.code = Code::store_unavailable,
-                  .detail =
-                      "The request was executed, but its outcome could not be recorded yet. "
-                      "Retry with the same key only."};
+  core::Problem problem{.code = core::Code::store_unavailable,
+                        .detail =
+                            "The request was executed, but its outcome could not be recorded yet. "
+                            "Retry with the same key only."};
   co_await answers_.send_problem(problem, config_, key_);
 }
 
 awaitable<void> execute_unkeyed(const UnkeyedRequest& unkeyed, std::vector<Header> extra) {
   ClientRequest& request = unkeyed.request;
-  RouteMetrics& metrics = unkeyed.route.metrics();
-  const RouteConfig& route = unkeyed.route.config();
+  telemetry::RouteMetrics& metrics = unkeyed.route.metrics();
+  const config::RouteConfig& route = unkeyed.route.config();
   UpstreamCall call(request.worker, unkeyed.route, UpstreamCall::Ending::any);
   const RequestHead client_head = request.head();
   const PassedOn passed_on(client_head.fields, request.settings->config.tenant, route);
@@ -368,7 +378,7 @@ awaitable<void> execute_unkeyed(const UnkeyedRequest& unkeyed, std::vector<Heade
     received = co_await call.receive(route.max_stored_body);
   }
   if (received == UpstreamCall::Received::complete) {
-    metrics.count(RequestResult::passed);
+    metrics.count(telemetry::RequestResult::passed);
     Answer answer{call.response().status(), client_headers(call.response(), route, false),
                   call.take_body()};
     call.give_back();
@@ -376,7 +386,7 @@ awaitable<void> execute_unkeyed(const UnkeyedRequest& unkeyed, std::vector<Heade
     co_return;
   }
   if (received == UpstreamCall::Received::stream) {
-    metrics.count(RequestResult::passed);
+    metrics.count(telemetry::RequestResult::passed);
     AnswerStream stream(request.services(), route, call, AnswerSink(request), nullptr);
     const auto end = co_await stream.run(client_headers(call.response(), route, false), extra);
     if (end == AnswerStream::End::whole) {
@@ -387,11 +397,12 @@ awaitable<void> execute_unkeyed(const UnkeyedRequest& unkeyed, std::vector<Heade
     }
     co_return;
   }
-  metrics.count(RequestResult::failed);
+  metrics.count(telemetry::RequestResult::failed);
   const bool late = received == UpstreamCall::Received::timeout;
-  Problem problem{.code = late ? Code::upstream_timeout : Code::upstream_unreachable,
-                  .detail = "The service did not answer."};
+  core::Problem problem{
+      .code = late ? core::Code::upstream_timeout : core::Code::upstream_unreachable,
+      .detail = "The service did not answer."};
   co_await send_problem(request, problem, &route, extra);
 }
 
-}  // namespace semel
+}  // namespace semel::execution

@@ -8,15 +8,15 @@
 #include "execution/answer/sink.h"
 #include "execution/forward_key.h"
 #include "execution/upstream_call.h"
-#include "semel/engine.h"
+#include "semel/driver/engine.h"
 
-namespace semel {
+namespace semel::execution {
 
 // A request with a key, to be executed under a claim. Refers to data that its owner keeps until
 // then.
 struct KeyedRequest {
   RequestHead head;
-  const RequestBody& body;
+  const runtime::RequestBody& body;
   bool key_in_header = true;
   // The key as the client sent it; nullopt: as the record has it, which may be only a digest.
   std::optional<std::string> key = {};
@@ -26,8 +26,8 @@ struct KeyedRequest {
 // one. If the client goes away, the execution is finished and recorded all the same.
 class Execution {
  public:
-  Execution(Worker& worker, Route route, Claim claim, const KeyedRequest& request,
-            AnswerSink answers);
+  Execution(runtime::Worker& worker, runtime::Route route, EngineClaim claim,
+            const KeyedRequest& request, AnswerSink answers);
 
   // Returns when the outcome is recorded, whatever happens, and the client has its answer.
   boost::asio::awaitable<void> run_to_end();
@@ -50,16 +50,17 @@ class Execution {
   boost::asio::awaitable<void> timed_out();
   boost::asio::awaitable<void> stream();
   // Records an outcome whose answer is worded by us, not by the executor, and sends that answer.
-  boost::asio::awaitable<void> failed(OutcomeKind kind, Code code, std::string reason,
+  boost::asio::awaitable<void> failed(OutcomeKind kind, core::Code code, std::string reason,
                                       std::string detail,
-                                      Engine::Listening listening = Engine::Listening::no);
+                                      Engine::Listening listening = Engine::Listening::no,
+                                      ReasonCode reason_code = ReasonCode::other);
   boost::asio::awaitable<void> send_unrecorded(const Finished& finished);
 
-  Worker& worker_;
-  Services& services_;
-  const Route route_;
-  const RouteConfig& config_;
-  Claim claim_;
+  runtime::Worker& worker_;
+  runtime::Services& services_;
+  const runtime::Route route_;
+  const config::RouteConfig& config_;
+  EngineClaim claim_;
   const KeyedRequest request_;
   const std::string key_;
   AnswerSink answers_;
@@ -69,11 +70,11 @@ class Execution {
 // A whole request, to be executed without a claim.
 struct UnkeyedRequest {
   ClientRequest& request;
-  const Route& route;
-  const RequestBody& body;
+  const runtime::Route& route;
+  const runtime::RequestBody& body;
   KeyForwarding key = {};  // how the key, if there is one, is passed to the executor
 };
 boost::asio::awaitable<void> execute_unkeyed(const UnkeyedRequest& unkeyed,
                                              std::vector<Header> extra);
 
-}  // namespace semel
+}  // namespace semel::execution

@@ -3,27 +3,27 @@
 #include "execution/headers.h"
 #include "semel/derive.h"
 
-namespace semel {
+namespace semel::execution {
 
-KeyForwarding forward_key(const RouteConfig& route, const RecordId& record, std::string_view key,
-                          bool key_in_header) {
+KeyForwarding forward_key(const config::RouteConfig& route, const RecordId& record,
+                          std::string_view key, bool key_in_header) {
   KeyForwarding forwarding;
   // A provider sends no key: a field of that name is not covered by the signature.
-  if (route.forward_key != ForwardKey::as_is || route.webhook) {
+  if (route.forward_key != config::ForwardKey::as_is || route.webhook) {
     forwarding.drop = route.key.aliases;
     forwarding.drop.push_back(route.key.header);
   }
   switch (route.forward_key) {
-    case ForwardKey::as_is:
+    case config::ForwardKey::as_is:
       if (!key_in_header) forwarding.add.push_back({"Idempotency-Key", quoted_key(key)});
       break;
-    case ForwardKey::derived:
+    case config::ForwardKey::derived:
       forwarding.add.push_back({route.key.header, quoted_key(derive(record, kForwardLabel))});
       break;
-    case ForwardKey::none:
+    case config::ForwardKey::none:
       break;
   }
   return forwarding;
 }
 
-}  // namespace semel
+}  // namespace semel::execution

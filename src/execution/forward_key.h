@@ -4,9 +4,9 @@
 #include <vector>
 
 #include "config/config.h"
-#include "semel/record.h"
+#include "semel/driver/record.h"
 
-namespace semel {
+namespace semel::execution {
 
 // The label under which `forward_key: derived` derives the upstream's key.
 inline constexpr std::string_view kForwardLabel = "upstream";
@@ -20,7 +20,7 @@ struct KeyForwarding {
 
 // Depends only on the route and the record's id, so that every attempt tells the executor the same
 // key, even one that is let through while the store is down.
-KeyForwarding forward_key(const RouteConfig& route, const RecordId& record, std::string_view key,
-                          bool key_in_header);
+KeyForwarding forward_key(const config::RouteConfig& route, const RecordId& record,
+                          std::string_view key, bool key_in_header);
 
-}  // namespace semel
+}  // namespace semel::execution

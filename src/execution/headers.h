@@ -8,16 +8,16 @@
 #include "config/config.h"
 #include "http/head.h"
 #include "http/message.h"
-#include "semel/record.h"
+#include "semel/driver/record.h"
 #include "semel/time.h"
 
 // Which header fields go where: to the upstream, to the client, into the record.
-namespace semel {
+namespace semel::execution {
 
 // Fields that concern only one connection, including those named in Connection.
 class HopByHop {
  public:
-  explicit HopByHop(const std::vector<net::Field>& fields);
+  explicit HopByHop(const std::vector<http::Field>& fields);
   // True for a field that is hop-by-hop by its nature or because Connection names it.
   bool contains(std::string_view name) const { return is_always(name) || is_named(name); }
   static bool is_always(std::string_view name);
@@ -28,7 +28,7 @@ class HopByHop {
 };
 
 // Returns whether a Connection field has this option.
-bool names_option(const std::vector<net::Field>& fields, std::string_view option);
+bool names_option(const std::vector<http::Field>& fields, std::string_view option);
 
 // The client's side of a request, as told to the upstream.
 struct Forwarded {
@@ -48,8 +48,8 @@ struct Forwarded {
 // Refers to everything that it is made of.
 class PassedOn {
  public:
-  PassedOn(const std::vector<net::Field>& fields, const TenantConfig& tenant,
-           const RouteConfig& route);
+  PassedOn(const std::vector<http::Field>& fields, const config::TenantConfig& tenant,
+           const config::RouteConfig& route);
   bool contains(std::string_view name) const;
 
  private:
@@ -58,14 +58,14 @@ class PassedOn {
   bool imitates(std::string_view name) const;
 
   HopByHop hop_by_hop_;
-  const TenantConfig& tenant_;
-  const RouteConfig& route_;
+  const config::TenantConfig& tenant_;
+  const config::RouteConfig& route_;
   bool has_trace_;
   bool is_named_oddly_;  // a configured name has more than letters, digits and dashes
 };
 
 // Returns the request's traceparent; "": there is none, more than one, or it is invalid.
-std::string_view traceparent_of(const std::vector<net::Field>& fields);
+std::string_view traceparent_of(const std::vector<http::Field>& fields);
 
 // How the body is announced to the upstream.
 struct BodyFraming {
@@ -77,7 +77,7 @@ struct BodyFraming {
 struct RequestHead {
   std::string_view method;
   std::string_view target;  // in origin form
-  const std::vector<net::Field>& fields;
+  const std::vector<http::Field>& fields;
   const Forwarded& forwarded;
 };
 
@@ -90,26 +90,27 @@ std::string upstream_head(const RequestHead& request, const PassedOn& passed_on,
 // Calls `use(field)` for every end-to-end field of an answer that goes to the client that caused
 // it. Leaves out fields that only Semel may set: the mark of a replay always, the others in the
 // answer to a keyed request.
-bool is_ours(std::string_view name, const RouteConfig& route, bool keyed);
+bool is_ours(std::string_view name, const config::RouteConfig& route, bool keyed);
 template <typename Use>
-void for_client_fields(const net::Response& response, const RouteConfig& route, bool keyed,
+void for_client_fields(const http::Response& response, const config::RouteConfig& route, bool keyed,
                        Use use) {
   const HopByHop hop_by_hop(response.fields());
-  for (const net::Field& field : response.fields()) {
+  for (const http::Field& field : response.fields()) {
     if (!hop_by_hop.contains(field.name) && !is_ours(field.name, route, keyed)) use(field);
   }
 }
-std::vector<Header> client_headers(const net::Response& response, const RouteConfig& route,
+std::vector<Header> client_headers(const http::Response& response, const config::RouteConfig& route,
                                    bool keyed);
 
 // Selects the fields that are kept for replays. The list is consulted again when an answer is sent
 // from a record: somebody else may have completed it, or it was completed under another
 // configuration.
-bool is_kept(std::string_view name, const RouteConfig& route);
-std::vector<Header> kept_headers(const std::vector<Header>& headers, const RouteConfig& route);
+bool is_kept(std::string_view name, const config::RouteConfig& route);
+std::vector<Header> kept_headers(const std::vector<Header>& headers,
+                                 const config::RouteConfig& route);
 
 // Formats the key as an RFC 9651 String.
 std::string quoted_key(std::string_view key);
 void append_quoted_key(std::string& out, std::string_view key);
 
-}  // namespace semel
+}  // namespace semel::execution

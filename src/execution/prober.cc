@@ -8,13 +8,13 @@
 #include "engine/spawn.h"
 #include "execution/forward_key.h"
 #include "execution/headers.h"
+#include "execution/operation_name.h"
 #include "execution/redelivery.h"
-#include "execution/subrequest.h"
 #include "semel/derive.h"
+#include "semel/driver/scope.h"
 #include "semel/key.h"
-#include "semel/scope.h"
 
-namespace semel {
+namespace semel::execution {
 namespace asio = boost::asio;
 using asio::awaitable;
 
@@ -27,20 +27,8 @@ constexpr auto kLookEvery = std::chrono::milliseconds(250);
 constexpr Duration kLookAgainEvery = std::chrono::minutes(10);
 constexpr std::size_t kScanPage = 256;
 
-bool probes(const RouteConfig& route) {
-  return route.policy.unknown == UnknownPolicy::probe;
-}
-
-// Finds the route of a record's operation. The operation is the route's name or, with `scope:
-// path`, the name, a TAB and the path.
-std::optional<std::size_t> route_of(const Config& config, const Record& record) {
-  const std::string name = record.operation.substr(0, record.operation.find('\t'));
-  for (std::size_t i = 0; i < config.routes.size(); ++i) {
-    const RouteConfig& route = config.routes[i];
-    const bool named = route.name == name || std::ranges::count(route.aliases, name) > 0;
-    if (named && probes(route)) return i;
-  }
-  return std::nullopt;
+bool probes(const config::RouteConfig& route) {
+  return route.operation.unknown == UnknownPolicy::probe;
 }
 
 std::optional<int> status_in(std::string_view text) {
@@ -51,20 +39,20 @@ std::optional<int> status_in(std::string_view text) {
 }
 
 // Returns the outcome that the executor reported; nullopt: nothing that settles it.
-std::optional<Outcome> outcome_said(const RouteConfig& route, SubAnswer& said) {
+std::optional<Outcome> outcome_said(const config::RouteConfig& route, http::Client::Answer& said) {
   const std::string_view word = said.header("Idempotency-Outcome").value_or("");
   if (word == "retry") return Outcome{OutcomeKind::retry, {}, "probed: it has not run"};
   const auto status = status_in(said.header("Semel-Status").value_or(""));
   if (word != "final" || !status) return std::nullopt;
   // Fields that concerned the probe's own connection would break the framing of every replay.
-  std::vector<net::Field> fields;
+  std::vector<http::Field> fields;
   for (const Header& header : said.headers) fields.push_back({header.name, header.value});
   const HopByHop hop_by_hop(fields);
   std::vector<Header> headers;
   for (const Header& header : said.headers) {
     const bool is_answers = !hop_by_hop.contains(header.name) &&
                             !is_ours(header.name, route, true) &&
-                            !net::iequals(header.name, "Semel-Status");
+                            !http::iequals(header.name, "Semel-Status");
     if (is_answers) headers.push_back(header);
   }
   Outcome outcome{OutcomeKind::final, {}, "probed: status " + std::to_string(*status)};
@@ -131,59 +119,62 @@ std::vector<RecordId> Prober::due(Time now) {
   return ids;
 }
 
-awaitable<bool> Prober::ask(Worker& worker, Route route, RecordPtr record, std::string key) {
+awaitable<bool> Prober::ask(runtime::Worker& worker, runtime::Route route, RecordPtr record,
+                            std::string key) {
   const RecordId id = record->id;
   if (!begin(id, services_.clock.now())) co_return false;
   bool settled = false;
   try {
     settled = co_await settle(worker, std::move(route), std::move(record), std::move(key));
   } catch (const std::exception& error) {
-    log_event(LogLevel::error, "probe failed", {{"why", error.what()}});
+    telemetry::log_event(config::LogLevel::error, "probe failed", {{"why", error.what()}});
   }
   end(id, settled, services_.clock.now());
   co_return settled;
 }
 
-awaitable<bool> Prober::settle(Worker& worker, Route route, RecordPtr record, std::string key) {
-  const RouteConfig& config = route.config();
+awaitable<bool> Prober::settle(runtime::Worker& worker, runtime::Route route, RecordPtr record,
+                               std::string key) {
+  const config::RouteConfig& config = route.config();
   const std::string attempt = std::to_string(record->attempt);
-  if (config.forward_key == ForwardKey::derived) key = derive(record->id, kForwardLabel);
-  SubRequest request;
-  request.target = fill_probe_target(config.probe.url.target,
-                                     {key, record->id.hex(), attempt, record->token.hex()});
+  if (config.forward_key == config::ForwardKey::derived) key = derive(record->id, kForwardLabel);
+  http::Client::Request request;
+  request.target = config::fill_probe_target(config.probe.url.target,
+                                             {key, record->id.hex(), attempt, record->token.hex()});
   request.headers = {{"Semel-Record", record->id.hex()},
                      {"Semel-Attempt", attempt},
                      {"Semel-Token", record->token.hex()}};
   // Sends the key as the executor knows it, if it does.
-  if (config.forward_key != ForwardKey::none) {
+  if (config.forward_key != config::ForwardKey::none) {
     request.headers.push_back({"Idempotency-Key", quoted_key(key)});
   }
   request.answer_bytes_max = config.max_stored_body;
-  auto said =
-      co_await subrequest(worker, config.probe.url, std::move(request), config.probe.timeout);
+  http::Client client = worker.client_to(config.probe.url);
+  auto said = co_await client.ask(std::move(request), config.probe.timeout);
   const std::string short_id = record->id.hex().substr(0, 16);
   if (!said) {
-    log_event(LogLevel::warn, "probe failed", {{"record", short_id}, {"why", said.error()}});
+    telemetry::log_event(config::LogLevel::warn, "probe failed",
+                         {{"record", short_id}, {"why", said.error()}});
     co_return false;
   }
   std::optional<Outcome> outcome = outcome_said(config, *said);
   if (!outcome) {
-    log_event(LogLevel::info, "probe settled nothing",
-              {{"record", short_id}, {"status", std::to_string(said->status)}});
+    telemetry::log_event(config::LogLevel::info, "probe settled nothing",
+                         {{"record", short_id}, {"status", std::to_string(said->status)}});
     co_return false;
   }
   // Treated like a late answer: recorded only if the record still belongs to this attempt.
-  plan_redelivery(config, *record, *outcome);
-  Claim claim{std::move(record), config.policy};
+  plan_redelivery(config, *record, *outcome, services_.clock.now());
+  EngineClaim claim{std::move(record), config.operation};
   const Finished finished = co_await services_.engine.finish(std::move(claim), *std::move(outcome));
   co_return !std::holds_alternative<finish::Pending>(finished);
 }
 
-awaitable<void> Prober::ask_in_background(Worker& worker, RecordId id) {
+awaitable<void> Prober::ask_in_background(runtime::Worker& worker, RecordId id) {
   auto found = co_await services_.store.read(id);
   if (!found) co_return;
-  const ActiveConfigPtr settings = worker.settings();
-  const auto route = *found ? route_of(settings->config, **found) : std::nullopt;
+  const runtime::ActiveConfigPtr settings = worker.settings();
+  const auto route = *found ? find_probed_route(settings->routes, **found) : std::nullopt;
   if (!route || (*found)->state != RecordState::unknown) {
     forget(id);
     co_return;
@@ -198,13 +189,14 @@ awaitable<void> Prober::ask_in_background(Worker& worker, RecordId id) {
 }
 
 // Notes records that became unknown before this process began. False: the store could not be read.
-awaitable<bool> Prober::note_stored(Worker& worker) {
+awaitable<bool> Prober::note_stored(runtime::Worker& worker) {
   std::optional<RecordId> after;
   do {
     auto page = co_await services_.store.scan(after, kScanPage);
     if (!page) co_return false;
     for (const RecordPtr& record : page->records) {
-      if (record->state == RecordState::unknown && route_of(worker.settings()->config, *record)) {
+      if (record->state == RecordState::unknown &&
+          find_probed_route(worker.settings()->routes, *record)) {
         note(record->id, services_.clock.now());
       }
     }
@@ -221,13 +213,13 @@ bool Prober::may_have_missed() {
   return stored > entries_.size() && entries_.size() < kEntriesMax;
 }
 
-awaitable<void> Prober::run(Worker& worker) {
+awaitable<void> Prober::run(runtime::Worker& worker) {
   bool noted = false;
   Time look_again_at{};
   for (;;) {
     co_await services_.clock.sleep(kLookEvery);
     if (services_.draining) continue;
-    if (!std::ranges::any_of(worker.settings()->config.routes, probes)) {
+    if (!std::ranges::any_of(worker.settings()->routes, probes)) {
       forget_all();
       continue;
     }
@@ -238,9 +230,10 @@ awaitable<void> Prober::run(Worker& worker) {
       look_again_at = after(now, kLookAgainEvery);
     }
     for (const RecordId& id : due(services_.clock.now())) {
-      asio::co_spawn(worker.context(), ask_in_background(worker, id), OrReport{"probing a key"});
+      asio::co_spawn(worker.context(), ask_in_background(worker, id),
+                     engine::OrReport{"probing a key"});
     }
   }
 }
 
-}  // namespace semel
+}  // namespace semel::execution

@@ -3,7 +3,7 @@
 #include "base/varint.h"
 #include "core/byte_reader.h"
 
-namespace semel {
+namespace semel::execution {
 namespace {
 
 constexpr char kFormat = 1;
@@ -22,8 +22,8 @@ QueuedRequest to_queue(const RequestHead& head, const PassedOn& passed_on, std::
   QueuedRequest request{
       std::move(route), std::string(head.method), std::string(head.target), {}, head.forwarded,
       key_in_header,    std::move(key),           std::move(body)};
-  for (const net::Field& field : head.fields) {
-    if (!passed_on.contains(field.name) || net::iequals(field.name, "Prefer")) continue;
+  for (const http::Field& field : head.fields) {
+    if (!passed_on.contains(field.name) || http::iequals(field.name, "Prefer")) continue;
     request.headers.push_back({std::string(field.name), std::string(field.value)});
   }
   if (!prefer.empty()) request.headers.push_back({"Prefer", std::string(prefer)});
@@ -37,22 +37,22 @@ std::string encode(const QueuedRequest& request) {
   out.push_back(static_cast<char>((request.forwarded.from_trusted_proxy ? kFromTrustedProxy : 0) |
                                   (request.key_in_header ? kKeyInHeader : 0) |
                                   (request.forwarded.tls ? kTls : 0)));
-  append_sized(request.route, out);
-  append_sized(request.method, out);
-  append_sized(request.target, out);
-  append_sized(request.forwarded.peer_address, out);
-  append_sized(request.key, out);
-  append_varint(request.headers.size(), out);
+  base::append_sized(request.route, out);
+  base::append_sized(request.method, out);
+  base::append_sized(request.target, out);
+  base::append_sized(request.forwarded.peer_address, out);
+  base::append_sized(request.key, out);
+  base::append_varint(request.headers.size(), out);
   for (const Header& header : request.headers) {
-    append_sized(header.name, out);
-    append_sized(header.value, out);
+    base::append_sized(header.name, out);
+    base::append_sized(header.value, out);
   }
-  append_sized(request.body, out);
+  base::append_sized(request.body, out);
   return out;
 }
 
 std::optional<QueuedRequest> decode_queued_request(std::string_view bytes) {
-  ByteReader in(bytes);
+  core::ByteReader in(bytes);
   if (in.u8() != kFormat) return std::nullopt;
   QueuedRequest request;
   const std::uint8_t flags = in.u8();
@@ -74,4 +74,4 @@ std::optional<QueuedRequest> decode_queued_request(std::string_view bytes) {
   return request;
 }
 
-}  // namespace semel
+}  // namespace semel::execution

@@ -7,7 +7,7 @@
 
 #include "execution/headers.h"
 
-namespace semel {
+namespace semel::execution {
 
 // A request that is kept in its record to be executed later, with everything that the execution
 // needs. The format is in docs/formats.md.
@@ -31,4 +31,4 @@ std::string encode(const QueuedRequest& request);
 // nullopt: the bytes are not a queued request, or one of an unknown version.
 std::optional<QueuedRequest> decode_queued_request(std::string_view bytes);
 
-}  // namespace semel
+}  // namespace semel::execution

@@ -1,39 +1,40 @@
 #include "execution/upstream_call.h"
 
 #include "execution/headers.h"
+#include "http/answer_head.h"
 
-namespace semel {
+namespace semel::execution {
 namespace asio = boost::asio;
 using asio::awaitable;
-using net::IoError;
+using http::IoError;
 
 namespace {
-constexpr std::size_t kHeadBytesMax = 64 * 1024;
 
-bool is_event_stream(const net::Response& response) {
+bool is_event_stream(const http::Response& response) {
   const auto type = response.field("Content-Type");
   constexpr std::string_view kType = "text/event-stream";
-  return type && type->size() >= kType.size() && net::iequals(type->substr(0, kType.size()), kType);
+  return type && type->size() >= kType.size() &&
+         http::iequals(type->substr(0, kType.size()), kType);
 }
 
-bool announces_close(const net::Response& response) {
+bool announces_close(const http::Response& response) {
   return response.http_version() < 11 || names_option(response.fields(), "close");
 }
 
 }  // namespace
 
-UpstreamCall::UpstreamCall(Worker& worker, Route route, Ending ending)
-    : route_(std::move(route)), picked_(worker.pick_upstream(route_)), ending_(ending) {}
+UpstreamCall::UpstreamCall(runtime::Worker& worker, runtime::Route route, Ending ending)
+    : route_(std::move(route)),
+      picked_(worker.pick_upstream(route_)),
+      ending_(ending),
+      connection_(picked_.pool) {}
 
 awaitable<UpstreamCall::SendResult> UpstreamCall::send(const std::string& head,
-                                                       const RequestBody& body) {
-  connection_ = picked_.pool.take_idle(route_->upstream_idle);
-  bool reused = connection_ != nullptr;
+                                                       const runtime::RequestBody& body) {
   for (;;) {
-    if (!connection_) {
-      auto connected = co_await picked_.pool.connect(route_->connect_timeout);
+    if (!connection_.take_idle(route_->upstream_idle)) {
+      const auto connected = co_await connection_.connect(route_->connect_timeout);
       if (!connected) co_return NotDelivered{connected.error()};
-      connection_ = std::move(*connected);
     }
     connection_->set_deadline(route_->upstream_timeout);
     std::size_t sent_bytes = 0;
@@ -51,17 +52,17 @@ awaitable<UpstreamCall::SendResult> UpstreamCall::send(const std::string& head,
     if (written == Written::unreadable) {
       co_return NotDelivered{"the request's body could not be read back"};
     }
-    if (!reused) co_return NotDelivered{"the connection broke before anything was sent"};
+    if (!connection_.was_idle()) {
+      co_return NotDelivered{"the connection broke before anything was sent"};
+    }
     // The kernel took no byte for the old connection, so a new one is safe.
-    reused = false;
-    connection_.reset();
   }
 }
 
 awaitable<UpstreamCall::Written> UpstreamCall::write_request(const std::string& head,
-                                                             const RequestBody& body,
+                                                             const runtime::RequestBody& body,
                                                              std::size_t& sent_bytes) {
-  const auto end_of = [](const net::IoResult<void>& written) {
+  const auto end_of = [](const http::IoResult<void>& written) {
     if (written) return Written::all;
     return written.error() == IoError::timeout ? Written::late : Written::broken;
   };
@@ -70,9 +71,9 @@ awaitable<UpstreamCall::Written> UpstreamCall::write_request(const std::string& 
   }
   std::string_view first = head;
   for (std::uint64_t at = 0; at < body.size();) {
-    const auto piece = co_await body.read(at, kSpooledAboveBytes);
+    const auto piece = co_await body.read(at, runtime::kSpooledAboveBytes);
     if (!piece) {
-      log_event(LogLevel::error, "request body lost", {{"why", piece.error()}});
+      telemetry::log_event(config::LogLevel::error, "request body lost", {{"why", piece.error()}});
       co_return Written::unreadable;
     }
     at += piece->size();
@@ -84,15 +85,12 @@ awaitable<UpstreamCall::Written> UpstreamCall::write_request(const std::string& 
 }
 
 awaitable<UpstreamCall::Received> UpstreamCall::receive(std::size_t body_bytes_max) {
-  while (!head_done_) {
-    response_.emplace();
-    std::string why;
-    const auto head = co_await connection_->read_head(*response_, kHeadBytesMax, why);
+  if (!head_done_) {
+    const auto head = co_await http::read_answer_head(*connection_, response_);
     if (!head) {
       co_return head.error() == IoError::timeout ? Received::timeout : Received::broken;
     }
-    if (response_->status() == 101) co_return Received::broken;
-    head_done_ = response_->status() >= 200;
+    head_done_ = true;
   }
   const auto length = response_->body_length();
   if (!response_->is_done() &&
@@ -110,7 +108,7 @@ awaitable<UpstreamCall::Received> UpstreamCall::receive(std::size_t body_bytes_m
   }
 }
 
-awaitable<net::IoResult<std::string_view>> UpstreamCall::next_piece() {
+awaitable<http::IoResult<std::string_view>> UpstreamCall::next_piece() {
   auto piece = co_await connection_->read_piece(*response_);
   const bool ended_by_close = piece && piece->empty() && response_->need_eof();
   // Over TLS, only the peer's orderly goodbye ends an answer, and a crashed peer does not say it.
@@ -122,9 +120,7 @@ awaitable<net::IoResult<std::string_view>> UpstreamCall::next_piece() {
 
 void UpstreamCall::give_back() {
   // After an early answer the executor would take the next request for the rest of this one.
-  if (sent_whole_ && response_ && response_->is_done() && response_->keep_alive()) {
-    picked_.pool.give_back(std::move(connection_));
-  }
+  if (sent_whole_ && response_) connection_.give_back(*response_);
 }
 
-}  // namespace semel
+}  // namespace semel::execution

@@ -1,16 +1,15 @@
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
-#include <memory>
 #include <optional>
 #include <string>
 #include <variant>
 
-#include "http/connection.h"
+#include "http/pooled_connection.h"
 #include "runtime/spool.h"
 #include "runtime/worker.h"
 
-namespace semel {
+namespace semel::execution {
 
 // One execution at the upstream: sends a keyed request once and waits for its answer.
 //
@@ -22,7 +21,7 @@ class UpstreamCall {
   // announced: only if the executor said that it would close (Connection: close, or HTTP/1.0), or
   // ended TLS in order; an executor that meant to go on and is gone has not sent everything.
   enum class Ending { announced, any };
-  UpstreamCall(Worker& worker, Route route, Ending ending);
+  UpstreamCall(runtime::Worker& worker, runtime::Route route, Ending ending);
 
   struct Sent {};
   // The executor provably did not get the request.
@@ -34,7 +33,8 @@ class UpstreamCall {
   };
   using SendResult = std::variant<Sent, NotDelivered, MaybeDelivered>;
   const std::string& base_path() const { return picked_.upstream.base_path; }
-  boost::asio::awaitable<SendResult> send(const std::string& head, const RequestBody& body);
+  boost::asio::awaitable<SendResult> send(const std::string& head,
+                                          const runtime::RequestBody& body);
 
   enum class Received {
     complete,  // the whole answer is here
@@ -50,26 +50,27 @@ class UpstreamCall {
 
   // Sets a new deadline for everything that follows.
   void set_deadline(Duration from_now) { connection_->set_deadline(from_now); }
-  const net::Response& response() const { return *response_; }
+  const http::Response& response() const { return *response_; }
   std::string take_body() { return std::move(body_); }
   // Returns the next piece of a stream; empty at its end.
-  boost::asio::awaitable<net::IoResult<std::string_view>> next_piece();
+  boost::asio::awaitable<http::IoResult<std::string_view>> next_piece();
   // Call it when the answer was read to its end: the connection may then serve another request.
   void give_back();
 
  private:
   enum class Written { all, broken, late, unreadable };
-  boost::asio::awaitable<Written> write_request(const std::string& head, const RequestBody& body,
+  boost::asio::awaitable<Written> write_request(const std::string& head,
+                                                const runtime::RequestBody& body,
                                                 std::size_t& sent_bytes);
 
-  const Route route_;
-  Worker::Picked picked_;
+  const runtime::Route route_;
+  runtime::Worker::Picked picked_;
   const Ending ending_;
-  std::unique_ptr<net::Connection> connection_;
-  std::optional<net::Response> response_;
+  http::PooledConnection connection_;
+  std::optional<http::Response> response_;
   bool sent_whole_ = false;
   bool head_done_ = false;
   std::string body_;
 };
 
-}  // namespace semel
+}  // namespace semel::execution

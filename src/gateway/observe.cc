@@ -5,13 +5,13 @@
 
 #include "base/overloaded.h"
 #include "engine/spawn.h"
-#include "execution/ask.h"
-#include "execution/operation.h"
+#include "execution/call.h"
+#include "execution/operation_name.h"
 #include "gateway/keyed/request_key.h"
 #include "gateway/proxy.h"
 #include "gateway/tenant/caller.h"
 
-namespace semel {
+namespace semel::gateway {
 namespace asio = boost::asio;
 using asio::awaitable;
 
@@ -20,20 +20,17 @@ namespace {
 // Keeps observed records apart from enforced ones: when the route is switched to enforce, an answer
 // that was never meant to be replayed is not replayed.
 constexpr std::string_view kObservedPrefix = "\tobserved\t";
-// Marks a record whose outcome is not known. Its state does not become unknown, since nobody has to
-// resolve a request that was only observed.
-constexpr std::string_view kUnknownReason = "observed: no answer";
 
-Observed in_flight(const RouteConfig& route) {
+telemetry::Observed in_flight(const config::RouteConfig& route) {
   switch (route.in_progress) {
-    case InProgress::conflict:
-      return Observed::conflict;
-    case InProgress::wait:
-      return Observed::waited;
-    case InProgress::accept:
-      return Observed::accepted;
+    case config::InProgress::conflict:
+      return telemetry::Observed::conflict;
+    case config::InProgress::wait:
+      return telemetry::Observed::waited;
+    case config::InProgress::accept:
+      return telemetry::Observed::accepted;
   }
-  return Observed::conflict;
+  return telemetry::Observed::conflict;
 }
 
 std::string joined(const std::vector<std::string>& names) {
@@ -44,7 +41,7 @@ std::string joined(const std::vector<std::string>& names) {
 
 }  // namespace
 
-Observation::Observation(const ClientRequest& request, const Route& route)
+Observation::Observation(const execution::ClientRequest& request, const runtime::Route& route)
     : worker_(request.worker),
       services_(request.services()),
       settings_(request.settings),
@@ -55,7 +52,7 @@ Observation::Observation(const ClientRequest& request, const Route& route)
       held_bytes_(services_.buffered_bytes, nullptr) {
   // The observation may outlive the connection.
   if (request.peer) held_bytes_.belong_to(request.peer->shared_from_this());
-  for (const net::Field& field : request.message.fields()) {
+  for (const http::Field& field : request.message.fields()) {
     headers_.push_back({std::string(field.name), std::string(field.value)});
   }
   find_key_and_tenant(request);
@@ -65,26 +62,26 @@ Observation::~Observation() {
   if (entered_) services_.observed.leave(*entered_);
 }
 
-void Observation::find_key_and_tenant(const ClientRequest& request) {
+void Observation::find_key_and_tenant(const execution::ClientRequest& request) {
   FoundKey found = key_from_headers(route_.key, request.message);
   if (auto* bad = std::get_if<found_key::Bad>(&found)) {
-    decided_ = Observed::key_invalid;
+    decided_ = telemetry::Observed::key_invalid;
     why_ = std::move(bad->why);
     return;
   }
   if (auto* key = std::get_if<found_key::Key>(&found)) key_ = std::move(key->key);
-  if (!key_ && route_.key.from == KeySource::header) {
-    decided_ = Observed::key_missing;
+  if (!key_ && route_.key.from == config::KeySource::header) {
+    decided_ = telemetry::Observed::key_missing;
     return;
   }
   std::optional<Caller> caller = find_caller(request);
   if (!caller) {
     credential_ = credential_of(request.message);
-    if (!credential_) decided_ = Observed::tenant_unknown;
+    if (!credential_) decided_ = telemetry::Observed::tenant_unknown;
   } else if (*caller) {
     tenant_ = std::move(**caller);
   } else {
-    decided_ = Observed::tenant_unknown;
+    decided_ = telemetry::Observed::tenant_unknown;
     why_ = std::move(caller->error().detail);
   }
 }
@@ -93,7 +90,7 @@ void Observation::request_piece(std::string_view piece) noexcept {
   try {
     keep(piece);
   } catch (const std::exception&) {
-    decided_ = Observed::unseen;
+    decided_ = telemetry::Observed::unseen;
   }
 }
 
@@ -102,49 +99,51 @@ void Observation::request_done() noexcept {
     request_whole_ = true;
     if (!decided_) compare();
   } catch (const std::exception&) {
-    decided_ = Observed::unseen;
+    decided_ = telemetry::Observed::unseen;
   }
 }
 
 void Observation::keep(std::string_view piece) {
   if (decided_) return;
-  const bool has_room = held_bytes_.recount(body_.size() + piece.size(), kBufferedBytesMax);
+  const bool has_room =
+      held_bytes_.recount(body_.size() + piece.size(), runtime::kBufferedBytesMax);
   if (body_.size() + piece.size() > route_.max_request_body) {
-    decided_ = Observed::too_large;
+    decided_ = telemetry::Observed::too_large;
   } else if (!has_room) {
-    decided_ = Observed::unseen;
+    decided_ = telemetry::Observed::unseen;
     why_ = "too many request bodies are being held";
   } else {
     body_ += piece;
     return;
   }
   body_ = {};
-  held_bytes_.recount(0, kBufferedBytesMax);
+  held_bytes_.recount(0, runtime::kBufferedBytesMax);
 }
 
 void Observation::compare() {
-  recipe_ = recipe_of(route_.fingerprint, settings_->key_material.hash_keys, content_type(), false);
+  recipe_ = execution::recipe_of(route_.fingerprint, settings_->key_material.hash_keys,
+                                 content_type(), false);
   fingerprint_ = print_under(recipe_);
   find_key_in_body();
   if (decided_ || credential_) return;
-  const Ask asked = ask();
+  const Call asked = call();
   const RecordId id = make_id(asked.scope, asked.key);
   entered_ = id;
   switch (services_.observed.enter(id, fingerprint_.digest)) {
-    case ObservedInFlight::Entered::first:
+    case telemetry::ObservedInFlight::Entered::first:
       break;
-    case ObservedInFlight::Entered::duplicate:
+    case telemetry::ObservedInFlight::Entered::duplicate:
       decided_ = in_flight(route_);
       break;
-    case ObservedInFlight::Entered::mismatch:
-      decided_ = Observed::mismatch;
+    case telemetry::ObservedInFlight::Entered::mismatch:
+      decided_ = telemetry::Observed::mismatch;
       break;
   }
 }
 
 void Observation::find_key_in_body() {
   if (key_) return;
-  if (route_.key.from == KeySource::fingerprint) {
+  if (route_.key.from == config::KeySource::fingerprint) {
     key_ = RecordId{fingerprint_.digest}.hex();
     return;
   }
@@ -152,16 +151,16 @@ void Observation::find_key_in_body() {
   if (auto* key = std::get_if<found_key::Key>(&found)) {
     key_ = std::move(key->key);
   } else if (auto* bad = std::get_if<found_key::Bad>(&found)) {
-    decided_ = Observed::key_invalid;
+    decided_ = telemetry::Observed::key_invalid;
     why_ = std::move(bad->why);
   } else {
-    decided_ = route_.key.required ? Observed::key_missing : Observed::passed;
+    decided_ = route_.key.required ? telemetry::Observed::key_missing : telemetry::Observed::passed;
   }
 }
 
 std::string_view Observation::content_type() const {
   for (const Header& header : headers_) {
-    if (net::iequals(header.name, "Content-Type")) return header.value;
+    if (http::iequals(header.name, "Content-Type")) return header.value;
   }
   return {};
 }
@@ -169,7 +168,7 @@ std::string_view Observation::content_type() const {
 std::optional<std::string> Observation::joined_field(std::string_view name) const {
   std::optional<std::string> value;
   for (const Header& header : headers_) {
-    if (!net::iequals(header.name, name)) continue;
+    if (!http::iequals(header.name, name)) continue;
     value = value ? *value + ", " + header.value : header.value;
   }
   return value;
@@ -182,34 +181,36 @@ RequestView Observation::view() const {
 }
 
 Fingerprint Observation::print_under(const Recipe& recipe) const {
-  return fingerprint_under_key(make_fingerprint(recipe, view()), recipe,
-                               settings_->key_material.hash_keys);
+  return execution::fingerprint_under_key(make_fingerprint(recipe, view()), recipe,
+                                          settings_->key_material.hash_keys);
 }
 
 awaitable<Fingerprint> Observation::fingerprint_under(Recipe recipe) const {
   co_return print_under(recipe);
 }
 
-Ask Observation::ask() const {
-  Scope scope{settings_->config.name_space, tenant_,
-              std::string(kObservedPrefix) + operation_of(route_, route_.name, target_)};
-  Ask ask = make_ask(*settings_, route_, std::move(scope), *key_);
-  ask.policy.unknown = UnknownPolicy::retry;  // nobody has to resolve what a crash leaves behind
-  ask.recipe = recipe_;
-  ask.fingerprint = fingerprint_;
-  ask.fingerprint_under = [this](Recipe recipe) { return fingerprint_under(std::move(recipe)); };
-  return ask;
+Call Observation::call() const {
+  Scope scope{
+      settings_->config.name_space, tenant_,
+      std::string(kObservedPrefix) + execution::operation_name(route_, route_.name, target_)};
+  Call call = execution::make_call(*settings_, route_, std::move(scope), *key_);
+  // Nobody has to resolve what a crash leaves behind.
+  call.operation.unknown = UnknownPolicy::retry;
+  call.recipe = recipe_;
+  call.fingerprint = fingerprint_;
+  call.fingerprint_under = [this](Recipe recipe) { return fingerprint_under(std::move(recipe)); };
+  return call;
 }
 
-void Observation::answered(const net::Response& response) {
+void Observation::answered(const http::Response& response) {
   status_ = response.status();
   said_ = response.field("Idempotency-Outcome").value_or("");
 }
 
 void Observation::conclude(std::shared_ptr<Observation> observation) {
   if (!observation->request_whole_ && !observation->decided_) {
-    observation->decided_ = Observed::unseen;
-    observation->why_ = "the request did not arrive whole";
+    observation->decided_ = telemetry::Observed::unseen;
+    observation->why_ = "the request arrived incomplete";
   }
   if (observation->decided_) {
     observation->report(*observation->decided_, observation->why_);
@@ -219,15 +220,15 @@ void Observation::conclude(std::shared_ptr<Observation> observation) {
     try {
       co_await self->record();
     } catch (const std::exception& error) {
-      log_event(LogLevel::error, "observation failed", {{"why", error.what()}});
+      telemetry::log_event(config::LogLevel::error, "observation failed", {{"why", error.what()}});
     }
   };
-  asio::co_spawn(observation->worker_.context(), run(observation), OrReport{"observing"});
+  asio::co_spawn(observation->worker_.context(), run(observation), engine::OrReport{"observing"});
 }
 
 awaitable<Admission> Observation::admit() const {
   try {
-    co_return co_await services_.engine.admit(ask());
+    co_return co_await services_.engine.admit(call());
   } catch (const std::runtime_error& error) {
     // The record's hash key is missing: on an enforcing route, the request would get 503.
     co_return StoreUnavailable{.why = error.what(), .unreadable = true};
@@ -239,14 +240,14 @@ awaitable<void> Observation::record() {
     Introspected found = co_await introspect(worker_, settings_, *std::move(credential_));
     auto* tenant = std::get_if<introspected::Tenant>(&found);
     if (!tenant) {
-      report(Observed::tenant_unknown);
+      report(telemetry::Observed::tenant_unknown);
       co_return;
     }
     tenant_ = std::move(tenant->name);
   }
   Admission admission = co_await admit();
   std::string detail;
-  const Observed result = would(admission, detail);
+  const telemetry::Observed result = would(admission, detail);
   report(result, detail);
   if (auto* execute = std::get_if<admission::Execute>(&admission)) {
     Outcome ended = outcome(execute->claim.record->attempt);
@@ -263,72 +264,81 @@ Outcome Observation::outcome(std::uint32_t attempt) const {
     outcome.answer.status = status_;
     outcome.answer.body_note = BodyNote::omitted;
     outcome.reason = "status " + std::to_string(status_);
+    outcome.reason_code = ReasonCode::executor_status;
   } else if (not_delivered_) {
     outcome.kind = OutcomeKind::retry;
     outcome.reason = "not delivered";
   }
   if (outcome.kind == OutcomeKind::unknown) {
+    // The state does not become unknown, since nobody has to resolve a request that was only
+    // observed.
     outcome.kind = OutcomeKind::final;
-    outcome.reason = kUnknownReason;
+    outcome.reason = "observed: no answer";
+    outcome.reason_code = ReasonCode::observed_unknown;
     outcome.answer.status = status_ ? status_ : 502;
   }
   return outcome;
 }
 
-Observed Observation::would(const Admission& admission, std::string& detail) const {
+telemetry::Observed Observation::would(const Admission& admission, std::string& detail) const {
   const auto replayed = [this](const admission::Replay& replay) {
-    if (replay.record->reason != kUnknownReason || route_.policy.unknown == UnknownPolicy::fail) {
-      return Observed::replayed;
+    if (replay.record->reason_code != ReasonCode::observed_unknown ||
+        route_.operation.unknown == UnknownPolicy::fail) {
+      return telemetry::Observed::replayed;
     }
-    return route_.policy.unknown == UnknownPolicy::retry ? Observed::executed : Observed::unknown;
+    return route_.operation.unknown == UnknownPolicy::retry ? telemetry::Observed::executed
+                                                            : telemetry::Observed::unknown;
   };
   const auto differs = [&detail](const admission::Mismatch& mismatch) {
     detail = "differs in " + joined(mismatch.differs);
-    return Observed::mismatch;
+    return telemetry::Observed::mismatch;
   };
   const auto store_down = [this, &detail](const StoreUnavailable& unavailable) {
     detail = unavailable.why;
-    return route_.store_down == StoreDown::pass ? Observed::passed : Observed::store_unavailable;
+    return route_.store_down == config::StoreDown::pass ? telemetry::Observed::passed
+                                                        : telemetry::Observed::store_unavailable;
   };
   return std::visit(
-      Overloaded{
+      base::Overloaded{
           replayed, differs, store_down,
-          [](const admission::Execute&) { return Observed::executed; },
-          [](const admission::Queued&) { return Observed::accepted; },
+          [](const admission::Execute&) { return telemetry::Observed::executed; },
+          [](const admission::Queued&) { return telemetry::Observed::accepted; },
           [this](const admission::Busy&) { return in_flight(route_); },
-          [](const admission::OutcomeUnknown&) { return Observed::unknown; },
-          [](const admission::Expired&) { return Observed::expired; },
-          [](const admission::VersionChanged&) { return Observed::expired; },
-          [](const admission::NoRoom&) { return Observed::unseen; },  // it never asks for room
+          [](const admission::OutcomeUnknown&) { return telemetry::Observed::unknown; },
+          [](const admission::Expired&) { return telemetry::Observed::expired; },
+          [](const admission::VersionChanged&) { return telemetry::Observed::expired; },
+          [](const admission::NoRoom&) {
+            return telemetry::Observed::unseen;
+          },  // it never asks for room
       },
       admission);
 }
 
-void Observation::report(Observed would, std::string_view detail) {
+void Observation::report(telemetry::Observed would, std::string_view detail) {
   metrics_.observed(would);
   // A request that would have been treated the same is not worth a line.
-  const bool same = would == Observed::executed || would == Observed::passed;
-  const LogLevel level = same ? LogLevel::debug : LogLevel::info;
-  if (!logs(level)) return;
+  const bool same = would == telemetry::Observed::executed || would == telemetry::Observed::passed;
+  const config::LogLevel level = same ? config::LogLevel::debug : config::LogLevel::info;
+  if (!telemetry::logs(level)) return;
   std::string record;
   if (entered_) record = entered_->hex().substr(0, 16);
-  log_event(level, "observed",
-            {{"route", route_.name},
-             {"would", to_string(would)},
-             {"record", record},
-             {"answered", status_ ? std::to_string(status_) : std::string()},
-             {"why", detail}});
+  telemetry::log_event(level, "observed",
+                       {{"route", route_.name},
+                        {"would", telemetry::to_string(would)},
+                        {"record", record},
+                        {"answered", status_ ? std::to_string(status_) : std::string()},
+                        {"why", detail}});
 }
 
-awaitable<void> observe(ClientRequest& request, const Route& route) {
+awaitable<void> observe(execution::ClientRequest& request, const runtime::Route& route) {
   std::shared_ptr<Observation> observation;
   try {
     observation = std::make_shared<Observation>(request, route);
   } catch (const std::exception& error) {
-    log_event(LogLevel::error, "observation failed", {{"why", error.what()}});
+    telemetry::log_event(config::LogLevel::error, "observation failed", {{"why", error.what()}});
   }
   const bool was_asked = co_await proxy(request, route, observation.get());
   if (observation && was_asked) Observation::conclude(std::move(observation));
 }
 
-}  // namespace semel
+}  // namespace semel::gateway

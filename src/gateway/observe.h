@@ -11,7 +11,7 @@
 #include "gateway/proxy.h"
 #include "gateway/tenant/introspect.h"
 #include "http/target.h"
-#include "semel/engine.h"
+#include "semel/driver/engine.h"
 #include "telemetry/observed.h"
 
 // `mode: observe`: proxies the request as if it had no key, and afterwards counts and logs what an
@@ -19,20 +19,20 @@
 //
 // The promise: nothing in here holds up, changes or refuses a request, whatever the key, the tenant
 // or the store are like. If it is broken, trying Semel out is an outage.
-namespace semel {
+namespace semel::gateway {
 
 // Watches one request on its way through the proxy, which reports what passes. Bounded: does not
 // keep a body larger than an enforcing route takes. Used on the worker's thread.
 class Observation final : public ProxyWatcher, public std::enable_shared_from_this<Observation> {
  public:
-  Observation(const ClientRequest& request, const Route& route);
+  Observation(const execution::ClientRequest& request, const runtime::Route& route);
   ~Observation();
   Observation(const Observation&) = delete;
   Observation& operator=(const Observation&) = delete;
 
   void request_piece(std::string_view piece) noexcept override;
   void request_done() noexcept override;
-  void answered(const net::Response& response) override;
+  void answered(const http::Response& response) override;
   void answer_done() override { answer_whole_ = true; }
   void not_delivered() override { not_delivered_ = true; }
 
@@ -40,7 +40,7 @@ class Observation final : public ProxyWatcher, public std::enable_shared_from_th
   static void conclude(std::shared_ptr<Observation> observation);
 
  private:
-  void find_key_and_tenant(const ClientRequest& request);
+  void find_key_and_tenant(const execution::ClientRequest& request);
   void keep(std::string_view piece);
   void compare();
   void find_key_in_body();
@@ -51,27 +51,27 @@ class Observation final : public ProxyWatcher, public std::enable_shared_from_th
   Fingerprint print_under(const Recipe& recipe) const;
   boost::asio::awaitable<Fingerprint> fingerprint_under(Recipe recipe) const;
   boost::asio::awaitable<Admission> admit() const;
-  Ask ask() const;
+  Call call() const;
   Outcome outcome(std::uint32_t attempt) const;
   boost::asio::awaitable<void> record();
-  Observed would(const Admission& admission, std::string& differs) const;
-  void report(Observed would, std::string_view detail = {});
+  telemetry::Observed would(const Admission& admission, std::string& differs) const;
+  void report(telemetry::Observed would, std::string_view detail = {});
 
-  Worker& worker_;
-  Services& services_;
-  const ActiveConfigPtr settings_;
-  const RouteConfig& route_;
-  RouteMetrics& metrics_;
-  Target target_;
+  runtime::Worker& worker_;
+  runtime::Services& services_;
+  const runtime::ActiveConfigPtr settings_;
+  const config::RouteConfig& route_;
+  telemetry::RouteMetrics& metrics_;
+  http::Target target_;
   std::string method_;
   std::vector<Header> headers_;
-  std::optional<Observed> decided_;  // if known before the store is asked
+  std::optional<telemetry::Observed> decided_;  // if known before the store is asked
   std::string why_;
   std::optional<std::string> key_;
   std::string tenant_;
   std::optional<Credential> credential_;  // if the tenant has to be asked for, afterwards
   std::string body_;
-  HeldBytes held_bytes_;
+  runtime::HeldBytes held_bytes_;
   bool request_whole_ = false;
   Recipe recipe_;
   Fingerprint fingerprint_;
@@ -82,6 +82,7 @@ class Observation final : public ProxyWatcher, public std::enable_shared_from_th
   bool not_delivered_ = false;
 };
 
-boost::asio::awaitable<void> observe(ClientRequest& request, const Route& route);
+boost::asio::awaitable<void> observe(execution::ClientRequest& request,
+                                     const runtime::Route& route);
 
-}  // namespace semel
+}  // namespace semel::gateway

@@ -5,15 +5,16 @@
 #include <boost/asio/experimental/awaitable_operators.hpp>
 
 #include "execution/answer/body_pace.h"
+#include "http/answer_head.h"
+#include "http/pooled_connection.h"
 
-namespace semel {
+namespace semel::gateway {
 namespace asio = boost::asio;
 using asio::awaitable;
-using net::IoError;
+using http::IoError;
 
 namespace {
 
-constexpr std::size_t kUpstreamHeadBytesMax = 64 * 1024;
 // A request body up to this size is sent on in one piece, after it has arrived.
 constexpr std::size_t kWholeBodyBytesMax = 64 * 1024;
 
@@ -32,12 +33,13 @@ constexpr std::string_view kLastChunk = "0\r\n\r\n";
 
 class Proxying {
  public:
-  Proxying(ClientRequest& request, const Route& route, ProxyWatcher* watcher)
+  Proxying(execution::ClientRequest& request, const runtime::Route& route, ProxyWatcher* watcher)
       : request_(request),
         route_(route),
         config_(route.config()),
         limits_(request.limits()),
         picked_(request.worker.pick_upstream(route)),
+        upstream_(picked_.pool),
         watcher_(watcher),
         held_bytes_(request.services().buffered_bytes, request.peer),
         sending_(limits_.body_timeout),
@@ -51,37 +53,36 @@ class Proxying {
   bool take_buffered_body();
   bool is_short() const;
   // Waits for the client no longer than its pace allows.
-  awaitable<net::IoResult<std::string_view>> next_piece();
+  awaitable<http::IoResult<std::string_view>> next_piece();
   // False: the request has been answered, or the client is gone.
   awaitable<bool> read_short_body();
   awaitable<void> refuse_late_body();
-  std::string head(const BodyFraming& framing) const;
-  bool take_idle();
+  std::string head(const execution::BodyFraming& framing) const;
+  bool take_idle() { return upstream_.take_idle(config_.upstream_idle); }
+  // Opens a new connection. False: the upstream cannot be reached.
   awaitable<bool> connect();
   awaitable<void> exchange_whole();
   awaitable<void> exchange_streaming();
   awaitable<void> pump_request();
-  // Reads the answer's head, skipping interim answers.
-  awaitable<net::IoResult<void>> read_answer_head();
+  awaitable<http::IoResult<void>> read_answer_head();
   awaitable<void> relay_answer();
-  awaitable<void> relay_body(std::string head, BodyEnd end);
-  awaitable<void> fail(Code code, std::string detail);
+  awaitable<void> relay_body(std::string head, execution::BodyEnd end);
+  awaitable<void> fail(core::Code code, std::string detail);
   void lose_client();
   void give_back();
 
-  ClientRequest& request_;
-  const Route& route_;
-  const RouteConfig& config_;
-  const LimitsConfig& limits_;
-  Worker::Picked picked_;
+  execution::ClientRequest& request_;
+  const runtime::Route& route_;
+  const config::RouteConfig& config_;
+  const config::LimitsConfig& limits_;
+  runtime::Worker::Picked picked_;
+  http::PooledConnection upstream_;
   ProxyWatcher* const watcher_;
-  std::unique_ptr<net::Connection> upstream_;
-  std::optional<net::Response> response_;
+  std::optional<http::Response> response_;
   std::string body_;  // what arrived with the head, or all of a short body
-  HeldBytes held_bytes_;
-  ClientPace sending_;   // the client's pace in sending its body
-  ClientPace reading_;   // the client's pace in reading the answer
-  bool reused_ = false;  // upstream_ has served another request before
+  runtime::HeldBytes held_bytes_;
+  execution::ClientPace sending_;  // the client's pace in sending its body
+  execution::ClientPace reading_;  // the client's pace in reading the answer
   bool answer_begun_ = false;
   bool answer_ended_ = false;
   bool request_sent_ = false;
@@ -94,11 +95,11 @@ class Proxying {
 // else out.
 awaitable<bool> Proxying::run() {
   if (!take_buffered_body()) {
-    co_await fail(Code::bad_request, "The request's body is malformed.");
+    co_await fail(core::Code::bad_request, "The request's body is malformed.");
     co_return false;
   }
   if (is_short() && !co_await read_short_body()) co_return false;
-  if (!co_await take_slot_or_refuse(request_, route_)) co_return false;
+  if (!co_await execution::take_slot_or_refuse(request_, route_)) co_return false;
   if (watcher_) watcher_->request_piece(body_);
   if (request_.message.is_done()) {
     if (watcher_) watcher_->request_done();
@@ -114,8 +115,8 @@ bool Proxying::is_short() const {
   return !request_.message.is_done() && length && *length <= kWholeBodyBytesMax;
 }
 
-awaitable<net::IoResult<std::string_view>> Proxying::next_piece() {
-  const net::Deadlines& clock = request_.worker.deadlines();
+awaitable<http::IoResult<std::string_view>> Proxying::next_piece() {
+  const http::Deadlines& clock = request_.worker.deadlines();
   request_.client.set_deadline(sending_.next());
   const auto begun = clock.now();
   auto piece = co_await request_.client.read_piece(request_.message);
@@ -124,11 +125,11 @@ awaitable<net::IoResult<std::string_view>> Proxying::next_piece() {
 }
 
 awaitable<bool> Proxying::read_short_body() {
-  if (expects_continue(request_)) {
+  if (execution::expects_continue(request_)) {
     // Do not ask for a body that there is no place for.
-    if (!co_await take_slot_or_refuse(request_, route_)) co_return false;
+    if (!co_await execution::take_slot_or_refuse(request_, route_)) co_return false;
     request_.give_up_slot();
-    co_await send_continue(request_);
+    co_await execution::send_continue(request_);
   }
   while (!request_.message.is_done()) {
     const auto piece = co_await next_piece();
@@ -136,14 +137,14 @@ awaitable<bool> Proxying::read_short_body() {
       request_.keep_alive = false;
       if (piece.error() == IoError::timeout) co_await refuse_late_body();
       if (piece.error() == IoError::malformed) {
-        co_await fail(Code::bad_request, "The request's body is malformed.");
+        co_await fail(core::Code::bad_request, "The request's body is malformed.");
       }
       co_return false;
     }
     body_ += *piece;
-    if (!held_bytes_.recount(body_.capacity(), kBufferedBytesMax)) {
+    if (!held_bytes_.recount(body_.capacity(), runtime::kBufferedBytesMax)) {
       request_.keep_alive = false;
-      co_await fail(Code::overloaded, "Too many request bodies are being held.");
+      co_await fail(core::Code::overloaded, "Too many request bodies are being held.");
       co_return false;
     }
   }
@@ -153,9 +154,9 @@ awaitable<bool> Proxying::read_short_body() {
 
 awaitable<void> Proxying::refuse_late_body() {
   request_.keep_alive = false;
-  route_.metrics().count(RequestResult::refused);
-  Problem problem{.status = 408, .detail = "The request's body did not arrive in time."};
-  co_await send_problem(request_, problem, &config_);
+  route_.metrics().count(telemetry::RequestResult::refused);
+  core::Problem problem{.status = 408, .detail = "The request's body did not arrive in time."};
+  co_await execution::send_problem(request_, problem, &config_);
 }
 
 bool Proxying::take_buffered_body() {
@@ -168,29 +169,19 @@ bool Proxying::take_buffered_body() {
   return true;
 }
 
-std::string Proxying::head(const BodyFraming& framing) const {
-  const RequestHead head = request_.head();
-  const PassedOn passed_on(head.fields, request_.settings->config.tenant, config_);
-  return upstream_head(head, passed_on, picked_.upstream.base_path, framing, {}, {});
-}
-
-bool Proxying::take_idle() {
-  upstream_ = picked_.pool.take_idle(config_.upstream_idle);
-  reused_ = upstream_ != nullptr;
-  return reused_;
+std::string Proxying::head(const execution::BodyFraming& framing) const {
+  const execution::RequestHead head = request_.head();
+  const execution::PassedOn passed_on(head.fields, request_.settings->config.tenant, config_);
+  return execution::upstream_head(head, passed_on, picked_.upstream.base_path, framing, {}, {});
 }
 
 awaitable<bool> Proxying::connect() {
-  reused_ = false;
-  auto connected = co_await picked_.pool.connect(config_.connect_timeout);
-  if (!connected) {
-    if (watcher_ && !request_sent_) watcher_->not_delivered();
-    log_event(LogLevel::warn, "upstream unreachable",
-              {{"route", config_.name}, {"why", connected.error()}});
-    co_return false;
-  }
-  upstream_ = std::move(*connected);
-  co_return true;
+  const auto connected = co_await upstream_.connect(config_.connect_timeout);
+  if (connected) co_return true;
+  if (watcher_ && !request_sent_) watcher_->not_delivered();
+  telemetry::log_event(config::LogLevel::warn, "upstream unreachable",
+                       {{"route", config_.name}, {"why", connected.error()}});
+  co_return false;
 }
 
 // Exchanges a request that is here as a whole. Sends it a second time only if the upstream provably
@@ -198,12 +189,10 @@ awaitable<bool> Proxying::connect() {
 awaitable<void> Proxying::exchange_whole() {
   const bool has_body = !body_.empty() || request_.message.field("Content-Length") ||
                         request_.message.field("Transfer-Encoding");
-  BodyFraming framing;
+  execution::BodyFraming framing;
   if (has_body) framing.length = body_.size();
   const std::string request_head = head(framing);
-  for (bool allow_idle : {true, false}) {
-    const bool has_idle = allow_idle && take_idle();
-    if (!has_idle && !co_await connect()) break;
+  while (take_idle() || co_await connect()) {
     upstream_->set_deadline(config_.upstream_timeout);
     std::size_t sent_bytes = 0;
     const auto written = co_await upstream_->write(request_head, body_, {}, &sent_bytes);
@@ -214,30 +203,30 @@ awaitable<void> Proxying::exchange_whole() {
       co_return;
     }
     if (answered.error() == IoError::timeout) {
-      co_await fail(Code::upstream_timeout, "The service did not answer in time.");
+      co_await fail(core::Code::upstream_timeout, "The service did not answer in time.");
       co_return;
     }
     const bool untouched = !written && sent_bytes == 0;
     const bool repeatable =
         answered.error() == IoError::closed && may_be_repeated(request_.message.method());
-    if (!reused_ || !(untouched || repeatable)) break;
-    upstream_.reset();
+    if (!upstream_.was_idle() || !(untouched || repeatable)) break;
   }
-  co_await fail(Code::upstream_unreachable, "The service could not be reached or did not answer.");
+  co_await fail(core::Code::upstream_unreachable,
+                "The service could not be reached or did not answer.");
 }
 
 // Exchanges a request whose body is still arriving. Both directions flow at once: an upstream may
 // answer before it has read everything, or answer as it reads.
 awaitable<void> Proxying::exchange_streaming() {
   using asio::experimental::awaitable_operators::operator&&;
-  BodyFraming framing;
+  execution::BodyFraming framing;
   framing.length = request_.message.body_length();
   framing.chunked = !framing.length;
   if (!take_idle() && !co_await connect()) {
-    co_await fail(Code::upstream_unreachable, "The service could not be reached.");
+    co_await fail(core::Code::upstream_unreachable, "The service could not be reached.");
     co_return;
   }
-  co_await send_continue(request_);
+  co_await execution::send_continue(request_);
   std::string request_head = head(framing);
   const bool first_chunk = framing.chunked && !body_.empty();
   if (first_chunk) request_head += chunk_size(body_.size());
@@ -245,7 +234,7 @@ awaitable<void> Proxying::exchange_streaming() {
   const auto written =
       co_await upstream_->write(request_head, body_, first_chunk ? kChunkEnd : std::string_view{});
   if (!written && written.error() == IoError::timeout) {
-    co_await fail(Code::upstream_timeout, "The service did not take the request in time.");
+    co_await fail(core::Code::upstream_timeout, "The service did not accept the request in time.");
     co_return;
   }
   auto answer = [this]() -> awaitable<void> {
@@ -254,7 +243,7 @@ awaitable<void> Proxying::exchange_streaming() {
       co_await relay_answer();
     } else if (!client_failed_ && bad_body_.empty()) {
       const bool late = answered.error() == IoError::timeout;
-      co_await fail(late ? Code::upstream_timeout : Code::upstream_unreachable,
+      co_await fail(late ? core::Code::upstream_timeout : core::Code::upstream_unreachable,
                     late ? "The service did not answer in time." : "The service did not answer.");
     }
     answer_ended_ = true;
@@ -272,7 +261,8 @@ awaitable<void> Proxying::exchange_streaming() {
   co_await (std::move(pump) && std::move(answering));
   request_.client.clear_deadline();
   if (answer_begun_) co_return;
-  if (!bad_body_.empty()) co_await fail(Code::bad_request, "The request's body is malformed.");
+  if (!bad_body_.empty())
+    co_await fail(core::Code::bad_request, "The request's body is malformed.");
   if (late_body_) co_await refuse_late_body();
 }
 
@@ -294,7 +284,7 @@ awaitable<void> Proxying::pump_request() {
     }
     if (watcher_) watcher_->request_piece(*piece);
     upstream_->set_deadline(config_.upstream_timeout);
-    net::IoResult<void> written;
+    http::IoResult<void> written;
     if (!chunked) {
       written = co_await upstream_->write(*piece);
     } else if (piece->empty()) {
@@ -311,50 +301,45 @@ awaitable<void> Proxying::pump_request() {
   if (request_sent_) upstream_->set_deadline(config_.upstream_timeout);
 }
 
-awaitable<net::IoResult<void>> Proxying::read_answer_head() {
-  for (;;) {
-    response_.emplace();
-    if (request_.message.method() == "HEAD") response_->skip(true);
-    std::string why;
-    auto head = co_await upstream_->read_head(*response_, kUpstreamHeadBytesMax, why);
-    if (!head) co_return head;
-    if (response_->status() >= 200) co_return head;
-    if (response_->status() == 101) co_return std::unexpected(IoError::malformed);
-  }
+awaitable<http::IoResult<void>> Proxying::read_answer_head() {
+  const bool has_body = request_.message.method() != "HEAD";
+  return http::read_answer_head(*upstream_, response_,
+                                has_body ? http::AnswersBody::yes : http::AnswersBody::no);
 }
 
 awaitable<void> Proxying::relay_answer() {
   answer_begun_ = true;
   if (watcher_) watcher_->answered(*response_);
   const auto length = response_->body_length();
-  BodyEnd end = BodyEnd::length;
+  execution::BodyEnd end = execution::BodyEnd::length;
   std::uint64_t announced = length.value_or(0);
   if (!length && !response_->is_done()) {
-    end = request_.message.http_version() >= 11 ? BodyEnd::chunks : BodyEnd::close;
+    end = request_.message.http_version() >= 11 ? execution::BodyEnd::chunks
+                                                : execution::BodyEnd::close;
   }
   // An answer to HEAD announces the length that its GET would have, or none.
   const bool says_nothing = request_.message.method() == "HEAD" && !length;
-  if (says_nothing) end = BodyEnd::chunks;
+  if (says_nothing) end = execution::BodyEnd::chunks;
   std::string head;
   head.reserve(512);
-  append_status_line(head, response_->status());
+  http::append_status_line(head, response_->status());
   bool has_date = false;
-  for_client_fields(*response_, config_, false, [&](const net::Field& field) {
-    append_header(head, field.name, field.value);
-    has_date = has_date || net::iequals(field.name, "Date");
+  execution::for_client_fields(*response_, config_, false, [&](const http::Field& field) {
+    http::append_header(head, field.name, field.value);
+    has_date = has_date || http::iequals(field.name, "Date");
   });
-  end_head(request_, head, has_date, response_->status(), end, announced);
+  execution::end_head(request_, head, has_date, response_->status(), end, announced);
   return relay_body(std::move(head), end);
 }
 
-awaitable<void> Proxying::relay_body(std::string head, BodyEnd end) {
+awaitable<void> Proxying::relay_body(std::string head, execution::BodyEnd end) {
   while (!response_->is_done()) {
     if (request_sent_) upstream_->set_deadline(config_.upstream_timeout);
     // Bytes that have arrived go out with the head, but the head does not wait for the body.
     auto piece = upstream_->buffered_piece(*response_);
     if (piece && piece->empty() && !response_->is_done()) {
       if (!head.empty()) {
-        if (!co_await write_at_pace(request_, reading_, head)) {
+        if (!co_await execution::write_at_pace(request_, reading_, head)) {
           lose_client();
           co_return;
         }
@@ -364,28 +349,30 @@ awaitable<void> Proxying::relay_body(std::string head, BodyEnd end) {
     }
     if (!piece) {
       // The answer was cut short: the client must see that, not a whole answer.
-      cut_off(request_);
-      route_.metrics().count(RequestResult::failed);
+      execution::cut_off(request_);
+      route_.metrics().count(telemetry::RequestResult::failed);
       co_return;
     }
     if (piece->empty()) break;
     if (response_->is_done()) request_.in_flight.reset();
-    if (end == BodyEnd::chunks) head += chunk_size(piece->size());
-    const auto written = co_await write_at_pace(
-        request_, reading_, head, *piece, end == BodyEnd::chunks ? kChunkEnd : std::string_view{});
+    if (end == execution::BodyEnd::chunks) head += chunk_size(piece->size());
+    const auto written = co_await execution::write_at_pace(
+        request_, reading_, head, *piece,
+        end == execution::BodyEnd::chunks ? kChunkEnd : std::string_view{});
     head.clear();
     if (!written) {
       lose_client();
       co_return;
     }
   }
-  const bool closes_chunks = end == BodyEnd::chunks && request_.message.method() != "HEAD";
+  const bool closes_chunks =
+      end == execution::BodyEnd::chunks && request_.message.method() != "HEAD";
   if (closes_chunks) head += kLastChunk;
   request_.in_flight.reset();
-  if (!head.empty() && !co_await write_at_pace(request_, reading_, head))
+  if (!head.empty() && !co_await execution::write_at_pace(request_, reading_, head))
     request_.keep_alive = false;
   request_.client.clear_deadline();
-  route_.metrics().count(RequestResult::passed);
+  route_.metrics().count(telemetry::RequestResult::passed);
   if (watcher_) watcher_->answer_done();
   give_back();
 }
@@ -398,24 +385,23 @@ void Proxying::lose_client() {
 }
 
 void Proxying::give_back() {
-  if (request_sent_ && response_->is_done() && response_->keep_alive()) {
-    picked_.pool.give_back(std::move(upstream_));
-  }
+  if (request_sent_) upstream_.give_back(*response_);
 }
 
-awaitable<void> Proxying::fail(Code code, std::string detail) {
+awaitable<void> Proxying::fail(core::Code code, std::string detail) {
   answer_begun_ = true;
-  route_.metrics().count(RequestResult::failed);
-  if (code == Code::bad_request) request_.keep_alive = false;
-  Problem problem{.code = code, .detail = std::move(detail)};
-  co_await send_problem(request_, problem, &config_);
+  route_.metrics().count(telemetry::RequestResult::failed);
+  if (code == core::Code::bad_request) request_.keep_alive = false;
+  core::Problem problem{.code = code, .detail = std::move(detail)};
+  co_await execution::send_problem(request_, problem, &config_);
 }
 
 }  // namespace
 
-awaitable<bool> proxy(ClientRequest& request, const Route& route, ProxyWatcher* watcher) {
+awaitable<bool> proxy(execution::ClientRequest& request, const runtime::Route& route,
+                      ProxyWatcher* watcher) {
   Proxying proxying(request, route, watcher);
   co_return co_await proxying.run();
 }
 
-}  // namespace semel
+}  // namespace semel::gateway

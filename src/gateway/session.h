@@ -3,11 +3,14 @@
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/ip/tcp.hpp>
 
-namespace semel {
-
+namespace semel::runtime {
 class Worker;
+}  // namespace semel::runtime
+
+namespace semel::gateway {
 
 // Serves one client connection, request after request, until either side ends it.
-boost::asio::awaitable<void> serve_client(Worker& worker, boost::asio::ip::tcp::socket socket);
+boost::asio::awaitable<void> serve_client(runtime::Worker& worker,
+                                          boost::asio::ip::tcp::socket socket);
 
-}  // namespace semel
+}  // namespace semel::gateway

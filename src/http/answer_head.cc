@@ -1,6 +1,6 @@
 #include "http/answer_head.h"
 
-namespace semel::net {
+namespace semel::http {
 namespace {
 
 constexpr std::size_t kHeadBytesMax = 64 * 1024;
@@ -35,4 +35,4 @@ std::string describe_missing_answer(IoError error) {
   return "no answer";
 }
 
-}  // namespace semel::net
+}  // namespace semel::http

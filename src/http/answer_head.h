@@ -8,7 +8,7 @@
 #include "http/message.h"
 
 // Reads the answers to our own requests, up to the body.
-namespace semel::net {
+namespace semel::http {
 
 enum class AnswersBody { yes, no };  // no: the request was a HEAD
 
@@ -20,4 +20,4 @@ boost::asio::awaitable<IoResult<void>> read_answer_head(Connection& connection,
 // Says why there is no answer, as a phrase for the log.
 std::string describe_missing_answer(IoError error);
 
-}  // namespace semel::net
+}  // namespace semel::http

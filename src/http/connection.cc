@@ -14,7 +14,7 @@
 
 #include "http/head_scan.h"
 
-namespace semel::net {
+namespace semel::http {
 namespace asio = boost::asio;
 using asio::awaitable;
 using boost::system::error_code;
@@ -294,4 +294,4 @@ template awaitable<IoResult<std::string_view>> Connection::read_piece<false>(Res
 template IoResult<std::string_view> Connection::buffered_piece<true>(Request&);
 template IoResult<std::string_view> Connection::buffered_piece<false>(Response&);
 
-}  // namespace semel::net
+}  // namespace semel::http

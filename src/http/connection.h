@@ -12,7 +12,7 @@
 #include "http/message.h"
 #include "http/tls.h"
 
-namespace semel::net {
+namespace semel::http {
 
 // Why reading or writing ended.
 enum class IoError {
@@ -45,7 +45,7 @@ class Connection final : private Deadline {
   // before it sent anything else: with TLS 1.3 that shows only after the handshake. The peer has
   // processed nothing of ours.
   bool was_refused() const { return refused_; }
-  // See net::peer_name().
+  // See http::peer_name().
   std::optional<std::string> peer_name(PeerName wanted) const;
 
   // Reads and parses the next head. Parts of the body may be read with it, and wait in the buffer.
@@ -125,4 +125,4 @@ class Connection final : private Deadline {
   std::size_t used_ = 0;  // bytes of in_ that belong to the piece returned last
 };
 
-}  // namespace semel::net
+}  // namespace semel::http

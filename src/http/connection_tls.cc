@@ -12,7 +12,7 @@
 
 #include "http/connection.h"
 
-namespace semel::net {
+namespace semel::http {
 namespace asio = boost::asio;
 using asio::awaitable;
 using boost::system::error_code;
@@ -164,11 +164,11 @@ void Connection::say_goodbye() {
 }
 
 std::optional<std::string> Connection::peer_name(PeerName wanted) const {
-  return tls_ ? net::peer_name(*tls_, wanted) : std::nullopt;
+  return tls_ ? http::peer_name(*tls_, wanted) : std::nullopt;
 }
 
 bool Connection::has_unread_tls() const {
   return SSL_pending(tls_.get()) > 0;
 }
 
-}  // namespace semel::net
+}  // namespace semel::http

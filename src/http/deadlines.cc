@@ -3,7 +3,7 @@
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
-namespace semel::net {
+namespace semel::http {
 namespace {
 constexpr auto kTick = std::chrono::milliseconds(20);
 }
@@ -19,8 +19,8 @@ void Deadline::clear() {
   if (is_linked()) unlink();
 }
 
-Deadlines::Deadlines(boost::asio::any_io_executor executor)
-    : timer_(std::move(executor)), now_(std::chrono::steady_clock::now()) {}
+Deadlines::Deadlines(const boost::asio::any_io_executor& executor)
+    : timer_(executor), now_(std::chrono::steady_clock::now()) {}
 
 boost::asio::awaitable<void> Deadlines::run() {
   while (!stopped_) {
@@ -42,4 +42,4 @@ void Deadlines::stop() {
   timer_.cancel();
 }
 
-}  // namespace semel::net
+}  // namespace semel::http

@@ -7,7 +7,7 @@
 
 #include "semel/time.h"
 
-namespace semel::net {
+namespace semel::http {
 
 class Deadlines;
 
@@ -43,7 +43,7 @@ class Deadline : public boost::intrusive::list_base_hook<
 // no timer. Use on the worker's thread only.
 class Deadlines {
  public:
-  explicit Deadlines(boost::asio::any_io_executor executor);
+  explicit Deadlines(const boost::asio::any_io_executor& executor);
 
   // Checks the deadlines until stop().
   boost::asio::awaitable<void> run();
@@ -65,4 +65,4 @@ inline std::chrono::steady_clock::time_point Deadline::last_tick() const {
   return deadlines_.now();
 }
 
-}  // namespace semel::net
+}  // namespace semel::http

@@ -6,7 +6,7 @@
 #include <boost/beast/http/status.hpp>
 #include <chrono>
 
-namespace semel {
+namespace semel::http {
 
 std::string_view reason_phrase(int status) {
   const auto phrase = boost::beast::http::obsolete_reason(
@@ -23,14 +23,14 @@ void append_header(std::string& head, std::string_view name, std::string_view va
   head.append(name).append(": ").append(value).append("\r\n");
 }
 
-std::string http_date(Time at) {
+std::string format_date(Time at) {
   std::string out;
-  append_http_date(out, at);
+  append_date(out, at);
   return out;
 }
 
 // Written by hand for speed: every replay needs a date of its own.
-void append_http_date(std::string& out, Time at) {
+void append_date(std::string& out, Time at) {
   static constexpr std::string_view kDays = "SunMonTueWedThuFriSat";
   static constexpr std::string_view kMonths = "JanFebMarAprMayJunJulAugSepOctNovDec";
   constexpr std::size_t kNameLetters = 3;
@@ -63,4 +63,4 @@ void append_http_date(std::string& out, Time at) {
   out.append(" GMT");
 }
 
-}  // namespace semel
+}  // namespace semel::http

@@ -6,14 +6,14 @@
 #include "semel/time.h"
 
 // Writes the head of a message.
-namespace semel {
+namespace semel::http {
 
 std::string_view reason_phrase(int status);
 void append_status_line(std::string& head, int status);
 void append_header(std::string& head, std::string_view name, std::string_view value);
 
 // Formats the time like "Sun, 06 Nov 1994 08:49:37 GMT".
-std::string http_date(Time at);
-void append_http_date(std::string& out, Time at);
+std::string format_date(Time at);
+void append_date(std::string& out, Time at);
 
-}  // namespace semel
+}  // namespace semel::http

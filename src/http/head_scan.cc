@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <cstring>
 
-namespace semel::net {
+namespace semel::http {
 namespace {
 
 // Bytes that need no further check: everything but control characters and DEL.
@@ -41,7 +41,7 @@ bool is_blank(char c) {
 
 HeadScan::State HeadScan::scan(std::string_view bytes) {
   while (at_ < bytes.size()) {
-    if (at_ == line_start_ && is_blank(bytes[at_])) return Bad{"a line begins with a blank"};
+    if (at_ == line_start_ && is_blank(bytes[at_])) return Bad{"a line begins with white space"};
     at_ = skip_ordinary(bytes, at_);
     if (at_ == bytes.size()) break;
     if (bytes[at_] == '\t') {
@@ -51,7 +51,7 @@ HeadScan::State HeadScan::scan(std::string_view bytes) {
     if (bytes[at_] == '\n') return Bad{"a line ends without CR"};
     if (bytes[at_] != '\r') return Bad{"a control byte in the head"};
     if (at_ + 1 == bytes.size()) break;  // its LF may still be coming
-    if (bytes[at_ + 1] != '\n') return Bad{"a CR stands alone"};
+    if (bytes[at_ + 1] != '\n') return Bad{"a CR without LF"};
     const bool empty = at_ == line_start_;
     at_ += 2;
     if (empty && line_start_ == 0) return Bad{"the message begins with an empty line"};
@@ -61,4 +61,4 @@ HeadScan::State HeadScan::scan(std::string_view bytes) {
   return NeedMore{};
 }
 
-}  // namespace semel::net
+}  // namespace semel::http

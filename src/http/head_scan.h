@@ -4,7 +4,7 @@
 #include <string_view>
 #include <variant>
 
-namespace semel::net {
+namespace semel::http {
 
 // Finds the end of a message head and refuses what two parsers could read differently: bare CR or
 // LF, control bytes, folded lines, leading blanks. If it lets one of those pass, a request can be
@@ -29,4 +29,4 @@ class HeadScan {
   std::size_t line_start_ = 0;  // of the line that at_ is in
 };
 
-}  // namespace semel::net
+}  // namespace semel::http

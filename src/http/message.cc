@@ -5,7 +5,7 @@
 #include <charconv>
 #include <limits>
 
-namespace semel::net {
+namespace semel::http {
 namespace {
 
 // A length that every server can represent: nineteen digits may exceed 63 bits.
@@ -141,12 +141,12 @@ std::optional<std::string> Message<is_request>::framing_error() const {
       ++hosts;
     }
   }
-  if (is_endless || connections > kConnectionsMax) return "an endless Connection field";
+  if (is_endless || connections > kConnectionsMax) return "a Connection field that is too long";
   if (lengths > 1) return "more than one Content-Length";
   if (codings > 1) return "more than one Transfer-Encoding";
   if (lengths && codings) return "both Content-Length and Transfer-Encoding";
   if (lengths && !is_digits(length)) return "Content-Length is not a number";
-  if (length.size() > kLengthDigitsMax) return "a Content-Length of too many digits";
+  if (length.size() > kLengthDigitsMax) return "a Content-Length with too many digits";
   if (codings && !iequals(coding, "chunked")) {
     return "a Transfer-Encoding other than chunked";
   }
@@ -154,7 +154,7 @@ std::optional<std::string> Message<is_request>::framing_error() const {
   if constexpr (is_request) {
     if (hosts > 1) return "more than one Host";
     if (hosts == 0 && version_ >= 11) return "no Host";
-    if (hosts == 1 && !is_host(host)) return "a Host that is none";
+    if (hosts == 1 && !is_host(host)) return "an invalid Host";
   }
   return std::nullopt;
 }
@@ -194,4 +194,4 @@ std::size_t Message<is_request>::on_chunk_body_impl(std::uint64_t, sv body, erro
 template class Message<true>;
 template class Message<false>;
 
-}  // namespace semel::net
+}  // namespace semel::http

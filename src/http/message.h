@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-namespace semel::net {
+namespace semel::http {
 
 // Views into Message::head.
 struct Field {
@@ -76,4 +76,4 @@ class Message final : public boost::beast::http::basic_parser<is_request> {
 using Request = Message<true>;
 using Response = Message<false>;
 
-}  // namespace semel::net
+}  // namespace semel::http

@@ -5,7 +5,7 @@
 
 #include "base/hex.h"
 
-namespace semel {
+namespace semel::http {
 namespace {
 
 char loose(char c) {
@@ -33,8 +33,8 @@ std::string decode_fully(std::string_view path) {
   for (const char c : path) {
     out.push_back(c);
     while (out.size() >= 3 && out[out.size() - 3] == '%') {
-      const int high = hex_value(out[out.size() - 2]);
-      const int low = hex_value(out[out.size() - 1]);
+      const int high = base::hex_value(out[out.size() - 2]);
+      const int low = base::hex_value(out[out.size() - 1]);
       if (high < 0 || low < 0) break;
       out.resize(out.size() - 3);
       out.push_back(static_cast<char>(high * 16 + low));
@@ -79,4 +79,4 @@ std::string_view without_extension(std::string_view loose) {
   return has_one ? loose.substr(0, dot) : loose;
 }
 
-}  // namespace semel
+}  // namespace semel::http

@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-namespace semel {
+namespace semel::http {
 
 // Returns the parts of a path between its slashes; the path begins with a slash.
 std::vector<std::string_view> path_segments(std::string_view path);
@@ -22,4 +22,4 @@ std::string loose_path(std::string_view path);
 // Removes what may be read as the requested format: /a/b.json becomes /a/b.
 std::string_view without_extension(std::string_view loose);
 
-}  // namespace semel
+}  // namespace semel::http

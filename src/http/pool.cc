@@ -3,7 +3,7 @@
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
-namespace semel::net {
+namespace semel::http {
 namespace asio = boost::asio;
 using asio::awaitable;
 using asio::ip::tcp;
@@ -120,4 +120,4 @@ void UpstreamPool::prune(Duration idle_max) {
   });
 }
 
-}  // namespace semel::net
+}  // namespace semel::http

@@ -8,7 +8,7 @@
 
 #include "http/connection.h"
 
-namespace semel::net {
+namespace semel::http {
 
 // The connections of one worker to one upstream address. A connection is reused only if it was idle
 // for less than `idle_max` and is quiet: if a request raced the server's own idle timeout, nobody
@@ -48,4 +48,4 @@ class UpstreamPool {
   std::vector<Idle> idle_;                // longest idle first
 };
 
-}  // namespace semel::net
+}  // namespace semel::http

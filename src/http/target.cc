@@ -7,7 +7,7 @@
 #include "base/hex.h"
 #include "http/path.h"
 
-namespace semel {
+namespace semel::http {
 namespace {
 
 bool is_unreserved(char c) {
@@ -25,8 +25,8 @@ std::optional<std::string> decode_unreserved(std::string_view path) {
       continue;
     }
     if (i + 2 >= path.size()) return std::nullopt;
-    const int high = hex_value(path[i + 1]);
-    const int low = hex_value(path[i + 2]);
+    const int high = base::hex_value(path[i + 1]);
+    const int low = base::hex_value(path[i + 2]);
     if (high < 0 || low < 0) return std::nullopt;
     const char c = static_cast<char>(high * 16 + low);
     if (is_unreserved(c)) {
@@ -116,4 +116,4 @@ std::expected<Target, std::string_view> parse_target(std::string_view target) {
   return out;
 }
 
-}  // namespace semel
+}  // namespace semel::http

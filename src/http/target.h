@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-namespace semel {
+namespace semel::http {
 
 // A parsed request target. It has only one reading: the path that is routed, and that counts in
 // fingerprints and scopes, is the path that is sent on, byte for byte. Unreserved characters are
@@ -22,4 +22,4 @@ struct Target {
 // segment, however it is escaped, a backslash, a NUL.
 std::expected<Target, std::string_view> parse_target(std::string_view target);
 
-}  // namespace semel
+}  // namespace semel::http

@@ -12,7 +12,7 @@
 
 #include "base/private_file.h"
 
-namespace semel::net {
+namespace semel::http {
 namespace {
 
 // The only protocol we speak, in the wire format of ALPN.
@@ -58,7 +58,7 @@ std::expected<void, std::string> use_certificate(SSL_CTX* context, const std::st
   if (SSL_CTX_use_certificate_chain_file(context, cert.c_str()) != 1) {
     return std::unexpected("the certificate " + cert + " cannot be used: " + openssl_error());
   }
-  auto text = read_private_file(key);
+  auto text = base::read_private_file(key);
   if (!text) return std::unexpected("the key " + text.error());
   const std::unique_ptr<BIO, BioFree> in(
       BIO_new_mem_buf(text->data(), static_cast<int>(text->size())));
@@ -236,4 +236,4 @@ std::optional<std::string> peer_name(const SSL& ssl, PeerName wanted) {
   return wanted == PeerName::san ? alternative_name(*certificate) : subject_name(*certificate);
 }
 
-}  // namespace semel::net
+}  // namespace semel::http

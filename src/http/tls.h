@@ -8,7 +8,7 @@
 #include <string>
 
 // TLS as a server and as a client: trust and identity. TLS 1.2 and above.
-namespace semel::net {
+namespace semel::http {
 
 struct SslContextFree {
   void operator()(SSL_CTX* context) const;
@@ -78,4 +78,4 @@ enum class PeerName {
 // without such a name.
 std::optional<std::string> peer_name(const SSL& ssl, PeerName wanted);
 
-}  // namespace semel::net
+}  // namespace semel::http

@@ -4,6 +4,7 @@
 #include <boost/json.hpp>
 #include <utility>
 
+#include "base/array_text.h"
 #include "pg/running.h"
 #include "pg/statement.h"
 
@@ -12,25 +13,13 @@ namespace {
 
 namespace json = boost::json;
 
-// Formats a value for a text[] parameter.
-std::string array_value(const std::vector<std::string>& texts) {
-  std::string out = "{";
-  for (const std::string& text : texts) {
-    out += out.size() > 1 ? ",\"" : "\"";
-    for (const char c : text) {
-      if (c == '"' || c == '\\') out += '\\';
-      out += c;
-    }
-    out += '"';
-  }
-  return out += '}';
-}
-
-Resumed resume(PGconn* connection, const Operation& operation, Abandoned abandoned) {
+Resumed resume(PGconn* connection, const PhasedOperation& operation, Abandoned abandoned,
+               const std::string& schema) {
   Resumed resumed{abandoned.claim.record, abandoned.name, abandoned.tenant, abandoned.key, {}, {}};
   detail::Running running{connection,
                           operation,
-                          std::move(abandoned.claim),
+                          abandoned.claim,
+                          schema,
                           std::move(abandoned.arguments),
                           std::move(abandoned.recovery_point),
                           std::move(abandoned.state)};
@@ -47,17 +36,18 @@ Resumed resume(PGconn* connection, const Operation& operation, Abandoned abandon
 
 std::optional<Abandoned> take_abandoned(PGconn* connection, const std::vector<std::string>& names,
                                         const CompleterOptions& options) {
-  const Rows rows = query(
-      connection,
-      "SELECT record, token, attempt, name, tenant, key, arguments, recovery_point, state "
-      "FROM " +
-          function_in(connection, options.schema, "take_abandoned") +
-          "(names => $1, lease => $2, max_attempts => $3)",
-      {array_value(names), interval_value(options.lease), std::to_string(options.max_attempts)});
+  const Rows rows =
+      query(connection,
+            "SELECT record, token, attempt, name, tenant, key, arguments, recovery_point, state "
+            "FROM " +
+                function_in(connection, options.schema, "take_abandoned") +
+                "(names => $1, lease => $2, max_attempts => $3)",
+            {base::array_text(names), interval_value(options.lease),
+             std::to_string(options.max_attempts)});
   if (rows.size() == 0) return std::nullopt;
   const auto text = [&](int column) { return std::string(rows.at(0, column)); };
-  return Abandoned{Handed{id_from(rows.bytes(0, 0)), token_from(rows.bytes(0, 1)),
-                          static_cast<std::uint32_t>(std::stoul(text(2))), options.schema},
+  return Abandoned{Claim{id_from(rows.bytes(0, 0)), token_from(rows.bytes(0, 1)),
+                         static_cast<std::uint32_t>(std::stoul(text(2)))},
                    text(3),
                    text(4),
                    text(5),
@@ -66,13 +56,13 @@ std::optional<Abandoned> take_abandoned(PGconn* connection, const std::vector<st
                    json::parse(text(8)).as_object()};
 }
 
-std::vector<Stuck> stuck(PGconn* connection, const std::vector<std::string>& names,
-                         const CompleterOptions& options) {
+std::vector<Stuck> find_stuck(PGconn* connection, const std::vector<std::string>& names,
+                              const CompleterOptions& options) {
   const Rows rows = query(connection,
                           "SELECT record, name, tenant, key, recovery_point, attempts, why FROM " +
                               function_in(connection, options.schema, "stuck_operations") +
                               "(names => $1, max_attempts => $2)",
-                          {array_value(names), std::to_string(options.max_attempts)});
+                          {base::array_text(names), std::to_string(options.max_attempts)});
   std::vector<Stuck> found;
   for (int row = 0; row < rows.size(); ++row) {
     const auto text = [&](int column) { return std::string(rows.at(row, column)); };
@@ -82,25 +72,25 @@ std::vector<Stuck> stuck(PGconn* connection, const std::vector<std::string>& nam
   return found;
 }
 
-bool is_unfinished(PGconn* connection, const Handed& claim) {
-  return query(connection,
-               "SELECT " + function_in(connection, claim.schema, "is_unfinished") + "($1)",
+bool is_unfinished(PGconn* connection, const Claim& claim, const std::string& schema) {
+  return query(connection, "SELECT " + function_in(connection, schema, "is_unfinished") + "($1)",
                {id_value(claim.record)})
              .at(0, 0) == "t";
 }
 
-void give_back(PGconn* connection, const Handed& claim, std::string_view why) {
+void give_back(PGconn* connection, const Claim& claim, std::string_view why,
+               const std::string& schema) {
   query(connection,
-        "SELECT " + function_in(connection, claim.schema, "suspend_operation") +
+        "SELECT " + function_in(connection, schema, "suspend_operation") +
             "(record => $1, token => $2, why => $3, nothing_done => false)",
         {id_value(claim.record), token_value(claim.token), std::string(why)});
 }
 
-Completed complete_abandoned(PGconn* connection, std::span<const Operation> operations,
+Completed complete_abandoned(PGconn* connection, std::span<const PhasedOperation> operations,
                              const CompleterOptions& options) {
   require_no_transaction(connection);
   std::vector<std::string> names;
-  for (const Operation& operation : operations) {
+  for (const PhasedOperation& operation : operations) {
     operation.require_finish();
     names.push_back(operation.name());
   }
@@ -108,10 +98,10 @@ Completed complete_abandoned(PGconn* connection, std::span<const Operation> oper
   for (int i = 0; i < options.at_most; ++i) {
     auto abandoned = take_abandoned(connection, names, options);
     if (!abandoned) break;
-    const auto operation = std::ranges::find(operations, abandoned->name, &Operation::name);
-    done.resumed.push_back(resume(connection, *operation, *std::move(abandoned)));
+    const auto operation = std::ranges::find(operations, abandoned->name, &PhasedOperation::name);
+    done.resumed.push_back(resume(connection, *operation, *std::move(abandoned), options.schema));
   }
-  done.stuck = stuck(connection, names, options);
+  done.stuck = find_stuck(connection, names, options);
   return done;
 }
 

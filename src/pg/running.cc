@@ -17,13 +17,13 @@ namespace json = boost::json;
 Rows Running::ask(const char* function, const char* arguments_as, std::vector<Value> values) const {
   values.insert(values.begin(), {id_value(claim.record), token_value(claim.token)});
   return query(connection,
-               "SELECT " + function_in(connection, claim.schema, function) +
+               "SELECT " + function_in(connection, schema, function) +
                    "(record => $1, token => $2" + arguments_as + ")",
                values);
 }
 
 void Running::renew() const {
-  ask("renew_operation", ", lease => $3", {interval_value(operation.lease_)});
+  ask("renew_operation", ", lease => $3", {interval_value(operation.rules_.lease)});
 }
 
 Answer Running::run() {
@@ -37,7 +37,7 @@ Answer Running::run() {
     give_back(error.what(), nothing_done(step));
     throw;
   } catch (...) {
-    give_back("a step threw something that is no std::exception", nothing_done(step));
+    give_back("a step threw something that is not a std::exception", nothing_done(step));
     throw;
   }
 }
@@ -45,31 +45,32 @@ Answer Running::run() {
 // Returns the step after the recovery point.
 std::size_t Running::first_step() const {
   if (recovery_point.empty()) return 0;
-  const auto at = std::ranges::find(operation.steps_, recovery_point, &Operation::Named::name);
+  const auto at =
+      std::ranges::find(operation.steps_, recovery_point, &PhasedOperation::Named::name);
   if (at != operation.steps_.end()) return 1 + (at - operation.steps_.begin());
-  throw Error(
-      "", "the operation " + operation.name_ + " has no step " + recovery_point + " to go on from");
+  throw Error("", "the operation " + operation.name_ + " has no step " + recovery_point +
+                      " to resume from");
 }
 
 // Returns true if the first phase was rolled back and no call was made before it.
 bool Running::nothing_done(std::size_t failed_step) const {
   if (!recovery_point.empty() || failed_step != 0) return false;
   return operation.steps_.empty() ||
-         std::holds_alternative<Operation::Phase>(operation.steps_.front().work);
+         std::holds_alternative<PhasedOperation::Phase>(operation.steps_.front().work);
 }
 
 void Running::run_step(std::size_t index) {
-  const Operation::Named& step = operation.steps_[index];
-  if (const auto* phase = std::get_if<Operation::Phase>(&step.work)) {
+  const PhasedOperation::Named& step = operation.steps_[index];
+  if (const auto* phase = std::get_if<PhasedOperation::Phase>(&step.work)) {
     in_transaction(*phase, [&](const PhaseState& next) {
       ask("move_operation", ", recovery_point => $3, state => $4, lease => $5",
-          {step.name, json::serialize(next), interval_value(operation.lease_)});
+          {step.name, json::serialize(next), interval_value(operation.rules_.lease)});
     });
     recovery_point = step.name;
   } else {
     renew();  // no foreign call is made under a claim that was lost long ago
-    Call call(*this, step.name);
-    std::get<Operation::ForeignCall>(step.work)(call, state);
+    ForeignCall call(*this, step.name);
+    std::get<PhasedOperation::CallStep>(step.work)(call, state);
   }
 }
 
@@ -84,7 +85,7 @@ Answer Running::run_finish() {
   return answer;
 }
 
-void Running::in_transaction(const Operation::Phase& work,
+void Running::in_transaction(const PhasedOperation::Phase& work,
                              const std::function<void(const PhaseState&)>& last) {
   const char* begin = operation.isolation_ == Isolation::serializable
                           ? "BEGIN ISOLATION LEVEL SERIALIZABLE"
@@ -135,7 +136,7 @@ Rows Transaction::query(const std::string& statement, const std::vector<Value>& 
   return pg::query(running_->connection, statement, values);
 }
 
-void Call::renew() const {
+void ForeignCall::renew() const {
   running_->renew();
 }
 

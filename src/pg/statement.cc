@@ -5,6 +5,7 @@
 
 #include "base/hex.h"
 #include "base/sha256.h"
+#include "base/text.h"
 
 namespace semel::pg {
 namespace {
@@ -17,7 +18,7 @@ constexpr const char* kStaleState = "SM001";
   const char* state = result ? PQresultErrorField(result, PG_DIAG_SQLSTATE) : nullptr;
   std::string what = result ? PQresultErrorMessage(result) : "";
   if (what.empty()) what = PQerrorMessage(connection);
-  while (!what.empty() && what.back() == '\n') what.pop_back();
+  what.resize(base::without_line_end(what).size());
   if (state && std::string_view(state) == kStaleState) throw Stale(state, what);
   throw Error(state ? state : "", what);
 }
@@ -56,7 +57,7 @@ Rows query(PGconn* connection, const std::string& statement, const std::vector<V
   for (const Value& value : values) {
     // libpq would end the text at the zero byte, and two keys would become one.
     if (value && value->contains('\0')) {
-      throw Error("22021", "a value has a zero byte, which no text in PostgreSQL may have");
+      throw Error("22021", "a value has a zero byte, which PostgreSQL does not allow in text");
     }
     pointers.push_back(value ? value->c_str() : nullptr);
   }
@@ -69,12 +70,12 @@ Rows query(PGconn* connection, const std::string& statement, const std::vector<V
 }
 
 std::string bytea(std::string_view bytes) {
-  return "\\x" + encode_hex(bytes);
+  return "\\x" + base::encode_hex(bytes);
 }
 
 std::string digest_of(std::string_view bytes) {
-  Sha256 hash;
-  const Sha256Digest digest = hash.update(bytes).finish();
+  base::Sha256 hash;
+  const base::Sha256Digest digest = hash.update(bytes).finish();
   return {reinterpret_cast<const char*>(digest.data()), digest.size()};
 }
 
@@ -133,20 +134,20 @@ Answer answer_from(const Rows& rows, int status_column) {
 
 void require_transaction(PGconn* connection) {
   if (PQtransactionStatus(connection) == PQTRANS_INTRANS) return;
-  throw Error("", "the connection is in no transaction: send BEGIN before");
+  throw Error("", "the connection is not in a transaction: send BEGIN first");
 }
 
 void require_no_transaction(PGconn* connection) {
   if (PQtransactionStatus(connection) == PQTRANS_IDLE) return;
-  throw Error("",
-              "the connection is in a transaction, busy or closed: phases are transactions "
-              "of their own");
+  throw Error(
+      "",
+      "the connection is in a transaction, busy or closed: each phase is a transaction of its own");
 }
 
 void commit(PGconn* connection) {
   const Rows ended = query(connection, "COMMIT");
   if (std::string_view(PQcmdStatus(ended.result())) != "COMMIT") {
-    throw Error("25P02", "the transaction had failed before, and was rolled back");
+    throw Error("25P02", "the transaction had already failed, and was rolled back");
   }
 }
 

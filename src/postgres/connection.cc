@@ -6,7 +6,7 @@
 #include <cstring>
 #include <utility>
 
-namespace semel {
+namespace semel::postgres {
 namespace asio = boost::asio;
 using Descriptor = asio::posix::stream_descriptor;
 
@@ -17,8 +17,10 @@ constexpr auto kBetweenBytes = std::chrono::seconds(2);
 // Returns true if another connection may work better: the server was demoted and is read-only, or
 // the schema was changed under the prepared statements.
 bool spoils_session(const PgError& error) {
-  return error.sqlstate == "25006" || error.sqlstate == "0A000" || error.sqlstate == "26000" ||
-         error.sqlstate.starts_with("42");
+  return error.sqlstate == sqlstate::kReadOnlyTransaction ||
+         error.sqlstate == sqlstate::kFeatureNotSupported ||
+         error.sqlstate == sqlstate::kInvalidStatementName ||
+         error.sqlstate.starts_with(sqlstate::kAccessRuleViolations);
 }
 
 }  // namespace
@@ -127,7 +129,8 @@ void PgConnection::take(PGresult* result) {
   Sent& call = calls_.front();
   const auto status = PQresultStatus(result);
   if (status == PGRES_PIPELINE_SYNC) {
-    if (not_replicated_) return close("a commit was not waited for by its synchronous standby");
+    if (not_replicated_)
+      return close("the server did not wait for the synchronous standby to acknowledge a commit");
     Sent done = std::move(calls_.front());
     calls_.pop_front();
     if (!done.outcome && spoils_session(done.outcome.error())) close(done.outcome.error().why);
@@ -180,4 +183,4 @@ void PgConnection::on_notice(void* self, const PGresult* notice) {
   }
 }
 
-}  // namespace semel
+}  // namespace semel::postgres

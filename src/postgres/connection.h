@@ -14,7 +14,7 @@
 
 #include "postgres/link.h"
 
-namespace semel {
+namespace semel::postgres {
 
 using PgReply = std::expected<PgRows, PgError>;
 
@@ -80,4 +80,4 @@ class PgConnection : public std::enable_shared_from_this<PgConnection> {
   bool not_replicated_ = false;  // a commit did not wait for its synchronous standby
 };
 
-}  // namespace semel
+}  // namespace semel::postgres

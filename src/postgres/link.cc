@@ -9,7 +9,9 @@
 #include <utility>
 #include <vector>
 
-namespace semel {
+#include "base/text.h"
+
+namespace semel::postgres {
 namespace {
 
 constexpr std::array<std::pair<const char*, const char*>, 7> kWhereTheUrlDoesNotSay = {{
@@ -28,16 +30,13 @@ struct Free {
 };
 using Options = std::unique_ptr<PQconninfoOption, Free>;
 
-std::string without_line_end(std::string text) {
-  while (!text.empty() && text.back() == '\n') text.pop_back();
-  return text;
-}
-
 std::expected<Options, std::string> parse(const std::string& url) {
   char* error = nullptr;
   Options options(PQconninfoParse(url.c_str(), &error));
   const std::unique_ptr<char, Free> why(error);
-  if (!options) return std::unexpected(without_line_end(why ? why.get() : "out of memory"));
+  if (!options) {
+    return std::unexpected(std::string(base::without_line_end(why ? why.get() : "out of memory")));
+  }
   return options;
 }
 
@@ -50,27 +49,6 @@ bool names_several_hosts(const PQconninfoOption* option) {
     }
   }
   return false;
-}
-
-PgError no_reply() {
-  return {.why = "no reply in time", .sqlstate = {}, .lost = true};
-}
-
-}  // namespace
-
-PgError pg_error(PGconn* connection, const PGresult* result) {
-  PgError error;
-  const char* sqlstate = result ? PQresultErrorField(result, PG_DIAG_SQLSTATE) : nullptr;
-  const char* message = result ? PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY) : nullptr;
-  if (sqlstate) error.sqlstate = sqlstate;
-  error.why = message ? message : without_line_end(PQerrorMessage(connection));
-  return error;
-}
-
-std::optional<std::string> PgLink::trouble_of_url(const std::string& url) {
-  const auto options = parse(url);
-  if (options) return std::nullopt;
-  return options.error();
 }
 
 PGconn* open_pg(const std::string& url) {
@@ -96,10 +74,33 @@ PGconn* open_pg(const std::string& url) {
   return PQconnectdbParams(keywords.data(), values.data(), 0);
 }
 
+PgError no_reply() {
+  return {.why = "no reply in time", .sqlstate = {}, .lost = true};
+}
+
+}  // namespace
+
+PgError pg_error(PGconn* connection, const PGresult* result) {
+  PgError error;
+  const char* sqlstate = result ? PQresultErrorField(result, PG_DIAG_SQLSTATE) : nullptr;
+  const char* message = result ? PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY) : nullptr;
+  const char* hint = result ? PQresultErrorField(result, PG_DIAG_MESSAGE_HINT) : nullptr;
+  if (sqlstate) error.sqlstate = sqlstate;
+  if (hint) error.hint = hint;
+  error.why = message ? message : base::without_line_end(PQerrorMessage(connection));
+  return error;
+}
+
+std::optional<std::string> PgLink::trouble_of_url(const std::string& url) {
+  const auto options = parse(url);
+  if (options) return std::nullopt;
+  return options.error();
+}
+
 std::expected<PgLink, std::string> PgLink::connect(const std::string& url) {
   PgLink link(open_pg(url));
   if (PQstatus(link.get()) != CONNECTION_OK) {
-    return std::unexpected(without_line_end(PQerrorMessage(link.get())));
+    return std::unexpected(pg_error(link.get(), nullptr).why);
   }
   // A server that stops reading must not hold up its writers beyond the deadline.
   PQsetnonblocking(link.get(), 1);
@@ -115,6 +116,12 @@ std::expected<PgRows, PgError> PgLink::run(const std::string& statement,
   constexpr int kBinary = 1;
   return reply(PQsendQueryParams(get(), statement.c_str(), static_cast<int>(values.size()), nullptr,
                                  values.data(), nullptr, nullptr, kBinary));
+}
+
+std::expected<void, PgError> PgLink::run_script(const std::string& statements) {
+  const auto ran = reply(PQsendQuery(get(), statements.c_str()));
+  if (!ran) return std::unexpected(ran.error());
+  return {};
 }
 
 std::expected<void, PgError> PgLink::prepare(const std::string& name,
@@ -171,4 +178,4 @@ bool PgLink::wait_for(short events) {
   }
 }
 
-}  // namespace semel
+}  // namespace semel::postgres

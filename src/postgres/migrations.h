@@ -4,7 +4,7 @@
 #include <vector>
 
 // The files of sql/, embedded at build time. They call the schema `semel`.
-namespace semel {
+namespace semel::postgres {
 
 // Tables and types: applied once, and never edited after a release.
 struct Migration {
@@ -23,4 +23,4 @@ const std::vector<std::string_view>& function_files();
 // Adopts a schema from before checksums were kept.
 std::string_view adoption();
 
-}  // namespace semel
+}  // namespace semel::postgres

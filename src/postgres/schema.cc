@@ -1,12 +1,10 @@
 #include "postgres/schema.h"
 
 #include <fmt/format.h>
-#include <libpq-fe.h>
 
 #include <algorithm>
 #include <chrono>
 #include <map>
-#include <memory>
 #include <thread>
 
 #include "base/hex.h"
@@ -14,7 +12,7 @@
 #include "postgres/link.h"
 #include "postgres/migrations.h"
 
-namespace semel {
+namespace semel::postgres {
 namespace {
 
 constexpr std::string_view kWritten = "semel";  // the schema's name in sql/
@@ -24,14 +22,6 @@ constexpr int kFunctionsRow = 0;
 // Altering a table must not wait for long, because everybody else would queue behind it. If another
 // transaction has the table open, the attempt is repeated from time to time.
 constexpr int kTriesMax = 30;
-constexpr std::string_view kLockNotAvailable = "55P03";
-
-struct Close {
-  void operator()(PGconn* connection) const { PQfinish(connection); }
-  void operator()(PGresult* result) const { PQclear(result); }
-};
-using Connection = std::unique_ptr<PGconn, Close>;
-using Rows = std::unique_ptr<PGresult, Close>;
 
 bool is_word(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
@@ -56,8 +46,8 @@ std::string with_schema(std::string_view text, std::string_view schema) {
 }
 
 std::string checksum_of(std::string_view text) {
-  const Sha256Digest digest = sha256(text);
-  return encode_hex({reinterpret_cast<const char*>(digest.data()), digest.size()});
+  const base::Sha256Digest digest = base::sha256(text);
+  return base::encode_hex({reinterpret_cast<const char*>(digest.data()), digest.size()});
 }
 
 const std::string& functions_text() {
@@ -136,7 +126,7 @@ BEGIN
     INSERT INTO {0}.migrations (number, name, checksum, applied_by)
     VALUES ({1}, '{2}', '{3}', '{5}');
   ELSIF was.checksum IS DISTINCT FROM '{3}' THEN
-    RAISE EXCEPTION '{2} was applied to the schema {0} with another text than this program has';
+    RAISE EXCEPTION '{2} was applied to the schema {0} with a different text than this program has';
   END IF;
 END $file$;
 )",
@@ -173,48 +163,36 @@ std::string main_script(std::string_view schema) {
 // Applying
 // ------------------------------------------------------------------------------------------
 
-PgError error_of(PGconn* connection, const PGresult* result) {
-  PgError error = pg_error(connection, result);
-  const char* hint = result ? PQresultErrorField(result, PG_DIAG_MESSAGE_HINT) : nullptr;
-  if (hint) error.why += std::string(". ") + hint;
-  return error;
-}
-
-std::expected<Rows, PgError> run(PGconn* connection, const std::string& statements) {
-  Rows rows(PQexec(connection, statements.c_str()));
-  const auto status = PQresultStatus(rows.get());
-  if (status != PGRES_COMMAND_OK && status != PGRES_TUPLES_OK) {
-    return std::unexpected(error_of(connection, rows.get()));
-  }
-  return rows;
-}
-
 struct SchemaState {
   int last = 0;
   std::string functions;  // their checksum
 };
 
-std::expected<SchemaState, PgError> state_of(PGconn* connection, const std::string& schema) {
-  auto rows = run(connection, fmt::format("SELECT coalesce(max(number), 0), "
-                                          "max(checksum) FILTER (WHERE number = {}) "
-                                          "FROM {}.migrations",
-                                          kFunctionsRow, schema));
-  if (!rows) return std::unexpected(std::move(rows.error()));
-  return SchemaState{std::stoi(PQgetvalue(rows->get(), 0, 0)), PQgetvalue(rows->get(), 0, 1)};
+std::expected<SchemaState, PgError> state_of(PgLink& link, const std::string& schema) {
+  const auto rows = link.run(
+      fmt::format("SELECT coalesce(max(number), 0), max(checksum) FILTER (WHERE number = {}) "
+                  "FROM {}.migrations",
+                  kFunctionsRow, schema));
+  if (!rows) return std::unexpected(rows.error());
+  return SchemaState{static_cast<int>(rows->number(0, 0)), std::string(rows->bytes(0, 1))};
 }
 
-std::expected<SchemaApplied, PgError> try_to_apply(PGconn* connection, const std::string& schema) {
-  auto begun = run(connection, begin_script(schema));
+std::expected<SchemaApplied, PgError> try_to_apply(PgLink& link, const std::string& schema) {
+  auto begun = link.run_script(begin_script(schema));
   if (!begun) return std::unexpected(std::move(begun.error()));
-  const auto before = state_of(connection, schema);
+  const auto before = state_of(link, schema);
   if (!before) return std::unexpected(before.error());
-  auto done = run(connection, main_script(schema));
+  auto done = link.run_script(main_script(schema));
   if (!done) return std::unexpected(std::move(done.error()));
-  const auto after = state_of(connection, schema);
+  const auto after = state_of(link, schema);
   if (!after) return std::unexpected(after.error());
-  auto committed = run(connection, "COMMIT");
+  auto committed = link.run_script("COMMIT");
   if (!committed) return std::unexpected(std::move(committed.error()));
   return SchemaApplied{before->last, after->last, before->functions != after->functions};
+}
+
+std::string with_hint(PgError error) {
+  return error.hint.empty() ? std::move(error.why) : error.why + ". " + error.hint;
 }
 
 // Judging
@@ -228,19 +206,21 @@ SchemaMisfit unfit_schema(std::string why) {
 std::string grant_for(const PgLink& link, const std::string& schema) {
   const char* user = PQuser(link.get());
   return fmt::format(
-      ": the schema's owner lets a gateway or relay in with SELECT {}.allow_gateway('{}')", schema,
-      user ? user : "…");
+      ": as the schema's owner, allow the gateway or relay with SELECT {}.allow_gateway('{}')",
+      schema, user ? user : "…");
 }
 
 SchemaMisfit misfit_of_error(const PgLink& link, const PgError& error, const std::string& schema) {
-  if (error.sqlstate == "3F000") {
+  if (error.sqlstate == sqlstate::kInvalidSchemaName) {
     return unfit_schema("the database has no schema " + schema + ": run semel schema apply");
   }
-  if (error.sqlstate == "42883" || error.sqlstate == "42P01") {
+  if (error.sqlstate == sqlstate::kUndefinedFunction ||
+      error.sqlstate == sqlstate::kUndefinedTable) {
     return unfit_schema("the schema " + schema +
-                        " is not complete, or of an older layout: run semel schema apply");
+                        " is incomplete or has an older layout: run semel schema apply");
   }
-  if (error.sqlstate == "42501") return unfit_schema(error.why + grant_for(link, schema));
+  if (error.sqlstate == sqlstate::kInsufficientPrivilege)
+    return unfit_schema(error.why + grant_for(link, schema));
   return {.why = error.why};
 }
 
@@ -255,26 +235,24 @@ bool is_schema_name(std::string_view name) {
 }
 
 std::string print_schema(std::string_view schema) {
-  return "-- For psql -v ON_ERROR_STOP=1. It may be run again, and does what semel schema apply "
-         "does.\n" +
+  return "-- For psql -v ON_ERROR_STOP=1. Does what semel schema apply does, and may be run "
+         "again.\n" +
          begin_script(schema) + main_script(schema) + "\nCOMMIT;\n";
 }
 
 std::expected<SchemaApplied, std::string> apply_schema(const std::string& url,
                                                        std::string_view schema_name) {
   const std::string schema(schema_name);
-  const Connection connection(open_pg(url));
-  if (PQstatus(connection.get()) != CONNECTION_OK) {
-    return std::unexpected(pg_error(connection.get(), nullptr).why);
-  }
+  auto link = PgLink::connect(url);
+  if (!link) return std::unexpected(std::move(link.error()));
   for (int tries = 1;; ++tries) {
-    auto applied = try_to_apply(connection.get(), schema);
+    auto applied = try_to_apply(*link, schema);
     if (applied) return *std::move(applied);
-    if (applied.error().sqlstate != kLockNotAvailable || tries == kTriesMax) {
-      return std::unexpected(std::move(applied.error().why));
+    if (applied.error().sqlstate != sqlstate::kLockNotAvailable || tries == kTriesMax) {
+      return std::unexpected(with_hint(std::move(applied.error())));
     }
-    if (auto undone = run(connection.get(), "ROLLBACK"); !undone) {
-      return std::unexpected(std::move(undone.error().why));
+    if (auto undone = link->run_script("ROLLBACK"); !undone) {
+      return std::unexpected(with_hint(std::move(undone.error())));
     }
     std::this_thread::sleep_for(std::chrono::seconds(1));
   }
@@ -301,8 +279,8 @@ std::optional<SchemaMisfit> misfit_of_schema(PgLink& link, const std::string& sc
     if (rows->bytes(row->second, 2) != checksum_of(migration.text)) {
       return unfit_schema(
           std::string(migration.name) + " was applied to the schema " + schema +
-          " with another text than this program has: use the semel that applied it (" +
-          std::string(rows->bytes(row->second, 3)) + "), or make the schema anew");
+          " with a different text than this program has: use the semel that applied it (" +
+          std::string(rows->bytes(row->second, 3)) + "), or create the schema again");
     }
   }
   const auto functions = row_of.find(kFunctionsRow);
@@ -321,4 +299,4 @@ std::optional<SchemaMisfit> misfit_of_rights(PgLink& link, const std::string& sc
   return unfit_schema(std::string(missing->bytes(0, 0)) + grant_for(link, schema));
 }
 
-}  // namespace semel
+}  // namespace semel::postgres

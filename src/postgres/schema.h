@@ -7,7 +7,7 @@
 
 #include "postgres/link.h"
 
-namespace semel {
+namespace semel::postgres {
 
 // Returns what apply_schema() does as SQL for psql, for the given schema name.
 std::string print_schema(std::string_view schema);
@@ -37,4 +37,4 @@ std::optional<SchemaMisfit> misfit_of_rights(PgLink& link, const std::string& sc
 // Accepts up to 63 lower-case letters, digits and underscores, not beginning with a digit or "pg_".
 bool is_schema_name(std::string_view name);
 
-}  // namespace semel
+}  // namespace semel::postgres

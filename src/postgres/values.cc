@@ -2,7 +2,7 @@
 
 #include <array>
 
-namespace semel {
+namespace semel::postgres {
 namespace {
 
 // Writes the lowest `bytes` bytes of the value, big-endian.
@@ -150,4 +150,4 @@ std::vector<std::int64_t> PgRows::numbers(int row, int column) const {
   return out;
 }
 
-}  // namespace semel
+}  // namespace semel::postgres

@@ -13,7 +13,7 @@
 
 // PostgreSQL's binary format, as far as needed: integers, booleans, text, bytea, flat arrays of
 // these, and arrays of composites of these.
-namespace semel {
+namespace semel::postgres {
 
 enum class PgType : Oid {
   boolean = 16,
@@ -93,4 +93,4 @@ class PgRows {
   std::unique_ptr<PGresult, Clear> result_;
 };
 
-}  // namespace semel
+}  // namespace semel::postgres

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <thread>
 
+#include "base/backoff.h"
+#include "base/random.h"
 #include "config/reading/relay.h"
-#include "engine/system.h"
-#include "relay/backoff.h"
 #include "semel/derive.h"
 #include "telemetry/log.h"
 
@@ -41,19 +41,19 @@ constexpr Duration kPatienceMin = seconds(1);
 
 bool is_url(std::string_view name) {
   return (name.starts_with("http://") || name.starts_with("https://")) &&
-         config_file::destination_of(name, name).has_value();
+         config::reading::destination_of(name, name).has_value();
 }
 
 }  // namespace
 
-Courier::Courier(std::string url, std::string schema, const RelayConfig& config,
+Courier::Courier(std::string url, std::string schema, const config::RelayConfig& config,
                  Duration drain_timeout, std::string who)
     : url_(std::move(url)),
       schema_(std::move(schema)),
       config_(config),
       drain_timeout_(drain_timeout),
       who_(std::move(who)) {
-  for (const RelayDestination& destination : config.destinations) {
+  for (const config::RelayDestination& destination : config.destinations) {
     names_.push_back(destination.name);
   }
 }
@@ -108,21 +108,24 @@ bool Courier::run(Deliveries& deliveries) {
     outbox_->set_patience(patience());
     const Result done = round(deliveries);
     if (done) continue;
-    log_event(LogLevel::error, "the outbox cannot be reached", {{"why", done.error()}});
+    telemetry::log_event(config::LogLevel::error, "the outbox cannot be reached",
+                         {{"why", done.error()}});
     outbox_.reset();
   }
 }
 
 Duration Courier::patience() {
   const std::lock_guard lock(mutex_);
-  if (!give_up_) return Database::kPatience;
+  if (!give_up_) return postgres::PgBlocking::kPatience;
   const auto left = std::chrono::ceil<Duration>(*give_up_ - Clock::now());
-  return std::clamp<Duration>(left, kPatienceMin, Database::kPatience);
+  return std::clamp<Duration>(left, kPatienceMin, postgres::PgBlocking::kPatience);
 }
 
 void Courier::reconnect() {
   if (failures_ > 0) {
-    const Duration pause = backoff(kReconnectMin, kReconnectMax, failures_, random_number());
+    const Duration limit =
+        base::backoff_after(static_cast<std::uint64_t>(failures_), kReconnectMin, kReconnectMax);
+    const Duration pause = base::drawn_up_to(limit, base::random_number());
     pollfd watched{wakeup_.descriptor(), POLLIN, 0};
     // Reports wake us too, and nothing can be done with them yet, so sleep at least this long.
     poll(&watched, 1, static_cast<int>(pause.count()));
@@ -132,11 +135,11 @@ void Courier::reconnect() {
   const Result opened = open();
   if (!opened) {
     ++failures_;
-    log_event(LogLevel::warn, "the outbox cannot be reached",
-              {{"why", opened.error()}, {"tries", std::to_string(failures_)}});
+    telemetry::log_event(config::LogLevel::warn, "the outbox cannot be reached",
+                         {{"why", opened.error()}, {"tries", std::to_string(failures_)}});
     return;
   }
-  log_event(LogLevel::info, "the outbox is reached again", {});
+  telemetry::log_event(config::LogLevel::info, "the outbox is reached again", {});
   failures_ = 0;
   quiet_looks_ = 0;
   renew_at_ = Clock::now();
@@ -201,9 +204,10 @@ void Courier::lose(const std::vector<LeaseId>& leases) {
   for (const LeaseId& lease : leases) {
     const auto lane = held_.find(lease);
     if (lane == held_.end() || lane->second->lost.exchange(true)) continue;
-    log_event(LogLevel::warn, "a lease was lost: what was delivered under it is delivered again",
-              {{"destination", loggable(lane->second->destination)},
-               {"lane", std::to_string(lane->second->lane)}});
+    telemetry::log_event(config::LogLevel::warn,
+                         "a lease was lost: what was delivered under it is delivered again",
+                         {{"destination", loggable(lane->second->destination)},
+                          {"lane", std::to_string(lane->second->lane)}});
   }
 }
 
@@ -256,8 +260,9 @@ Courier::Result Courier::warn_of_unconfigured_destinations() {
     if (unconfigured_destinations_.size() >= kUnconfiguredMax ||
         !unconfigured_destinations_.insert(name).second)
       continue;
-    log_event(LogLevel::warn, "messages wait for a destination that is not configured",
-              {{"destination", loggable(name)}});
+    telemetry::log_event(config::LogLevel::warn,
+                         "messages wait for a destination that is not configured",
+                         {{"destination", loggable(name)}});
   }
   return {};
 }

@@ -28,8 +28,8 @@ class Courier {
   using Clock = std::chrono::steady_clock;
 
   // `who` names this run among all relays.
-  Courier(std::string url, std::string schema, const RelayConfig& config, Duration drain_timeout,
-          std::string who);
+  Courier(std::string url, std::string schema, const config::RelayConfig& config,
+          Duration drain_timeout, std::string who);
 
   // Opens the outbox, to see whether it is there at all. The error is a sentence for the operator.
   std::expected<void, std::string> open();
@@ -72,11 +72,11 @@ class Courier {
 
   const std::string url_;
   const std::string schema_;
-  const RelayConfig& config_;
+  const config::RelayConfig& config_;
   const Duration drain_timeout_;
   const std::string who_;
 
-  Wakeup wakeup_;
+  base::Wakeup wakeup_;
   std::mutex mutex_;
   std::vector<Report> reported_;  // under mutex_
   // When to give up, once it is to stop; under mutex_.

@@ -3,10 +3,10 @@
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/post.hpp>
 
+#include "base/backoff.h"
+#include "base/random.h"
 #include "config/reading/relay.h"
 #include "engine/spawn.h"
-#include "engine/system.h"
-#include "relay/backoff.h"
 #include "relay/destinations/broker_destination.h"
 #include "relay/destinations/http_destination.h"
 #include "telemetry/log.h"
@@ -21,12 +21,14 @@ constexpr std::size_t kUrlsKept = 256;
 void note(const Lane& lane, const Message& message, const Report& report) {
   if (report.verdict == Verdict::delivered) return;
   const bool again = report.verdict == Verdict::retry;
-  log_event(again ? LogLevel::warn : LogLevel::error, again ? "delivery failed" : "dead letter",
-            {{"destination", loggable(lane.destination)},
-             {"id", std::to_string(message.id)},
-             {"attempt", std::to_string(message.attempts + 1)},
-             {"why", report.why},
-             {"again_in_ms", again ? std::to_string(report.delay.count()) : std::string()}});
+  telemetry::log_event(
+      again ? config::LogLevel::warn : config::LogLevel::error,
+      again ? "delivery failed" : "dead letter",
+      {{"destination", loggable(lane.destination)},
+       {"id", std::to_string(message.id)},
+       {"attempt", std::to_string(message.attempts + 1)},
+       {"why", report.why},
+       {"again_in_ms", again ? std::to_string(report.delay.count()) : std::string()}});
 }
 
 }  // namespace
@@ -36,8 +38,8 @@ std::string_view loggable(std::string_view destination) {
   return is_url ? destination.substr(0, destination.find('?')) : destination;
 }
 
-Deliveries::Deliveries(asio::io_context& context, const RelayConfig& config, const Clock& clock,
-                       std::function<void(Report)> report)
+Deliveries::Deliveries(asio::io_context& context, const config::RelayConfig& config,
+                       const Clock& clock, std::function<void(Report)> report)
     : context_(context),
       config_(config),
       clock_(clock),
@@ -47,16 +49,18 @@ Deliveries::Deliveries(asio::io_context& context, const RelayConfig& config, con
 Deliveries::~Deliveries() = default;
 
 std::expected<void, std::string> Deliveries::open() {
-  for (const RelayDestination& config : config_.destinations) {
+  for (const config::RelayDestination& config : config_.destinations) {
     auto made = make(config);
     if (!made) return std::unexpected("destination " + config.name + ": " + made.error());
     named_[config.name] = *std::move(made);
   }
-  spawn_loop(context_.get_executor(), "watching deadlines", [this] { return deadlines_.run(); });
+  engine::spawn_loop(context_.get_executor(), "watching deadlines",
+                     [this] { return deadlines_.run(); });
   return {};
 }
 
-std::expected<std::shared_ptr<Destination>, std::string> Deliveries::make(RelayDestination config) {
+std::expected<std::shared_ptr<Destination>, std::string> Deliveries::make(
+    config::RelayDestination config) {
   const auto executor = context_.get_executor();
   if (config.broker) return BrokerDestination::make(std::move(config), executor);
   return HttpDestination::make(std::move(config), executor, deadlines_, clock_);
@@ -64,7 +68,7 @@ std::expected<std::shared_ptr<Destination>, std::string> Deliveries::make(RelayD
 
 void Deliveries::start(std::shared_ptr<Lane> lane) {
   asio::post(context_, [this, lane = std::move(lane)]() mutable {
-    asio::co_spawn(context_, run(std::move(lane)), OrStop{"delivering"});
+    asio::co_spawn(context_, run(std::move(lane)), engine::OrStop{"delivering"});
   });
 }
 
@@ -80,7 +84,7 @@ std::shared_ptr<Destination> Deliveries::find(const std::string& name) {
   if (const auto found = named_.find(name); found != named_.end()) return found->second;
   if (!config_.allow_urls) return nullptr;
   if (const auto found = by_url_.find(name); found != by_url_.end()) return found->second;
-  auto config = config_file::destination_of(name, name);
+  auto config = config::reading::destination_of(name, name);
   if (!config) return nullptr;
   auto made = make(*std::move(config));
   if (!made) return nullptr;
@@ -98,14 +102,16 @@ Report Deliveries::judge(const Lane& lane, const Message& message, const Outcome
     report.why = retry->why;
     if (static_cast<std::size_t>(failures) < config_.max_attempts) {
       report.verdict = Verdict::retry;
-      report.delay = backoff(config_.backoff_min, config_.backoff_max, failures, random_number());
+      const Duration limit = base::backoff_after(static_cast<std::uint64_t>(failures),
+                                                 config_.backoff_min, config_.backoff_max);
+      report.delay = base::drawn_up_to(limit, base::random_number());
       if (retry->after) report.delay = std::max(report.delay, *retry->after);
       return report;
     }
   } else {
     report.why = std::get<Refused>(outcome).why;
   }
-  const bool blocks = config_.on_dead == OnDead::block && lane.ordered;
+  const bool blocks = config_.on_dead == config::OnDead::block && lane.ordered;
   report.verdict = blocks ? Verdict::blocked : Verdict::dead;
   return report;
 }

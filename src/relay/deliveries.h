@@ -13,7 +13,7 @@
 #include "http/deadlines.h"
 #include "relay/delivery.h"
 #include "relay/outbox.h"
-#include "semel/clock.h"
+#include "semel/driver/clock.h"
 
 namespace semel::relay {
 
@@ -43,8 +43,8 @@ class Deliveries {
  public:
   // Calls `report` with what became of each message, in order, on the thread that runs `context`.
   // The last report of a lane gives it back (see Verdict).
-  Deliveries(boost::asio::io_context& context, const RelayConfig& config, const Clock& clock,
-             std::function<void(Report)> report);
+  Deliveries(boost::asio::io_context& context, const config::RelayConfig& config,
+             const Clock& clock, std::function<void(Report)> report);
   ~Deliveries();
 
   // Prepares the configured destinations. The error is a sentence for the operator.
@@ -59,15 +59,15 @@ class Deliveries {
 
  private:
   boost::asio::awaitable<void> run(std::shared_ptr<Lane> lane);
-  std::expected<std::shared_ptr<Destination>, std::string> make(RelayDestination config);
+  std::expected<std::shared_ptr<Destination>, std::string> make(config::RelayDestination config);
   std::shared_ptr<Destination> find(const std::string& name);
   Report judge(const Lane& lane, const Message& message, const Outcome& outcome);
 
   boost::asio::io_context& context_;
-  const RelayConfig& config_;
+  const config::RelayConfig& config_;
   const Clock& clock_;
   std::function<void(Report)> report_;
-  net::Deadlines deadlines_;
+  http::Deadlines deadlines_;
   std::map<std::string, std::shared_ptr<Destination>, std::less<>> named_;
   std::map<std::string, std::shared_ptr<Destination>, std::less<>> by_url_;
   std::atomic<bool> winding_up_ = false;

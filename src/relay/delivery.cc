@@ -10,7 +10,7 @@ std::expected<std::vector<Header>, std::string> read_headers(std::string_view js
   if (error || !value.is_object()) return std::unexpected("its headers are not an object");
   std::vector<Header> headers;
   for (const auto& [name, member] : value.get_object()) {
-    if (!member.is_string()) return std::unexpected("a header of it is not a text");
+    if (!member.is_string()) return std::unexpected("one of its headers is not a string");
     headers.push_back({std::string(name), std::string(member.get_string())});
   }
   return headers;

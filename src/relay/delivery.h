@@ -10,7 +10,7 @@
 #include <variant>
 #include <vector>
 
-#include "semel/record.h"
+#include "semel/driver/record.h"
 #include "semel/time.h"
 
 // Messages that a relay delivers, and the destinations that it delivers to, one class per

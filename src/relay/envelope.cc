@@ -25,14 +25,14 @@ bool is_text_for_a_header(std::string_view value) {
 // Returns the attribute that a header stands for. Also takes Kafka's way to write it, so that there
 // cannot be two of them.
 std::optional<std::string> attribute_of(std::string_view header_name) {
-  std::string name = lower_case(header_name);
+  std::string name = base::lower_case(header_name);
   if (!name.starts_with("ce-") && !name.starts_with("ce_")) return std::nullopt;
   return name.substr(3);
 }
 
 bool has(const std::vector<Header>& headers, std::string_view name) {
-  return std::ranges::any_of(headers,
-                             [&](const Header& header) { return net::iequals(header.name, name); });
+  return std::ranges::any_of(
+      headers, [&](const Header& header) { return http::iequals(header.name, name); });
 }
 
 std::string timestamp_of(Time time) {
@@ -42,7 +42,8 @@ std::string timestamp_of(Time time) {
                      rest.count());
 }
 
-void add_attributes(const Message& message, const CloudEventsConfig& config, Envelope& out) {
+void add_attributes(const Message& message, const config::CloudEventsConfig& config,
+                    Envelope& out) {
   std::vector<Header> said = std::exchange(out.attributes, {});
   std::vector<Header>& all = out.attributes;
   all = {{"specversion", "1.0"}, {"id", message.key}};
@@ -63,11 +64,11 @@ void add_attributes(const Message& message, const CloudEventsConfig& config, Env
 }  // namespace
 
 std::expected<Envelope, std::string> envelope_of(const Message& message,
-                                                 const RelayDestination& config) {
+                                                 const config::RelayDestination& config) {
   if (!message.headers) return std::unexpected(message.headers.error());
   Envelope out;
   const auto put = [&](const Header& header) {
-    if (net::iequals(header.name, "content-type")) {
+    if (http::iequals(header.name, "content-type")) {
       if (out.content_type.empty()) out.content_type = header.value;
       return;
     }
@@ -80,8 +81,8 @@ std::expected<Envelope, std::string> envelope_of(const Message& message,
     }
   };
   for (const Header& header : *message.headers) {
-    const bool is_the_brokers = config.broker && lower_case(header.name).starts_with("nats-");
-    if (!config_file::may_be_given(header.name) || !is_text_for_a_header(header.value) ||
+    const bool is_the_brokers = config.broker && base::lower_case(header.name).starts_with("nats-");
+    if (!config::reading::may_be_given(header.name) || !is_text_for_a_header(header.value) ||
         is_the_brokers) {
       return std::unexpected("its header " + header.name + " cannot be sent");
     }

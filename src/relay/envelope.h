@@ -20,7 +20,7 @@ struct Envelope {
 // If the destination speaks CloudEvents, a message's headers `ce-…` are attributes of the event,
 // and `id` is the derived key whatever they say. The error: the message cannot be sent, and why.
 std::expected<Envelope, std::string> envelope_of(const Message& message,
-                                                 const RelayDestination& config);
+                                                 const config::RelayDestination& config);
 
 // Returns an attribute's value as a header of HTTP or NATS has it: with anything but printable
 // ASCII, and '%', '"' and ' ', as %XX.

@@ -3,24 +3,19 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/array_text.h"
+#include "base/names.h"
+
 namespace semel::relay {
 namespace {
 
-const char* name_of(Verdict verdict) {
-  switch (verdict) {
-    case Verdict::delivered:
-      return "delivered";
-    case Verdict::retry:
-      return "retry";
-    case Verdict::dead:
-      return "dead";
-    case Verdict::blocked:
-      return "blocked";
-    case Verdict::end:
-      return "end";
-  }
-  return "end";
-}
+constexpr auto kVerdictNames = base::names<Verdict::end>({
+    {Verdict::delivered, "delivered"},
+    {Verdict::retry, "retry"},
+    {Verdict::dead, "dead"},
+    {Verdict::blocked, "blocked"},
+    {Verdict::end, "end"},
+});
 
 std::optional<RecordId> record_id(std::string_view bytes) {
   RecordId id;
@@ -30,7 +25,7 @@ std::optional<RecordId> record_id(std::string_view bytes) {
 }
 
 // Returns the leases at the places that the server has named, which begin with 1.
-std::vector<LeaseId> at_places(const PgRows& rows, const std::vector<LeaseId>& leases) {
+std::vector<LeaseId> at_places(const postgres::PgRows& rows, const std::vector<LeaseId>& leases) {
   std::vector<LeaseId> out;
   for (int row = 0; row < rows.size(); ++row) {
     out.push_back(leases.at(static_cast<std::size_t>(rows.number(row, 0) - 1)));
@@ -57,7 +52,7 @@ std::string valid_text(std::string why) {
 std::expected<Outbox, std::string> Outbox::open(const std::string& url, const std::string& schema,
                                                 std::string who, std::uint64_t connection,
                                                 Duration patience) {
-  auto database = Database::connect(url, schema, patience);
+  auto database = postgres::PgBlocking::connect(url, schema, patience);
   if (!database) return std::unexpected(std::move(database.error()));
   Outbox outbox(*std::move(database), schema, std::move(who), connection);
   // If a report is lost in a crash of the server, the delivery is made again, under the same key:
@@ -65,7 +60,7 @@ std::expected<Outbox, std::string> Outbox::open(const std::string& url, const st
   for (const char* setting :
        {"SET application_name = 'semel relay'", "SET search_path = pg_catalog",
         "SET synchronous_commit = off", "SET enable_seqscan = off", "SET enable_bitmapscan = off",
-        "SET statement_timeout = '8s'"}) {  // before our own patience ends (Database::kPatience)
+        "SET statement_timeout = '8s'"}) {  // before our own patience ends (PgBlocking::kPatience)
     auto set = outbox.database_.run(setting);
     if (!set) return std::unexpected(std::move(set.error()));
   }
@@ -102,8 +97,8 @@ std::expected<std::vector<LeasedLane>, std::string> Outbox::take(const std::vect
       "SELECT lane, lease, destination, id, payload, headers, record, attempts, "
       "ordering_key, enqueued_at FROM " +
           function("outbox_take($1, $2, $3, $4, $5, $6)"),
-      {array_of(destinations), array_of(slots), array_of(bytes), array_of(idle),
-       holder(connection_), std::to_string(lease.count())});
+      {base::array_text(destinations), base::array_text(slots), base::array_text(bytes),
+       base::array_text(idle), holder(connection_), std::to_string(lease.count())});
   if (!rows) return std::unexpected(rows.error());
   std::vector<LeasedLane> lanes;
   for (int row = 0; row < rows->size(); ++row) {
@@ -136,14 +131,15 @@ std::expected<std::vector<LeaseId>, std::string> Outbox::report(
     leases.push_back(report.lease);
     holders.push_back(holder(report.lease.connection));
     ids.push_back(report.id);
-    verdicts.emplace_back(name_of(report.verdict));
+    verdicts.emplace_back(kVerdictNames[report.verdict]);
     errors.push_back(valid_text(report.why));
     delays.push_back(report.delay.count());
   }
   const auto lost =
       database_.query("SELECT " + function("outbox_report($1, $2, $3, $4, $5, $6, $7)"),
-                      {array_of(lanes), array_of(numbers_of(leases)), array_of(holders),
-                       array_of(ids), array_of(verdicts), array_of(errors), array_of(delays)});
+                      {base::array_text(lanes), base::array_text(numbers_of(leases)),
+                       base::array_text(holders), base::array_text(ids), base::array_text(verdicts),
+                       base::array_text(errors), base::array_text(delays)});
   if (!lost) return std::unexpected(lost.error());
   return at_places(*lost, leases);
 }
@@ -153,8 +149,8 @@ std::expected<std::vector<LeaseId>, std::string> Outbox::renew(
   std::vector<std::string> holders;
   for (const LeaseId& id : leases) holders.push_back(holder(id.connection));
   const auto lost = database_.query("SELECT " + function("outbox_renew($1, $2, $3, $4)"),
-                                    {array_of(lanes), array_of(numbers_of(leases)),
-                                     array_of(holders), std::to_string(lease.count())});
+                                    {base::array_text(lanes), base::array_text(numbers_of(leases)),
+                                     base::array_text(holders), std::to_string(lease.count())});
   if (!lost) return std::unexpected(lost.error());
   return at_places(*lost, leases);
 }
@@ -162,7 +158,7 @@ std::expected<std::vector<LeaseId>, std::string> Outbox::renew(
 std::expected<std::optional<Duration>, std::string> Outbox::next_due(
     const std::vector<std::string>& destinations) {
   const auto rows =
-      database_.query("SELECT " + function("outbox_next($1)"), {array_of(destinations)});
+      database_.query("SELECT " + function("outbox_next($1)"), {base::array_text(destinations)});
   if (!rows) return std::unexpected(rows.error());
   if (rows->is_null(0, 0)) return std::nullopt;
   return Duration(rows->number(0, 0));

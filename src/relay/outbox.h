@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "relay/database.h"
-#include "semel/record.h"
+#include "postgres/blocking.h"
+#include "semel/driver/record.h"
 
 // The relay's side of sql/functions/4_outbox.sql. Every call blocks, is one transaction, and leaves
 // none open. An error is a sentence for the operator; then it is not known what the statement did.
@@ -71,7 +71,7 @@ class Outbox {
   static std::expected<Outbox, std::string> open(const std::string& url, const std::string& schema,
                                                  std::string who, std::uint64_t connection,
                                                  Duration patience);
-  // See Database::set_patience.
+  // See PgBlocking::set_patience.
   void set_patience(Duration patience) { database_.set_patience(patience); }
 
   // Keys are derived from this where there is no record.
@@ -92,13 +92,14 @@ class Outbox {
                                                                     std::size_t names_max);
   std::expected<LieDown, std::string> go_idle();
   std::expected<void, std::string> get_up();
-  // See Database::wait.
+  // See PgBlocking::wait.
   std::expected<bool, std::string> wait(int other, Duration timeout) {
     return database_.wait(other, timeout);
   }
 
  private:
-  Outbox(Database database, std::string schema, std::string who, std::uint64_t connection)
+  Outbox(postgres::PgBlocking database, std::string schema, std::string who,
+         std::uint64_t connection)
       : database_(std::move(database)),
         schema_(std::move(schema)),
         who_(std::move(who)),
@@ -107,7 +108,7 @@ class Outbox {
   std::string holder(std::uint64_t connection) const;
   std::string function(std::string_view name_and_arguments) const;
 
-  Database database_;
+  postgres::PgBlocking database_;
   std::string schema_;
   std::string who_;
   std::uint64_t connection_;

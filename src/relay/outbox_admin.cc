@@ -1,10 +1,12 @@
 #include "relay/outbox_admin.h"
 
+#include "base/array_text.h"
+
 namespace semel::relay {
 
 std::expected<OutboxAdmin, std::string> OutboxAdmin::open(const std::string& url,
                                                           const std::string& schema) {
-  auto database = Database::connect(url, schema);
+  auto database = postgres::PgBlocking::connect(url, schema);
   if (!database) return std::unexpected(std::move(database.error()));
   auto prepared = database->run("SET search_path = pg_catalog");
   if (!prepared) return std::unexpected(std::move(prepared.error()));
@@ -53,7 +55,8 @@ std::expected<std::vector<std::int64_t>, std::string> OutboxAdmin::drop(
 
 std::expected<std::vector<std::int64_t>, std::string> OutboxAdmin::call(
     const std::string& function, const std::vector<std::int64_t>& ids) {
-  const auto rows = database_.query("SELECT " + schema_ + "." + function + "($1)", {array_of(ids)});
+  const auto rows =
+      database_.query("SELECT " + schema_ + "." + function + "($1)", {base::array_text(ids)});
   if (!rows) return std::unexpected(rows.error());
   std::vector<std::int64_t> found;
   for (int i = 0; i < rows->size(); ++i) found.push_back(rows->number(i, 0));

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "relay/database.h"
+#include "postgres/blocking.h"
 
 // Shows the outbox to an operator and changes it. Blocks. Errors are sentences for the operator.
 namespace semel::relay {
@@ -41,12 +41,12 @@ class OutboxAdmin {
   std::expected<std::vector<std::int64_t>, std::string> drop(const std::vector<std::int64_t>& ids);
 
  private:
-  OutboxAdmin(Database database, std::string schema)
+  OutboxAdmin(postgres::PgBlocking database, std::string schema)
       : database_(std::move(database)), schema_(std::move(schema)) {}
   std::expected<std::vector<std::int64_t>, std::string> call(const std::string& function,
                                                              const std::vector<std::int64_t>& ids);
 
-  Database database_;
+  postgres::PgBlocking database_;
   std::string schema_;
 };
 

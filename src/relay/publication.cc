@@ -24,7 +24,7 @@ asio::awaitable<Outcome> Publication::outcome(Duration timeout) {
   }
   if (outcome_) co_return *std::move(outcome_);
   abandoned_ = true;
-  outcome_ = Retry{"the broker has not confirmed it in time"};
+  outcome_ = Retry{"the broker did not confirm it in time"};
   co_return *outcome_;
 }
 

@@ -16,9 +16,9 @@ namespace semel::relay {
 // outcome.
 class Publication : public std::enable_shared_from_this<Publication> {
  public:
-  Publication(boost::asio::any_io_executor executor, std::shared_ptr<const Message> message,
+  Publication(const boost::asio::any_io_executor& executor, std::shared_ptr<const Message> message,
               Envelope envelope)
-      : message(std::move(message)), envelope(std::move(envelope)), timer_(std::move(executor)) {}
+      : message(std::move(message)), envelope(std::move(envelope)), timer_(executor) {}
 
   const std::shared_ptr<const Message> message;
   const Envelope envelope;

@@ -8,7 +8,8 @@
 #include <csignal>
 #include <thread>
 
-#include "engine/system.h"
+#include "base/random.h"
+#include "engine/system_clock.h"
 #include "relay/courier.h"
 #include "relay/deliveries.h"
 #include "telemetry/log.h"
@@ -19,7 +20,7 @@ namespace {
 std::string name_of_this_run() {
   char host[256] = {};
   if (gethostname(host, sizeof host - 1) != 0) host[0] = '\0';
-  return fmt::format("{} {} {:016x}", host, getpid(), random_number());
+  return fmt::format("{} {} {:016x}", host, getpid(), base::random_number());
 }
 
 }  // namespace
@@ -27,7 +28,7 @@ std::string name_of_this_run() {
 std::expected<bool, std::string> run_relay(const RelayOptions& options,
                                            const std::function<void()>& ready) {
   boost::asio::io_context context{1};
-  const SystemClock clock;
+  const engine::SystemClock clock;
   Courier courier(options.url, options.schema, options.config, options.drain_timeout,
                   name_of_this_run());
   if (auto opened = courier.open(); !opened) return std::unexpected(std::move(opened.error()));
@@ -37,7 +38,7 @@ std::expected<bool, std::string> run_relay(const RelayOptions& options,
   boost::asio::signal_set signals(context, SIGTERM, SIGINT);
   signals.async_wait([&](const boost::system::error_code& error, int) {
     if (error) return;
-    log_event(LogLevel::info, "draining", {});
+    telemetry::log_event(config::LogLevel::info, "draining", {});
     courier.stop();
   });
   ready();

@@ -11,7 +11,7 @@ namespace semel::relay {
 struct RelayOptions {
   std::string url;     // of the database
   std::string schema;  // that the outbox is in
-  RelayConfig config;
+  config::RelayConfig config;
   Duration drain_timeout = std::chrono::seconds(30);
 };
 

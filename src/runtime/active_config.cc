@@ -2,26 +2,30 @@
 
 #include "config/policy_page.h"
 
-namespace semel {
+namespace semel::runtime {
 namespace {
 
-std::vector<RouteMetrics*> metrics_of(const Config& config, Metrics& metrics) {
-  std::vector<RouteMetrics*> out;
-  for (const RouteConfig& route : config.routes) out.push_back(&metrics.route(route.name));
+std::vector<telemetry::RouteMetrics*> metrics_of(const std::vector<config::RouteConfig>& routes,
+                                                 telemetry::Metrics& metrics) {
+  std::vector<telemetry::RouteMetrics*> out;
+  for (const config::RouteConfig& route : routes) out.push_back(&metrics.route(route.name));
   return out;
 }
 
 }  // namespace
 
-ActiveConfig::ActiveConfig(Config config_in, KeyMaterial key_material_in, Metrics& metrics_in)
+ActiveConfig::ActiveConfig(config::Config config_in, std::vector<config::RouteConfig> routes_in,
+                           KeyMaterial key_material_in, telemetry::Metrics& metrics_in)
     : config(std::move(config_in)),
+      routes(std::move(routes_in)),
       key_material(std::move(key_material_in)),
       router(config.routes),
       trusted(config.trusted_proxies),
-      policy_page(make_policy_page(config)),
-      metrics(metrics_of(config, metrics_in)) {}
+      policy_page(config::make_policy_page(config)),
+      metrics(metrics_of(routes, metrics_in)) {}
 
-std::vector<std::string> needs_restart(const Config& running, const Config& wanted) {
+std::vector<std::string> needs_restart(const config::Config& running,
+                                       const config::Config& wanted) {
   std::vector<std::string> keys;
   if (running.listen != wanted.listen) keys.push_back("listen");
   if (running.workers != wanted.workers) keys.push_back("workers");
@@ -33,7 +37,7 @@ std::vector<std::string> needs_restart(const Config& running, const Config& want
   return keys;
 }
 
-Config reloadable(const Config& running, Config wanted) {
+config::Config reloadable(const config::Config& running, config::Config wanted) {
   wanted.listen = running.listen;
   wanted.workers = running.workers;
   wanted.name_space = running.name_space;
@@ -44,4 +48,4 @@ Config reloadable(const Config& running, Config wanted) {
   return wanted;
 }
 
-}  // namespace semel
+}  // namespace semel::runtime

@@ -1,13 +1,13 @@
 #include "runtime/introspection_cache.h"
 
-namespace semel {
+namespace semel::runtime {
 namespace {
 
 constexpr std::size_t kEntriesMax = 4096;
 
 }  // namespace
 
-std::optional<std::string> IntrospectionCache::find(const Sha256Digest& credential,
+std::optional<std::string> IntrospectionCache::find(const base::Sha256Digest& credential,
                                                     SteadyTime now) {
   const auto found = entries_.find(credential);
   if (found == entries_.end()) return std::nullopt;
@@ -16,8 +16,8 @@ std::optional<std::string> IntrospectionCache::find(const Sha256Digest& credenti
   return std::nullopt;
 }
 
-void IntrospectionCache::put(const Sha256Digest& credential, std::string tenant, SteadyTime until,
-                             SteadyTime now) {
+void IntrospectionCache::put(const base::Sha256Digest& credential, std::string tenant,
+                             SteadyTime until, SteadyTime now) {
   if (entries_.size() >= kEntriesMax) {
     std::erase_if(entries_, [&](const auto& entry) { return entry.second.until <= now; });
     if (entries_.size() >= kEntriesMax) entries_.clear();
@@ -25,4 +25,4 @@ void IntrospectionCache::put(const Sha256Digest& credential, std::string tenant,
   entries_.insert_or_assign(credential, Entry{std::move(tenant), until});
 }
 
-}  // namespace semel
+}  // namespace semel::runtime

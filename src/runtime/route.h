@@ -4,7 +4,7 @@
 
 #include "runtime/active_config.h"
 
-namespace semel {
+namespace semel::runtime {
 
 // A route under the configuration that a request began with. Keeps that configuration alive, so
 // that a request that began under it ends under it.
@@ -12,9 +12,9 @@ class Route {
  public:
   Route(ActiveConfigPtr active, std::size_t index) : active_(std::move(active)), index_(index) {}
 
-  const RouteConfig& config() const { return active_->config.routes[index_]; }
-  const RouteConfig* operator->() const { return &config(); }
-  RouteMetrics& metrics() const { return *active_->metrics[index_]; }
+  const config::RouteConfig& config() const { return active_->routes[index_]; }
+  const config::RouteConfig* operator->() const { return &config(); }
+  telemetry::RouteMetrics& metrics() const { return *active_->metrics[index_]; }
   const ActiveConfigPtr& active() const { return active_; }
   // Its index among the routes of active().
   std::size_t index() const { return index_; }
@@ -24,4 +24,4 @@ class Route {
   std::size_t index_;
 };
 
-}  // namespace semel
+}  // namespace semel::runtime

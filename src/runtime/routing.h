@@ -7,14 +7,14 @@
 
 #include "config/route.h"
 
-namespace semel {
+namespace semel::runtime {
 
 // First match wins. A request cannot evade a webhook's signature by another spelling of its path: a
 // path that a service may take for that of a webhook route has no route, unless a route before the
 // webhook's takes both spellings, or a route names exactly this one.
 class Router {
  public:
-  explicit Router(const std::vector<RouteConfig>& routes);
+  explicit Router(const std::vector<config::RouteConfig>& routes);
   // Returns the index of the route; nullopt: there is none.
   std::optional<std::size_t> match(std::string_view path) const;
 
@@ -23,7 +23,7 @@ class Router {
     std::vector<std::string> segments;  // "{}" stands for any one segment
     bool prefix = false;
   };
-  // A route, with its path as loose_path() reads it.
+  // A route, with its path as http::loose_path() reads it.
   struct Loose {
     bool is_webhook = false;
     bool is_literal = false;
@@ -36,4 +36,4 @@ class Router {
   std::vector<Loose> loose_;  // empty if there is no webhook
 };
 
-}  // namespace semel
+}  // namespace semel::runtime

@@ -8,44 +8,47 @@
 #include <vector>
 
 #include "config/config.h"
-#include "runtime/engine_observer.h"
-#include "runtime/shares.h"
-#include "runtime/spare_descriptor.h"
+#include "runtime/limits/shares.h"
+#include "runtime/limits/spare_descriptor.h"
+#include "runtime/limits/tenant_limits.h"
 #include "runtime/spool.h"
-#include "semel/clock.h"
-#include "semel/engine.h"
-#include "semel/store.h"
+#include "semel/driver/clock.h"
+#include "semel/driver/engine.h"
+#include "semel/driver/store.h"
 #include "telemetry/log.h"
 #include "telemetry/metrics.h"
 #include "telemetry/observed.h"
 
-namespace semel {
-
+namespace semel::execution {
 class Background;
 class Prober;
+}  // namespace semel::execution
+
+namespace semel::runtime {
+
 class Worker;
 
 // Shared by all workers of one process, whatever the configuration.
 struct Services {
-  Services(Store& store_in, Metrics& metrics_in, Clock& machine_clock, TokenSource& tokens_in,
-           Owner owner, const Config& config);
+  Services(Store& store_in, telemetry::Metrics& metrics_in, TenantLimits& limits_in,
+           Observer& observer, Clock& machine_clock, TokenSource& tokens_in, Owner owner,
+           const config::Config& config);
 
-  Metrics& metrics;
-  TenantLimits limits;
-  LoggingObserver observer;
+  telemetry::Metrics& metrics;
+  TenantLimits& limits;
   Store& store;
   Engine engine;
   Clock& clock;          // the engine's
   ShareHolders holders;  // peers and tenants, with what each of them has
   Spool spool;
   // The disk of a store in this process; nullopt: the store is elsewhere.
-  std::optional<DiskSpace> store_disk;
+  std::optional<stores::DiskSpace> store_disk;
 
   SpareDescriptor spare_descriptor;
-  // Owned by the server, which sets them before the workers run.
+  // Owned by those who run the process, and set before the workers run.
   std::vector<Worker*> workers;
-  Background* background = nullptr;
-  Prober* prober = nullptr;
+  execution::Background* background = nullptr;  // null where no requests are queued
+  execution::Prober* prober = nullptr;
 
   std::atomic<std::size_t> connections = 0;     // of clients that are served
   std::atomic<std::size_t> refusing = 0;        // connections that are being told there is no room
@@ -56,10 +59,10 @@ struct Services {
   std::atomic<std::size_t> buffered_bytes = 0;  // request bodies held in memory
   std::atomic<std::size_t> spooled_bytes = 0;   // request bodies held in files
   std::atomic<bool> draining = false;
-  ObservedInFlight observed;
+  telemetry::ObservedInFlight observed;
 };
 
-// Request bodies held in memory at once, over all connections; beyond it, new ones are shed.
+// Request bodies in memory, all together: 2048 of kSpooledAboveBytes. Beyond it, new ones are shed.
 inline constexpr std::size_t kBufferedBytesMax = 512 * 1024 * 1024;
 
-}  // namespace semel
+}  // namespace semel::runtime

@@ -11,7 +11,7 @@
 #include <cstring>
 #include <stdexcept>
 
-namespace semel {
+namespace semel::runtime {
 namespace asio = boost::asio;
 using asio::awaitable;
 
@@ -39,7 +39,7 @@ int open_nameless(const std::string& directory) {
 Spool::Spool(Options options)
     : options_(std::move(options)),
       disk_(options_.directory, options_.free_bytes_min),
-      pool_(std::make_unique<BlockingPool>("semel-spool", kSpoolThreads)) {}
+      pool_(std::make_unique<base::BlockingPool>("semel-spool", kSpoolThreads)) {}
 
 std::expected<void, std::string> Spool::check(std::uint64_t taken, std::uint64_t bytes) const {
   if (taken + bytes > options_.bytes_max) {
@@ -49,7 +49,7 @@ std::expected<void, std::string> Spool::check(std::uint64_t taken, std::uint64_t
   }
   if (!disk_.has_room_for(bytes)) {
     ++refused_;
-    return std::unexpected("the spool takes no more: " + disk_.describe());
+    return std::unexpected("the spool accepts no more: " + disk_.describe());
   }
   return {};
 }
@@ -66,7 +66,7 @@ std::expected<void, std::string> Spool::has_room_for(std::uint64_t bytes) const 
 }
 
 RequestBody::RequestBody(Spool& spool, Recipe recipe, std::string content_type,
-                         std::optional<ContentDigest> promised)
+                         std::optional<core::ContentDigest> promised)
     : spool_(spool),
       recipe_(std::move(recipe)),
       content_type_(std::move(content_type)),
@@ -117,14 +117,14 @@ std::expected<void, std::string> RequestBody::write_out() {
   taken_bytes_ += memory_.size();
   if (!is_spooled()) {
     file_ = open_nameless(spool_.directory());
-    if (file_ < 0) return std::unexpected(because("no file can be made for a request's body"));
+    if (file_ < 0) return std::unexpected(because("cannot create a file for a request's body"));
     hash_.emplace(recipe_, content_type_);
   }
   std::string_view rest = memory_;
   while (!rest.empty()) {
     const ssize_t n = ::pwrite(file_, rest.data(), rest.size(), static_cast<off_t>(file_bytes_));
     if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return std::unexpected(because("a request's body cannot be written"));
+    if (n <= 0) return std::unexpected(because("cannot write a request's body"));
     const auto written = rest.substr(0, static_cast<std::size_t>(n));
     hash_->update(written);
     if (promised_) promised_->update(written);
@@ -143,7 +143,7 @@ std::string RequestBody::read_now(std::uint64_t offset, std::size_t bytes_max) c
     const ssize_t n =
         ::pread(file_, out.data() + done, out.size() - done, static_cast<off_t>(offset + done));
     if (n < 0 && errno == EINTR) continue;
-    if (n < 0) throw std::runtime_error(because("a request's body cannot be read back"));
+    if (n < 0) throw std::runtime_error(because("cannot read back a request's body"));
     if (n == 0) throw std::runtime_error("a request's body is shorter than what was written");
     done += static_cast<std::size_t>(n);
   }
@@ -163,18 +163,18 @@ awaitable<std::expected<std::string, std::string>> RequestBody::read(std::uint64
   co_return co_await spool_.pool().run(from_file);
 }
 
-Sha256Digest RequestBody::digest_under(const Recipe& recipe) const {
-  if (!is_spooled()) return body_digest(recipe, content_type_, memory_);
-  if (needs_whole_body(recipe.body, size())) {
-    return body_digest(recipe, content_type_, read_now(0, static_cast<std::size_t>(size())));
+base::Sha256Digest RequestBody::digest_under(const Recipe& recipe) const {
+  if (!is_spooled()) return core::body_digest(recipe, content_type_, memory_);
+  if (core::needs_whole_body(recipe.body, size())) {
+    return core::body_digest(recipe, content_type_, read_now(0, static_cast<std::size_t>(size())));
   }
   const bool is_same = recipe.body == recipe_.body && recipe.version == recipe_.version;
   if (is_same && digest_) return *digest_;
-  BodyHash hash(recipe, content_type_);
+  core::BodyHash hash(recipe, content_type_);
   for (std::uint64_t at = 0; at < size(); at += kHashPieceBytes) {
     hash.update(read_now(at, kHashPieceBytes));
   }
   return hash.finish();
 }
 
-}  // namespace semel
+}  // namespace semel::runtime

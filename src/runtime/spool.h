@@ -14,7 +14,7 @@
 #include "core/fingerprint/content_digest.h"
 #include "stores/disk_space.h"
 
-namespace semel {
+namespace semel::runtime {
 
 // A request body larger than this is kept in a file while it is handled.
 inline constexpr std::size_t kSpooledAboveBytes = 256 * 1024;
@@ -42,9 +42,9 @@ class Spool {
   void count_refused() { ++refused_; }
   // Returns how often there was no room.
   std::uint64_t refused() const { return refused_; }
-  const DiskSpace& disk() const { return disk_; }
+  const stores::DiskSpace& disk() const { return disk_; }
 
-  BlockingPool& pool() { return *pool_; }
+  base::BlockingPool& pool() { return *pool_; }
   // Ends the threads. Call when no executor runs any longer, before the executors are destroyed.
   void stop() { pool_.reset(); }
 
@@ -52,10 +52,10 @@ class Spool {
   std::expected<void, std::string> check(std::uint64_t taken, std::uint64_t bytes) const;
 
   const Options options_;
-  const DiskSpace disk_;
+  const stores::DiskSpace disk_;
   std::atomic<std::uint64_t> taken_ = 0;
   mutable std::atomic<std::uint64_t> refused_ = 0;
-  std::unique_ptr<BlockingPool> pool_;
+  std::unique_ptr<base::BlockingPool> pool_;
 };
 
 // The body of a keyed request, whole: in memory, or in a file of the spool. A large one is hashed
@@ -64,7 +64,7 @@ class RequestBody {
  public:
   // The body is going to be fingerprinted under `recipe` and compared with `promised`.
   RequestBody(Spool& spool, Recipe recipe, std::string content_type,
-              std::optional<ContentDigest> promised);
+              std::optional<core::ContentDigest> promised);
   // A body that has already arrived and stays in memory.
   RequestBody(Spool& spool, std::string text);
   ~RequestBody();
@@ -94,7 +94,7 @@ class RequestBody {
 
   // Both may block on the disk if the body is spooled: call them on the spool's pool then. They
   // throw std::runtime_error if the file cannot be read.
-  Sha256Digest digest_under(const Recipe& recipe) const;
+  base::Sha256Digest digest_under(const Recipe& recipe) const;
   std::string read_now(std::uint64_t offset, std::size_t bytes_max) const;
 
  private:
@@ -104,13 +104,13 @@ class RequestBody {
   Spool& spool_;
   const Recipe recipe_;
   const std::string content_type_;
-  std::optional<ContentDigest> promised_;
-  std::optional<BodyHash> hash_;        // of a spooled body, while it arrives
-  std::optional<Sha256Digest> digest_;  // under recipe_, as far as it needs no whole text
-  std::string memory_;                  // the whole body, or the part not written yet
+  std::optional<core::ContentDigest> promised_;
+  std::optional<core::BodyHash> hash_;        // of a spooled body, while it arrives
+  std::optional<base::Sha256Digest> digest_;  // under recipe_, as far as it needs no whole text
+  std::string memory_;                        // the whole body, or the part not written yet
   int file_ = -1;
   std::uint64_t file_bytes_ = 0;
   std::uint64_t taken_bytes_ = 0;  // of the spool
 };
 
-}  // namespace semel
+}  // namespace semel::runtime

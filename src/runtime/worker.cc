@@ -8,7 +8,7 @@
 #include "engine/spawn.h"
 #include "http/head.h"
 
-namespace semel {
+namespace semel::runtime {
 namespace asio = boost::asio;
 using asio::awaitable;
 using asio::ip::tcp;
@@ -20,25 +20,22 @@ constexpr auto kAcceptPause = std::chrono::milliseconds(20);
 constexpr std::size_t kIdleLookedAtMax = 256;
 constexpr std::string_view kServing = "serving a connection";
 
-Duration longest_idle(const Config& config) {
+Duration longest_idle(const std::vector<config::RouteConfig>& routes) {
   Duration longest{0};
-  for (const RouteConfig& route : config.routes) longest = std::max(longest, route.upstream_idle);
+  for (const config::RouteConfig& route : routes) longest = std::max(longest, route.upstream_idle);
   return longest;
 }
 }  // namespace
 
-Worker::Worker(Services& services, ActiveConfigPtr settings, Serve serve)
-    : services_(services),
-      serve_(std::move(serve)),
-      settings_(std::move(settings)),
-      deadlines_(context_.get_executor()) {
+Worker::Worker(Services& services, ActiveConfigPtr settings)
+    : services_(services), settings_(std::move(settings)), deadlines_(context_.get_executor()) {
   make_pools();
 }
 
-net::UpstreamPool& Worker::pool_of(const ActiveConfig& settings, std::size_t route,
-                                   std::size_t upstream) {
-  const RouteConfig& config = settings.config.routes[route];
-  const Upstream& to = config.upstreams[upstream];
+http::UpstreamPool& Worker::pool_of(const ActiveConfig& settings, std::size_t route,
+                                    std::size_t upstream) {
+  const config::RouteConfig& config = settings.routes[route];
+  const config::Upstream& to = config.upstreams[upstream];
   PoolKey key{to.address.host, to.address.port, std::nullopt};
   if (to.tls) key.tls = config.upstream_tls;
   return pools_
@@ -49,11 +46,11 @@ net::UpstreamPool& Worker::pool_of(const ActiveConfig& settings, std::size_t rou
 
 void Worker::make_pools() {
   by_route_.clear();
-  const std::vector<RouteConfig>& routes = settings_->config.routes;
+  const std::vector<config::RouteConfig>& routes = settings_->routes;
   for (std::size_t route = 0; route < routes.size(); ++route) {
     RoutePools pools;
     for (std::size_t i = 0; i < routes[route].upstreams.size(); ++i) {
-      net::UpstreamPool& pool = pool_of(*settings_, route, i);
+      http::UpstreamPool& pool = pool_of(*settings_, route, i);
       if (routes[route].upstreams[i].tls) pool.use_tls(settings_->key_material.upstreams[route]);
       pools.pools.push_back(&pool);
     }
@@ -71,17 +68,19 @@ awaitable<void> Worker::adopt(ActiveConfigPtr settings) {
   co_await asio::co_spawn(context_, on_worker, asio::use_awaitable);
 }
 
-void Worker::listen(tcp::acceptor acceptor) {
+void Worker::listen(tcp::acceptor acceptor, Serve serve) {
+  serve_ = std::move(serve);
   acceptors_.push_back(std::move(acceptor));
 }
 
 void Worker::run() {
   for (auto& acceptor : acceptors_) {
-    spawn_loop(context_.get_executor(), "accepting",
-               [this, &acceptor] { return accept(acceptor); });
+    engine::spawn_loop(context_.get_executor(), "accepting",
+                       [this, &acceptor] { return accept(acceptor); });
   }
-  spawn_loop(context_.get_executor(), "watching deadlines", [this] { return deadlines_.run(); });
-  spawn_loop(context_.get_executor(), "pruning", [this] { return prune(); });
+  engine::spawn_loop(context_.get_executor(), "watching deadlines",
+                     [this] { return deadlines_.run(); });
+  engine::spawn_loop(context_.get_executor(), "pruning", [this] { return prune(); });
   context_.run();
 }
 
@@ -99,7 +98,8 @@ void Worker::close_gently(tcp::acceptor& acceptor) {
   while (!error) {
     tcp::socket socket(context_);
     acceptor.accept(socket, error);
-    if (!error) asio::co_spawn(context_, serve_(*this, std::move(socket)), OrReport{kServing});
+    if (!error)
+      asio::co_spawn(context_, serve_(*this, std::move(socket)), engine::OrReport{kServing});
   }
   acceptor.close(error);
 }
@@ -123,10 +123,11 @@ awaitable<void> Worker::accept(tcp::acceptor& acceptor) {
     no_descriptor = error == asio::error::no_descriptors ||
                     error == boost::system::errc::too_many_files_open_in_system;
     if (!error) {
-      asio::co_spawn(context_, serve_(*this, std::move(socket)), OrReport{kServing});
+      asio::co_spawn(context_, serve_(*this, std::move(socket)), engine::OrReport{kServing});
       services_.spare_descriptor.regain();
     } else if (acceptor.is_open()) {
-      log_repeating(LogLevel::warn, "accept failed", "", {{"why", error.message()}});
+      telemetry::log_repeating(config::LogLevel::warn, "accept failed", "",
+                               {{"why", error.message()}});
       // Accepting again at once would spin.
       if (!no_descriptor || !turn_away(acceptor)) co_await services_.clock.sleep(kAcceptPause);
     }
@@ -136,13 +137,13 @@ awaitable<void> Worker::accept(tcp::acceptor& acceptor) {
 awaitable<void> Worker::prune() {
   for (;;) {
     co_await services_.clock.sleep(kPruneEvery);
-    const Duration idle_max = longest_idle(settings_->config);
+    const Duration idle_max = longest_idle(settings_->routes);
     for (auto& [address, pool] : pools_) pool.prune(idle_max);
   }
 }
 
 Worker::Picked Worker::pick_upstream(const Route& route) {
-  const std::vector<Upstream>& upstreams = route->upstreams;
+  const std::vector<config::Upstream>& upstreams = route->upstreams;
   // The request began before the configuration was reloaded.
   if (route.active() != settings_) {
     return {pool_of(*route.active(), route.index(), 0), upstreams.front()};
@@ -153,18 +154,18 @@ Worker::Picked Worker::pick_upstream(const Route& route) {
   return {*pools.pools[index], upstreams[index]};
 }
 
-net::UpstreamPool& Worker::own_pool(const Url& url) {
+http::Client Worker::client_to(const config::Url& url) {
   PoolKey key{url.address.host, url.address.port, std::nullopt};
   if (url.tls) key.tls.emplace();
-  net::UpstreamPool& pool = pools_
-                                .try_emplace(std::move(key), context_.get_executor(), deadlines_,
-                                             url.address.host, url.address.port)
-                                .first->second;
+  http::UpstreamPool& pool = pools_
+                                 .try_emplace(std::move(key), context_.get_executor(), deadlines_,
+                                              url.address.host, url.address.port)
+                                 .first->second;
   if (url.tls) pool.use_tls(settings_->key_material.own);
-  return pool;
+  return {pool, deadlines_, url.authority()};
 }
 
-Worker::Idle::Idle(Worker& worker, net::Connection& client, const ShareHolder* peer)
+Worker::Idle::Idle(Worker& worker, http::Connection& client, const ShareHolder* peer)
     : worker_(worker), client_(client), peer_(peer), since_(worker.deadlines_.now()) {
   worker_.idle_.push_back(*this);
   if (&worker_.idle_.front() == this) worker_.note_longest_idle();
@@ -220,9 +221,9 @@ const std::string& Worker::date() {
   const Time now = services_.clock.now();
   if (now - date_at_ >= std::chrono::seconds(1) || now < date_at_) {
     date_at_ = std::chrono::floor<std::chrono::seconds>(now);
-    date_ = http_date(now);
+    date_ = http::format_date(now);
   }
   return date_;
 }
 
-}  // namespace semel
+}  // namespace semel::runtime

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "http/client.h"
 #include "http/deadlines.h"
 #include "http/pool.h"
 #include "runtime/active_config.h"
@@ -16,18 +17,19 @@
 #include "runtime/route.h"
 #include "runtime/services.h"
 
-namespace semel {
+namespace semel::runtime {
 
 // One core's share: its own event loop, listeners and upstream connections. A request begins and
 // ends on one worker; everything here is used by its thread only, except post-like calls.
 class Worker {
  public:
+  Worker(Services& services, ActiveConfigPtr settings);
+
   // Serves one client connection until it ends.
   using Serve = std::function<boost::asio::awaitable<void>(Worker&, boost::asio::ip::tcp::socket)>;
-  Worker(Services& services, ActiveConfigPtr settings, Serve serve);
-
-  // Takes over a bound socket; accepts on it once the loop runs.
-  void listen(boost::asio::ip::tcp::acceptor acceptor);
+  // Takes over a bound socket. Once the loop runs, it accepts there, and `serve` gets the
+  // connections of all sockets.
+  void listen(boost::asio::ip::tcp::acceptor acceptor, Serve serve);
   // Runs the loop until it is stopped.
   void run();
   boost::asio::io_context& context() { return context_; }
@@ -40,21 +42,21 @@ class Worker {
   const ActiveConfigPtr& settings() const { return settings_; }
   // Once it returns, new requests get these settings. May be called from any executor.
   boost::asio::awaitable<void> adopt(ActiveConfigPtr settings);
-  net::Deadlines& deadlines() { return deadlines_; }
+  http::Deadlines& deadlines() { return deadlines_; }
   // The upstream that takes the route's next request, and its pool.
   struct Picked {
-    net::UpstreamPool& pool;
-    const Upstream& upstream;
+    http::UpstreamPool& pool;
+    const config::Upstream& upstream;
   };
   Picked pick_upstream(const Route& route);
-  // Returns the pool for our own requests to the address of `url`.
-  net::UpstreamPool& own_pool(const Url& url);
+  // Returns a client for Semel's own requests to the service of `url`, to be used on this worker.
+  http::Client client_to(const config::Url& url);
   IntrospectionCache& introspections() { return introspections_; }
   // A client's connection while it has no request, or will have no more. The longest idle one is
   // closed when others need its place.
   class Idle : public boost::intrusive::list_base_hook<> {
    public:
-    Idle(Worker& worker, net::Connection& client, const ShareHolder* peer);
+    Idle(Worker& worker, http::Connection& client, const ShareHolder* peer);
     ~Idle();
     Idle(const Idle&) = delete;
     Idle& operator=(const Idle&) = delete;
@@ -62,7 +64,7 @@ class Worker {
    private:
     friend class Worker;
     Worker& worker_;
-    net::Connection& client_;
+    http::Connection& client_;
     const ShareHolder* const peer_;
     const std::chrono::steady_clock::time_point since_;
   };
@@ -81,13 +83,14 @@ class Worker {
   bool turn_away(boost::asio::ip::tcp::acceptor& acceptor);
   void close_gently(boost::asio::ip::tcp::acceptor& acceptor);
   boost::asio::awaitable<void> prune();
-  net::UpstreamPool& pool_of(const ActiveConfig& settings, std::size_t route, std::size_t upstream);
+  http::UpstreamPool& pool_of(const ActiveConfig& settings, std::size_t route,
+                              std::size_t upstream);
   void make_pools();
   void end(Idle& idle);
   void note_longest_idle();
 
   Services& services_;
-  const Serve serve_;
+  Serve serve_;
   // Declared before context_: connections that are idle when context_ is destroyed then leave the
   // list.
   boost::intrusive::list<Idle, boost::intrusive::constant_time_size<false>> idle_;
@@ -97,18 +100,18 @@ class Worker {
   std::atomic<Ticks> longest_idle_ = kNobody;
   ActiveConfigPtr settings_;
   boost::asio::io_context context_{1};
-  net::Deadlines deadlines_;
+  http::Deadlines deadlines_;
   std::vector<boost::asio::ip::tcp::acceptor> acceptors_;
   // One pool per address and TLS settings.
   struct PoolKey {
     std::string host;
     std::uint16_t port;
-    std::optional<net::TlsClientFiles> tls;
+    std::optional<http::TlsClientFiles> tls;
     auto operator<=>(const PoolKey&) const = default;
   };
-  std::map<PoolKey, net::UpstreamPool> pools_;
+  std::map<PoolKey, http::UpstreamPool> pools_;
   struct RoutePools {
-    std::vector<net::UpstreamPool*> pools;
+    std::vector<http::UpstreamPool*> pools;
     std::size_t next = 0;
   };
   std::vector<RoutePools> by_route_;  // of settings_
@@ -117,4 +120,4 @@ class Worker {
   std::string date_;
 };
 
-}  // namespace semel
+}  // namespace semel::runtime

@@ -9,7 +9,7 @@
 
 #include <cstdint>
 
-namespace semel {
+namespace semel::stores {
 
 DiskSpace::DiskSpace(const std::filesystem::path& directory, std::uint64_t free_bytes_min)
     : free_bytes_min_(free_bytes_min),
@@ -44,9 +44,8 @@ bool DiskSpace::is_below(std::uint64_t part_of_mark) const {
 
 std::string DiskSpace::describe() const {
   constexpr std::uint64_t kMebibyte = 1 << 20;
-  return fmt::format(
-      "{} MiB are free on its disk, and {} MiB are to stay so, by store.free_bytes_min",
-      free_bytes().value_or(0) / kMebibyte, free_bytes_min_ / kMebibyte);
+  return fmt::format("only {} MiB are free on its disk, and store.free_bytes_min keeps {} MiB free",
+                     free_bytes().value_or(0) / kMebibyte, free_bytes_min_ / kMebibyte);
 }
 
-}  // namespace semel
+}  // namespace semel::stores

@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-namespace semel {
+namespace semel::stores {
 
 // Compares the free space on a directory's file system with a mark below which nothing new is
 // begun. Any thread may call.
@@ -45,4 +45,4 @@ class DiskSpace {
   mutable std::atomic<std::uint64_t> seen_bytes_ = 0;
 };
 
-}  // namespace semel
+}  // namespace semel::stores

@@ -9,9 +9,9 @@
 #include <utility>
 #include <vector>
 
-#include "semel/store.h"
+#include "semel/driver/store.h"
 
-namespace semel {
+namespace semel::stores {
 
 // A store over another store. Passes every call on; a subclass overrides what it changes.
 class ForwardingStore : public Store {
@@ -62,4 +62,4 @@ class ForwardingStore : public Store {
   std::unique_ptr<Store> inner_;
 };
 
-}  // namespace semel
+}  // namespace semel::stores

@@ -3,7 +3,7 @@
 #include <chrono>
 #include <cstddef>
 
-namespace semel {
+namespace semel::stores {
 
 // Swaps that were made durable together.
 struct GroupCommit {
@@ -11,4 +11,4 @@ struct GroupCommit {
   std::chrono::nanoseconds longest_wait{};  // of the first swap, since it was asked for
 };
 
-}  // namespace semel
+}  // namespace semel::stores

@@ -5,7 +5,7 @@
 
 #include "core/codec.h"
 
-namespace semel {
+namespace semel::stores {
 
 namespace asio = boost::asio;
 
@@ -101,4 +101,4 @@ void MemoryStore::list(const RecordId& id, const Entry& entry) {
   if (entry.unknown_since != kNever) unknown_.emplace(entry.unknown_since, id);
 }
 
-}  // namespace semel
+}  // namespace semel::stores

@@ -7,9 +7,9 @@
 #include <string>
 #include <utility>
 
-#include "semel/store.h"
+#include "semel/driver/store.h"
 
-namespace semel {
+namespace semel::stores {
 
 // Keeps records in this process and loses them with it: for tests, demos and the simulator. Never
 // suspends. Keeps each record's encoding, as every other store does, so that the cheapest tests
@@ -49,4 +49,4 @@ class MemoryStore final : public Store {
   Version last_version_ = 0;  // of the whole store, so that no id ever sees a version twice
 };
 
-}  // namespace semel
+}  // namespace semel::stores

@@ -8,7 +8,7 @@
 #include "stores/redis/store.h"
 #include "stores/sealed_store.h"
 
-namespace semel {
+namespace semel::stores {
 namespace {
 
 using UpkeepFailed = std::function<void(std::string_view call, const std::string& why)>;
@@ -36,20 +36,22 @@ std::expected<std::unique_ptr<Store>, std::string> open_kind(
       if (config.local_cache_bytes) options.answers_bytes_max = *config.local_cache_bytes;
       // A sealed record has to be opened again for every reader.
       if (!config.keys_file.empty()) options.answers_bytes_max = 0;
-      return EmbeddedStore::open(options);
+      return open_embedded_store(options);
     }
     case StoreKind::postgres:
-      return PostgresStore::open({.url = config.url,
+      return open_postgres_store({.url = config.url,
                                   .schema = config.schema,
                                   .connections = config.connections,
                                   .committed = std::move(committed),
                                   .warn = std::move(warn),
                                   .failed = std::move(failed)});
     case StoreKind::redis:
-      return RedisStore::open(config.redis, std::move(warn),
-                              [told = std::move(committed)](std::chrono::nanoseconds took) {
-                                if (told) told({.swaps = 1, .longest_wait = took});
-                              });
+      return open_redis_store(
+          config.redis, std::move(warn),
+          [told = std::move(committed)](std::chrono::nanoseconds took) {
+            if (told) told({.swaps = 1, .longest_wait = took});
+          },
+          std::move(failed));
     case StoreKind::tiered: {
       StoreConfig durable = config;
       durable.kind = StoreKind::postgres;
@@ -60,7 +62,7 @@ std::expected<std::unique_ptr<Store>, std::string> open_kind(
       return std::make_unique<CachingStore>(*std::move(store), *std::move(cache));
     }
   }
-  return std::unexpected("no such kind of store");
+  return std::unexpected("unknown kind of store");
 }
 
 // Opens the store and its cache without the sealing on top: in a sealed store, cached records are
@@ -92,4 +94,4 @@ std::expected<std::unique_ptr<Store>, std::string> open_store(
   return std::make_unique<SealedStore>(*std::move(plain), *std::move(keys), std::move(read_keys));
 }
 
-}  // namespace semel
+}  // namespace semel::stores

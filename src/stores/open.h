@@ -8,11 +8,11 @@
 #include <string>
 #include <string_view>
 
-#include "semel/store.h"
+#include "semel/driver/store.h"
 #include "stores/embedded/store.h"
 #include "stores/redis/config.h"
 
-namespace semel {
+namespace semel::stores {
 
 enum class StoreKind { embedded, memory, postgres, redis, tiered };
 // power: acknowledged writes survive a power cut. crash: they survive the process being killed.
@@ -23,7 +23,7 @@ struct StoreConfig {
   std::string path = "./semel-data";
   Durability durability = Durability::power;
   // embedded, and the spool of every kind: with less free space nothing new is accepted; 0: no
-  // limit.
+  // limit. 512 MiB leaves room for the answers of running work and for RocksDB's merges.
   std::size_t free_bytes_min = std::size_t{512} << 20;
   std::string url;               // postgres, tiered: as libpq takes it
   std::string schema = "semel";  // postgres
@@ -40,11 +40,12 @@ struct StoreConfig {
 
 // Opens the store. Calls `committed` for every group commit; `warn`, with a sentence for the
 // operator, about anything that makes the store less safe than it could be; and `failed`, with the
-// reason, for each call of the store's own upkeep that failed. All are called on the store's own
-// thread. The error is a sentence for the operator.
+// reason, for each call of the store's own upkeep that failed, and for each sweep that found
+// records it cannot read. All are called on the store's own thread. The error is a sentence for the
+// operator.
 std::expected<std::unique_ptr<Store>, std::string> open_store(
     const StoreConfig& config, std::function<void(const GroupCommit&)> committed,
     std::function<void(const std::string&)> warn,
     std::function<void(std::string_view call, const std::string& why)> failed = {});
 
-}  // namespace semel
+}  // namespace semel::stores

@@ -5,7 +5,7 @@
 #include <iterator>
 #include <utility>
 
-namespace semel {
+namespace semel::stores {
 
 void ReplyPost::add(boost::asio::any_io_executor executor, std::move_only_function<void()> resume) {
   waiting_.push_back({std::move(executor), std::move(resume)});
@@ -48,4 +48,4 @@ void ReplyPost::resume_all(All all) {
   }
 }
 
-}  // namespace semel
+}  // namespace semel::stores

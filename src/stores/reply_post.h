@@ -4,7 +4,7 @@
 #include <functional>
 #include <vector>
 
-namespace semel {
+namespace semel::stores {
 
 // Returns results to those who wait for them: gathers them, then makes one post per executor. For
 // one thread.
@@ -26,4 +26,4 @@ class ReplyPost {
   All waiting_;
 };
 
-}  // namespace semel
+}  // namespace semel::stores

@@ -6,11 +6,11 @@
 #include <utility>
 
 #include "base/private_file.h"
+#include "base/random.h"
 #include "base/varint.h"
 #include "core/codec.h"
-#include "engine/system.h"
 
-namespace semel {
+namespace semel::stores {
 namespace {
 
 namespace asio = boost::asio;
@@ -31,13 +31,13 @@ std::string associated_with_record(const Record& record) {
 
 std::string associated_with_chunk(const RecordId& id, const Token& token, std::uint32_t index) {
   std::string out = associated("chunk", id, token);
-  append_varint(index, out);
+  base::append_varint(index, out);
   return out;
 }
 
-SealNonce new_nonce() {
-  SealNonce nonce;
-  fill_random(nonce.data(), nonce.size());
+auth::SealNonce new_nonce() {
+  auth::SealNonce nonce;
+  base::fill_random(nonce.data(), nonce.size());
   return nonce;
 }
 
@@ -45,15 +45,15 @@ StoreUnavailable cannot_open(const std::string& what, std::string why) {
   return {.why = what + " " + std::move(why), .unreadable = true};
 }
 
-StoreResult<std::string> unseal_with(const SealingKeys& keys, std::string_view key_id,
+StoreResult<std::string> unseal_with(const auth::SealingKeys& keys, std::string_view key_id,
                                      std::string_view associated_data, std::string_view sealed,
                                      const std::string& what) {
-  const SealingKey* key = keys.find(key_id);
+  const auth::SealingKey* key = keys.find(key_id);
   if (!key) {
     return std::unexpected(cannot_open(
         what, "is sealed with key '" + std::string(key_id) + "', which is not in keys_file"));
   }
-  auto plain = unseal(*key, associated_data, sealed);
+  auto plain = auth::unseal(*key, associated_data, sealed);
   if (!plain) {
     return std::unexpected(cannot_open(what, "does not open with key '" + std::string(key_id) +
                                                  "': it was changed since it was sealed"));
@@ -63,41 +63,41 @@ StoreResult<std::string> unseal_with(const SealingKeys& keys, std::string_view k
 
 }  // namespace
 
-std::expected<SealingKeys, std::string> read_sealing_keys(const std::filesystem::path& file) {
-  const auto text = read_private_file(file.string(), kKeyFileBytesMax);
+std::expected<auth::SealingKeys, std::string> read_sealing_keys(const std::filesystem::path& file) {
+  const auto text = base::read_private_file(file.string(), kKeyFileBytesMax);
   if (!text) return std::unexpected("keys_file " + text.error());
-  auto keys = SealingKeys::parse(*text);
+  auto keys = auth::SealingKeys::parse(*text);
   if (!keys) return std::unexpected("keys_file " + file.string() + ": " + keys.error());
   return keys;
 }
 
-SealedStore::SealedStore(std::unique_ptr<Store> inner, SealingKeys keys, ReadKeys read_again)
+SealedStore::SealedStore(std::unique_ptr<Store> inner, auth::SealingKeys keys, ReadKeys read_again)
     : ForwardingStore(std::move(inner)),
       read_again_(std::move(read_again)),
-      keys_(std::make_shared<const SealingKeys>(std::move(keys))) {}
+      keys_(std::make_shared<const auth::SealingKeys>(std::move(keys))) {}
 
 std::expected<void, std::string> SealedStore::reload() {
   auto read = read_again_();
   if (!read) return std::unexpected(std::move(read.error()));
-  auto fresh = std::make_shared<const SealingKeys>(*std::move(read));
+  auto fresh = std::make_shared<const auth::SealingKeys>(*std::move(read));
   if (auto below = ForwardingStore::reload(); !below) return below;
   const std::lock_guard lock(mutex_);
   keys_ = std::move(fresh);
   return {};
 }
 
-std::shared_ptr<const SealingKeys> SealedStore::keys() const {
+std::shared_ptr<const auth::SealingKeys> SealedStore::keys() const {
   const std::lock_guard lock(mutex_);
   return keys_;
 }
 
 void SealedStore::close(Record& record) const {
-  if (!has_content(record)) return;
+  if (!core::has_content(record)) return;
   const auto all = keys();
-  const SealingKey& key = all->for_writing();
+  const auth::SealingKey& key = all->for_writing();
   record.sealed.key_id = key.id;
   record.sealed.bytes =
-      seal(key, new_nonce(), associated_with_record(record), encode_content(record));
+      auth::seal(key, new_nonce(), associated_with_record(record), core::encode_content(record));
   record.answer.status = 0;
   record.answer.headers.clear();
   record.answer.body.clear();
@@ -110,8 +110,8 @@ StoreResult<void> SealedStore::open(Record& record) const {
   auto plain = unseal_with(*keys(), record.sealed.key_id, associated_with_record(record),
                            record.sealed.bytes, what);
   if (!plain) return std::unexpected(std::move(plain.error()));
-  if (!decode_content(*plain, record)) {
-    return std::unexpected(cannot_open(what, "holds something else than a record's content"));
+  if (!core::decode_content(*plain, record)) {
+    return std::unexpected(cannot_open(what, "does not contain a record's content"));
   }
   record.sealed = {};
   return {};
@@ -174,10 +174,10 @@ asio::awaitable<StoreResult<ScanPage>> SealedStore::scan(std::optional<RecordId>
 asio::awaitable<StoreResult<void>> SealedStore::put_chunk(RecordId id, Token token,
                                                           std::uint32_t index, std::string bytes) {
   const auto all = keys();
-  const SealingKey& key = all->for_writing();
+  const auth::SealingKey& key = all->for_writing();
   std::string out;
-  append_sized(key.id, out);
-  out += seal(key, new_nonce(), associated_with_chunk(id, token, index), bytes);
+  base::append_sized(key.id, out);
+  out += auth::seal(key, new_nonce(), associated_with_chunk(id, token, index), bytes);
   co_return co_await inner().put_chunk(id, token, index, std::move(out));
 }
 
@@ -197,4 +197,4 @@ asio::awaitable<StoreResult<std::optional<std::string>>> SealedStore::get_chunk(
   co_return *std::move(plain);
 }
 
-}  // namespace semel
+}  // namespace semel::stores

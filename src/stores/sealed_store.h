@@ -10,11 +10,11 @@
 #include "auth/seal.h"
 #include "stores/forwarding_store.h"
 
-namespace semel {
+namespace semel::stores {
 
 // Reads the keys from a file that only its owner can read. The error is a sentence for the
 // operator.
-std::expected<SealingKeys, std::string> read_sealing_keys(const std::filesystem::path& file);
+std::expected<auth::SealingKeys, std::string> read_sealing_keys(const std::filesystem::path& file);
 
 // Encrypts the content of another store at rest: the answer (status, headers, body) and the queued
 // request of every record, and all chunks. The record's identity, state and times stay readable, so
@@ -28,9 +28,9 @@ std::expected<SealingKeys, std::string> read_sealing_keys(const std::filesystem:
 // passes a sealed record on as it is.
 class SealedStore final : public ForwardingStore {
  public:
-  using ReadKeys = std::function<std::expected<SealingKeys, std::string>()>;
+  using ReadKeys = std::function<std::expected<auth::SealingKeys, std::string>()>;
   // `read_again` reads the keys again, for reload(). Its error is a sentence for the operator.
-  SealedStore(std::unique_ptr<Store> inner, SealingKeys keys, ReadKeys read_again);
+  SealedStore(std::unique_ptr<Store> inner, auth::SealingKeys keys, ReadKeys read_again);
 
   boost::asio::awaitable<StoreResult<RecordPtr>> read(RecordId id) override;
   // Always null: the store below has the answer sealed.
@@ -49,7 +49,7 @@ class SealedStore final : public ForwardingStore {
   std::expected<void, std::string> reload() override;
 
  private:
-  std::shared_ptr<const SealingKeys> keys() const;
+  std::shared_ptr<const auth::SealingKeys> keys() const;
   void close(Record& record) const;
   StoreResult<void> open(Record& record) const;
   // Returns the record itself if it is not sealed, else an opened copy.
@@ -58,7 +58,7 @@ class SealedStore final : public ForwardingStore {
 
   const ReadKeys read_again_;
   mutable std::mutex mutex_;
-  std::shared_ptr<const SealingKeys> keys_;
+  std::shared_ptr<const auth::SealingKeys> keys_;
 };
 
-}  // namespace semel
+}  // namespace semel::stores

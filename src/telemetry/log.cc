@@ -13,7 +13,7 @@
 #include "engine/spawn.h"
 #include "telemetry/log_pace.h"
 
-namespace semel {
+namespace semel::telemetry {
 namespace {
 
 constexpr std::size_t kPendingBytesMax = 32 * 1024;
@@ -42,15 +42,15 @@ class GroupedStderr final : public spdlog::sinks::base_sink<std::mutex> {
 
 bool as_json = false;
 
-spdlog::level::level_enum to_spdlog(LogLevel level) {
+spdlog::level::level_enum to_spdlog(config::LogLevel level) {
   switch (level) {
-    case LogLevel::debug:
+    case config::LogLevel::debug:
       return spdlog::level::debug;
-    case LogLevel::info:
+    case config::LogLevel::info:
       return spdlog::level::info;
-    case LogLevel::warn:
+    case config::LogLevel::warn:
       return spdlog::level::warn;
-    case LogLevel::error:
+    case config::LogLevel::error:
       return spdlog::level::err;
   }
   return spdlog::level::info;
@@ -82,7 +82,7 @@ void append_field(std::string& line, std::string_view name, std::string_view val
   }
 }
 
-void write_event(LogLevel level, std::string_view event, LogFields fields,
+void write_event(config::LogLevel level, std::string_view event, LogFields fields,
                  std::uint64_t held_back) {
   std::string line;
   line.reserve(160);
@@ -99,12 +99,12 @@ void write_event(LogLevel level, std::string_view event, LogFields fields,
 
 // Every line names the node that wrote it, since the lines of several nodes are read side by side.
 std::string pattern() {
-  const std::string run = run_text(this_node());
+  const std::string run = engine::run_text(engine::this_node());
   std::string node;
   if (as_json) {
-    append_json_text(node, this_node().node);
+    append_json_text(node, engine::this_node().node);
   } else {
-    node = this_node().node;
+    node = engine::this_node().node;
   }
   for (std::size_t at = 0; (at = node.find('%', at)) != std::string::npos; at += 2) {
     node.insert(at, "%");
@@ -118,29 +118,29 @@ std::string pattern() {
 
 }  // namespace
 
-void start_logging(const LogConfig& config) {
-  as_json = config.format == LogFormat::json;
+void start_logging(const config::LogConfig& config) {
+  as_json = config.format == config::LogFormat::json;
   auto logger = std::make_shared<spdlog::logger>("semel", std::make_shared<GroupedStderr>());
   logger->set_level(to_spdlog(config.level));
   logger->set_formatter(
       std::make_unique<spdlog::pattern_formatter>(pattern(), spdlog::pattern_time_type::utc));
   spdlog::set_default_logger(std::move(logger));
-  on_task_failed([](std::string_view task, std::string_view why) {
-    log_event(LogLevel::error, "background task failed", {{"task", task}, {"why", why}});
+  engine::on_task_failed([](std::string_view task, std::string_view why) {
+    log_event(config::LogLevel::error, "background task failed", {{"task", task}, {"why", why}});
     flush_log();
   });
   spdlog::flush_every(std::chrono::seconds(1));
 }
 
-bool logs(LogLevel level) {
+bool logs(config::LogLevel level) {
   return spdlog::should_log(to_spdlog(level));
 }
 
-void log_event(LogLevel level, std::string_view event, LogFields fields) {
+void log_event(config::LogLevel level, std::string_view event, LogFields fields) {
   if (logs(level)) write_event(level, event, fields, 0);
 }
 
-void log_repeating(LogLevel level, std::string_view event, std::string_view kind,
+void log_repeating(config::LogLevel level, std::string_view event, std::string_view kind,
                    LogFields fields) {
   static LogPace pace;
   if (!logs(level)) return;
@@ -153,4 +153,4 @@ void flush_log() {
   spdlog::default_logger_raw()->flush();
 }
 
-}  // namespace semel
+}  // namespace semel::telemetry

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <utility>
 
-namespace semel {
+namespace semel::telemetry {
 
 // Limits lines that repeat for as long as something is wrong: the first of a kind is written at
 // once, then one every kEvery, which says how many were held back. Thread-safe.
@@ -46,4 +46,4 @@ class LogPace {
   std::map<std::string, Kind, std::less<>> kinds_;
 };
 
-}  // namespace semel
+}  // namespace semel::telemetry

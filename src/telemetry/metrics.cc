@@ -4,7 +4,9 @@
 
 #include <algorithm>
 
-namespace semel {
+#include "base/names.h"
+
+namespace semel::telemetry {
 namespace {
 
 constexpr std::array<const char*, kRequestResults> kResultNames = {
@@ -37,11 +39,11 @@ Metrics::Metrics() {
 void Metrics::add_requests() {
   requests_ = &prometheus::BuildCounter()
                    .Name("semel_requests_total")
-                   .Help("Requests by route and by what became of them")
+                   .Help("Requests by route and result")
                    .Register(registry_);
   upstream_ = &prometheus::BuildHistogram()
                    .Name("semel_upstream_seconds")
-                   .Help("From sending a request on until its answer was there")
+                   .Help("Time from forwarding a request until its answer arrived")
                    .Register(registry_);
   weak_ = &prometheus::BuildCounter()
                .Name("semel_weak_keys_total")
@@ -56,25 +58,24 @@ void Metrics::add_requests() {
                    .Help("Requests of routes in mode observe, by what enforcing would have done")
                    .Register(registry_);
   replay_ratio_ = gauge(registry_, "semel_replay_ratio",
-                        "Replays, of all keyed requests that were executed or replayed");
+                        "Share of replays among keyed requests that were executed or replayed");
   in_progress_ = gauge(registry_, "semel_in_progress", "Executions running in this process");
   oldest_in_progress_ =
-      gauge(registry_, "semel_oldest_in_progress_seconds", "How long the oldest of them has run");
-  waiting_ =
-      gauge(registry_, "semel_waiting", "Duplicates held until the execution they wait for ends");
+      gauge(registry_, "semel_oldest_in_progress_seconds", "Age of the oldest running execution");
+  waiting_ = gauge(registry_, "semel_waiting", "Duplicates waiting for an execution to end");
   leases_lost_ = counter(registry_, "semel_lease_renewals_lost_total",
                          "Leases that another claim took over while the execution ran");
   left_to_others_ = counter(registry_, "semel_work_left_to_others_total",
-                            "Times that due work of a route which this process does not have was "
-                            "found untouched by every other process");
+                            "Times that due work was found untouched by every process, of a route "
+                            "that this process does not have");
 }
 
 void Metrics::add_store() {
   swap_seconds_ = &prometheus::BuildHistogram()
                        .Name("semel_store_swap_seconds")
                        .Help(
-                           "From asking the store for a write until it was durable: the longest "
-                           "wait of each group commit")
+                           "Time from asking the store for a write until it was durable: the "
+                           "longest wait of each group commit")
                        .Register(registry_)
                        .Add({}, kSeconds);
   batch_size_ = &prometheus::BuildHistogram()
@@ -84,27 +85,28 @@ void Metrics::add_store() {
                      .Add({}, kBatches);
   store_failures_ =
       counter(registry_, "semel_store_failures_total", "Calls to the store that failed");
-  purged_ = counter(registry_, "semel_purged_records_total", "Records removed after their time");
-  unknown_ = gauge(registry_, "semel_unknown_records", "Records whose outcome nobody knows");
+  purged_ = counter(registry_, "semel_purged_records_total", "Expired records removed");
+  unknown_ = gauge(registry_, "semel_unknown_records", "Records whose outcome is unknown");
   oldest_unknown_ = gauge(registry_, "semel_oldest_unknown_seconds",
-                          "How long the oldest of them has been unknown");
-  store_clock_ahead_ = gauge(registry_, "semel_store_clock_ahead_seconds",
-                             "How far this clock is ahead of the store's servers'");
+                          "Time since the oldest of them became unknown");
+  store_clock_ahead_ =
+      gauge(registry_, "semel_store_clock_ahead_seconds",
+            "How far this machine's clock is ahead of the clocks of the store's servers");
   store_doubts_clock_ =
       gauge(registry_, "semel_store_doubts_clock", "1 while nothing expires: the clocks disagree");
   store_doubts_claims_ =
-      gauge(registry_, "semel_store_doubts_claims", "1 while nothing new is begun");
+      gauge(registry_, "semel_store_doubts_claims", "1 while nothing new is executed");
 }
 
 void Metrics::add_process() {
   auto& reloads = prometheus::BuildCounter()
                       .Name("semel_config_reloads_total")
-                      .Help("Configurations read again on SIGHUP, by whether they were taken")
+                      .Help("Configurations read again on SIGHUP, by whether they were accepted")
                       .Register(registry_);
   reloads_taken_ = &reloads.Add({{"result", "loaded"}});
   reloads_refused_ = &reloads.Add({{"result", "refused"}});
   connections_ = gauge(registry_, "semel_connections", "Open client connections");
-  spool_bytes_ = gauge(registry_, "semel_spool_bytes", "Bytes of request bodies that lie in files");
+  spool_bytes_ = gauge(registry_, "semel_spool_bytes", "Bytes of request bodies in files");
   spool_refused_ = counter(registry_, "semel_spool_refused_total",
                            "Times that a request's body found no room in the spool");
   free_bytes_ = &prometheus::BuildGauge()
@@ -112,7 +114,7 @@ void Metrics::add_process() {
                      .Help("Free space on the disk of the store and of the spool")
                      .Register(registry_);
   free_bytes_min_ =
-      gauge(registry_, "semel_free_bytes_min", "The mark below which they take on nothing new");
+      gauge(registry_, "semel_free_bytes_min", "Free space below which they accept nothing new");
   gauge(registry_, "semel_up", "1 while the process runs")->Set(1);
   prometheus::BuildGauge()
       .Name("semel_build_info")
@@ -122,40 +124,26 @@ void Metrics::add_process() {
       .Set(1);
 }
 
+constexpr auto kObservedNames = base::names<Observed::unseen>({
+    {Observed::executed, "executed"},
+    {Observed::passed, "passed"},
+    {Observed::replayed, "replayed"},
+    {Observed::waited, "waited"},
+    {Observed::accepted, "accepted"},
+    {Observed::conflict, "conflict"},
+    {Observed::mismatch, "mismatch"},
+    {Observed::expired, "expired"},
+    {Observed::unknown, "unknown"},
+    {Observed::key_missing, "key-missing"},
+    {Observed::key_invalid, "key-invalid"},
+    {Observed::tenant_unknown, "tenant-unknown"},
+    {Observed::too_large, "body-too-large"},
+    {Observed::store_unavailable, "store-unavailable"},
+    {Observed::unseen, "unseen"},
+});
+
 std::string_view to_string(Observed would) {
-  switch (would) {
-    case Observed::executed:
-      return "executed";
-    case Observed::passed:
-      return "passed";
-    case Observed::replayed:
-      return "replayed";
-    case Observed::waited:
-      return "waited";
-    case Observed::accepted:
-      return "accepted";
-    case Observed::conflict:
-      return "conflict";
-    case Observed::mismatch:
-      return "mismatch";
-    case Observed::expired:
-      return "expired";
-    case Observed::unknown:
-      return "unknown";
-    case Observed::key_missing:
-      return "key-missing";
-    case Observed::key_invalid:
-      return "key-invalid";
-    case Observed::tenant_unknown:
-      return "tenant-unknown";
-    case Observed::too_large:
-      return "body-too-large";
-    case Observed::store_unavailable:
-      return "store-unavailable";
-    case Observed::unseen:
-      return "unseen";
-  }
-  return "";
+  return kObservedNames[would];
 }
 
 void RouteMetrics::observed(Observed would) {
@@ -221,4 +209,4 @@ std::string Metrics::render(const Snapshot& snapshot) {
   return prometheus::TextSerializer().Serialize(registry_.Collect());
 }
 
-}  // namespace semel
+}  // namespace semel::telemetry

@@ -11,7 +11,7 @@
 #include <optional>
 #include <string>
 
-namespace semel {
+namespace semel::telemetry {
 
 // The result of a request, as counted.
 enum class RequestResult {
@@ -151,4 +151,4 @@ class Metrics {
   prometheus::Gauge* free_bytes_min_;
 };
 
-}  // namespace semel
+}  // namespace semel::telemetry

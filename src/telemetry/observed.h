@@ -5,9 +5,9 @@
 #include <mutex>
 #include <unordered_map>
 
-#include "semel/record.h"
+#include "semel/driver/record.h"
 
-namespace semel {
+namespace semel::telemetry {
 
 // The requests of routes in `mode: observe` that are in flight. For reports only: it decides
 // nothing. Thread-safe.
@@ -38,4 +38,4 @@ class ObservedInFlight {
   std::unordered_map<RecordId, Entry> entries_;
 };
 
-}  // namespace semel
+}  // namespace semel::telemetry

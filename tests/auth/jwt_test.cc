@@ -5,7 +5,7 @@
 
 #include "support/token_maker.h"
 
-namespace semel {
+namespace semel::auth {
 namespace {
 
 using ::testing::HasSubstr;
@@ -81,7 +81,7 @@ TEST(Jwt, APublicKeyIsNeverTakenForASecret) {
   // Signed by an attacker with whatever everybody knows of the public key.
   for (const std::string& known : {rsa.jwk("a"), jwks({rsa.jwk("a")}), std::string()}) {
     EXPECT_THAT(tenant(keys, hs256(known, R"({"alg":"HS256","kid":"a"})", kClaims)),
-                HasSubstr("refused: The token is not signed with a key that is known"));
+                HasSubstr("refused: The token is not signed with a known key"));
   }
   EXPECT_FALSE(
       JwtKeys::from_secret("-----BEGIN PUBLIC KEY-----\nMIIBIjANBgkqhkiG9w0BAQEFAAOCAQ8A"));
@@ -142,7 +142,7 @@ TEST(Jwt, AKidChoosesTheKey) {
   EXPECT_THAT(tenant(keys, b.token(R"({"alg":"EdDSA","kid":"a"})", kClaims)),
               HasSubstr("signature is wrong"));
   EXPECT_THAT(tenant(keys, b.token(R"({"alg":"EdDSA","kid":"c"})", kClaims)),
-              HasSubstr("not signed with a key that is known"));
+              HasSubstr("not signed with a known key"));
   EXPECT_THAT(tenant(keys, b.token(R"({"alg":"EdDSA","kid":7})", kClaims)), HasSubstr("refused"));
   // The shared secret has no name.
   EXPECT_EQ(tenant(secret_keys(), hs256(kSecret, R"({"alg":"HS256","kid":"x"})", kClaims)),
@@ -194,10 +194,10 @@ TEST(Jwt, TheIssuerMustBeTheOne) {
   for (const char* iss :
        {R"("https://id.example/")", R"("")", "null", R"(["https://id.example"])"}) {
     EXPECT_THAT(with_claims(R"({"sub":"a","exp":2000,"iss":)" + std::string(iss) + "}", by),
-                HasSubstr("of another issuer"))
+                HasSubstr("comes from another issuer"))
         << iss;
   }
-  EXPECT_THAT(with_claims(kClaims, by), HasSubstr("of another issuer"));
+  EXPECT_THAT(with_claims(kClaims, by), HasSubstr("comes from another issuer"));
 }
 
 TEST(Jwt, TheAudienceMustBeAmongThem) {
@@ -226,7 +226,7 @@ TEST(Jwt, AnyClaimCanNameTheTenant) {
   EXPECT_EQ(by_claim("/org/id"), "42");
   EXPECT_EQ(by_claim("/org/a~1b"), "c");
   for (const char* claim : {"sub", "empty", "no", "n", "org", "/org", "/org/x", "org.id"}) {
-    EXPECT_THAT(by_claim(claim), HasSubstr("does not name anybody")) << claim;
+    EXPECT_THAT(by_claim(claim), HasSubstr("does not name a caller")) << claim;
   }
 }
 
@@ -239,7 +239,7 @@ TEST(Jwk, KeysThatAreForSomethingElseArePassedOver) {
   EXPECT_EQ(keys.size(), 1u);
   EXPECT_EQ(tenant(keys, a.token(R"({"alg":"EdDSA","kid":"good"})", kClaims)), "alice");
   EXPECT_THAT(tenant(keys, a.token(R"({"alg":"EdDSA","kid":"enc"})", kClaims)),
-              HasSubstr("not signed with a key that is known"));
+              HasSubstr("not signed with a known key"));
 }
 
 TEST(Jwk, ASetThatCannotBeUsedIsRefusedWithItsReason) {
@@ -250,8 +250,8 @@ TEST(Jwk, ASetThatCannotBeUsedIsRefusedWithItsReason) {
       {jwks({}), "has no key for"},
       {jwks({"7"}), "has an entry that is not a key"},
       {jwks({Signer::ed25519().jwk("a", R"(,"use":"enc")")}), "has no key for"},
-      {jwks({Signer::rsa(1024).jwk("weak")}), "key 'weak' that is an RSA key of less than 2048"},
-      {jwks({R"({"kty":"oct","kid":"s","k":"c2hvcnQ"})"}), "no secret of at least 32 bytes"},
+      {jwks({Signer::rsa(1024).jwk("weak")}), "key 'weak' that is an RSA key of fewer than 2048"},
+      {jwks({R"({"kty":"oct","kid":"s","k":"c2hvcnQ"})"}), "not a secret of at least 32 bytes"},
       {jwks({R"({"kty":"RSA","kid":"r","n":"!","e":"AQAB"})"}), "numbers are missing or wrong"},
       {jwks({R"({"kty":"OKP","crv":"Ed25519","kid":"o","x":"AA"})"}), "missing or wrong"},
       {jwks({R"({"kty":"EC","crv":"P-256","kid":"e","x":")" + std::string(43, 'A') + R"(","y":")" +
@@ -268,4 +268,4 @@ TEST(Jwk, ASetThatCannotBeUsedIsRefusedWithItsReason) {
 }
 
 }  // namespace
-}  // namespace semel
+}  // namespace semel::auth

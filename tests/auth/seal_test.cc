@@ -7,7 +7,7 @@
 
 #include "core/codec.h"
 
-namespace semel {
+namespace semel::auth {
 namespace {
 
 const std::string kZeros = "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=";
@@ -69,15 +69,15 @@ TEST(SealingKeys, TheFirstWritesAndAllRead) {
 TEST(SealingKeys, AMistakeIsNamedByItsLineAndNeverByTheKey) {
   const std::string secret = "c2VjcmV0";
   for (const auto& [text, why] : std::vector<std::pair<std::string, std::string>>{
-           {"", "it holds no key"},
-           {"# nothing\n", "it holds no key"},
-           {secret, "line 1: is not id:key"},
+           {"", "it has no key"},
+           {"# nothing\n", "it has no key"},
+           {secret, "line 1: must be id:key"},
            {"\nk:" + secret, "line 2: the key 'k' is not 32 bytes in base64"},
            {"k:" + kZeros.substr(1), "line 1: the key 'k' is not 32 bytes in base64"},
            {":" + kZeros, "line 1: the id must be"},
            {"a b:" + kZeros, "line 1: the id must be"},
            {std::string(65, 'k') + ":" + kZeros, "line 1: the id must be"},
-           {"k:" + kZeros + "\nk:" + kOnes, "line 2: the id 'k' stands there twice"}}) {
+           {"k:" + kZeros + "\nk:" + kOnes, "line 2: the id 'k' is listed twice"}}) {
     const auto keys = SealingKeys::parse(text);
     ASSERT_FALSE(keys) << text;
     EXPECT_TRUE(keys.error().starts_with(why)) << keys.error();
@@ -87,33 +87,33 @@ TEST(SealingKeys, AMistakeIsNamedByItsLineAndNeverByTheKey) {
 
 TEST(RecordContent, SurvivesAndIsAllThatIsSecret) {
   Record record;
-  EXPECT_FALSE(has_content(record));
+  EXPECT_FALSE(core::has_content(record));
   record.answer.status = 201;
   record.answer.headers = {{"a", "b"}, {"c", ""}};
   record.answer.body = std::string("\0body", 5);
   record.answer.body_note = BodyNote::spilled;
   record.request = "POST";
-  ASSERT_TRUE(has_content(record));
+  ASSERT_TRUE(core::has_content(record));
   Record other;
-  ASSERT_TRUE(decode_content(encode_content(record), other));
+  ASSERT_TRUE(core::decode_content(core::encode_content(record), other));
   EXPECT_EQ(other.answer.status, 201);
   EXPECT_EQ(other.answer.headers, record.answer.headers);
   EXPECT_EQ(other.answer.body, record.answer.body);
   EXPECT_EQ(other.request, record.request);
-  EXPECT_FALSE(decode_content(encode_content(record) + "x", other));
-  EXPECT_FALSE(decode_content("\x01", other));
+  EXPECT_FALSE(core::decode_content(core::encode_content(record) + "x", other));
+  EXPECT_FALSE(core::decode_content("\x01", other));
 }
 
 TEST(SpilledUnder, IsTheTokenOfASpilledRecordOnly) {
   Record record;
   record.token.bytes.fill(5);
-  EXPECT_EQ(spilled_under(encode(record)), std::nullopt);
+  EXPECT_EQ(core::spilled_under(encode(record)), std::nullopt);
   record.sealed = {"k", "bytes"};
-  EXPECT_EQ(spilled_under(encode(record)), std::nullopt);
+  EXPECT_EQ(core::spilled_under(encode(record)), std::nullopt);
   record.answer.body_note = BodyNote::spilled;
-  EXPECT_EQ(spilled_under(encode(record)), record.token);
-  EXPECT_EQ(spilled_under(""), std::nullopt);
+  EXPECT_EQ(core::spilled_under(encode(record)), record.token);
+  EXPECT_EQ(core::spilled_under(""), std::nullopt);
 }
 
 }  // namespace
-}  // namespace semel
+}  // namespace semel::auth

@@ -7,14 +7,14 @@
 #include <algorithm>
 #include <map>
 
-namespace semel {
+namespace semel::auth {
 namespace {
 
 using std::chrono::minutes;
 using std::chrono::seconds;
 using ::testing::HasSubstr;
 
-// What one delivery is made of, and what becomes of it.
+// One delivery: its parts, and the verdict on it.
 struct Example {
   const WebhookScheme& scheme;
   std::vector<std::string> secrets;
@@ -172,7 +172,7 @@ TEST(Webhook, ATimestampHoldsForTheToleranceBothWays) {
     EXPECT_EQ(check_at(300), "good");
     EXPECT_EQ(check_at(-300), "good");
     EXPECT_EQ(check_at(301), "The timestamp is too old.");
-    EXPECT_EQ(check_at(-301), "The timestamp lies in the future.");
+    EXPECT_EQ(check_at(-301), "The timestamp is in the future.");
   }
 }
 
@@ -190,7 +190,7 @@ TEST(Webhook, AHeaderThatIsMissingOrRepeatedIsNamed) {
     for (const auto& [name, value] : good.headers) {
       Example repeated = good;
       repeated.headers.emplace(name, value);
-      EXPECT_EQ(repeated.check(), "The header " + name + " stands more than once.");
+      EXPECT_EQ(repeated.check(), "The header " + name + " was sent more than once.");
       Example missing = good;
       missing.headers.erase(name);
       const bool is_signed = good.scheme.signs_id() || name == good.scheme.signature_header;
@@ -228,7 +228,7 @@ TEST(Webhook, ASignatureOfAnotherKindIsNone) {
   for (const char* bad : {"t=1614265330", "v1=", "t=1614265330,v1=", "t=1614265330,v1=zz",
                           "t=1614265330,v1=e135", "t=1614265330 v1=e135"}) {
     header = bad;
-    EXPECT_THAT(example.check(), HasSubstr("holds no signature")) << bad;
+    EXPECT_THAT(example.check(), HasSubstr("has no signature")) << bad;
   }
   header = "t=1614265330," + good;
   EXPECT_EQ(example.check(), "There are two timestamps.");
@@ -277,7 +277,7 @@ TEST(Webhook, APlaceholderInAValueIsNotFilledIn) {
   EXPECT_EQ(claim.after, "|end");
 }
 
-constexpr const char* kIdEndsEarly = "has a character that ends the id in what is signed";
+constexpr const char* kIdEndsEarly = "has a character that ends the id in the signed content";
 
 // One signature, two ways to cut what is signed into an id and a body.
 TEST(Webhook, ASignedIdCannotBeShiftedIntoTheBody) {
@@ -369,7 +369,7 @@ TEST(Webhook, WhatIsSignedHasTheBodyOnceAndNothingUnknown) {
 TEST(Webhook, SomethingStandsBetweenTheIdAndItsNeighbours) {
   for (const char* bad : {"{id}{body}", "{body}{id}", "{id}{timestamp}.{body}",
                           "{timestamp}{id}.{body}", "v1.{body}.{timestamp}{id}"}) {
-    EXPECT_THAT(signed_content_error(bad), HasSubstr("{id} right beside another placeholder"))
+    EXPECT_THAT(signed_content_error(bad), HasSubstr("{id} right next to another placeholder"))
         << bad;
   }
   for (const char* good : {"{id}.{body}", "{body}/{id}", "v1{id}:{timestamp}{body}"}) {
@@ -378,4 +378,4 @@ TEST(Webhook, SomethingStandsBetweenTheIdAndItsNeighbours) {
 }
 
 }  // namespace
-}  // namespace semel
+}  // namespace semel::auth

@@ -1,12 +1,15 @@
 // Small helpers that many rooms share.
 #include <gtest/gtest.h>
 
+#include "base/array_text.h"
 #include "base/backoff.h"
 #include "base/hmac.h"
+#include "base/names.h"
 #include "base/percent.h"
-#include "semel/record.h"
+#include "base/text.h"
+#include "semel/driver/record.h"
 
-namespace semel {
+namespace semel::base {
 namespace {
 
 using std::chrono::milliseconds;
@@ -33,6 +36,55 @@ TEST(Backoff, AJitteredPauseIsAtLeastHalfOfIt) {
   EXPECT_EQ(jittered(milliseconds(0), 7), milliseconds(0));
 }
 
+enum class Colour : std::uint8_t { red = 1, green, blue };
+
+TEST(Names, AreFoundByValue) {
+  constexpr auto kNames = base::names<Colour::blue>({
+      {Colour::red, "red"},
+      {Colour::green, "green"},
+      {Colour::blue, "blue"},
+  });
+  EXPECT_EQ(kNames[Colour::red], "red");
+  EXPECT_EQ(kNames[Colour::blue], "blue");
+  EXPECT_EQ(kNames[Colour{0}], "invalid");
+  EXPECT_EQ(kNames[Colour{4}], "invalid");
+  // On this rests that a table with a missing name does not compile.
+  static_assert(is_enumerator<Colour::blue>() && !is_enumerator<Colour{4}>());
+}
+
+TEST(ArrayText, QuotesTextsAndEscapesQuotes) {
+  using Numbers = std::vector<std::int64_t>;
+  using Texts = std::vector<std::string>;
+  EXPECT_EQ(array_text(Numbers{}), "{}");
+  EXPECT_EQ(array_text(Numbers{7, -1}), "{7,-1}");
+  EXPECT_EQ(array_text(Texts{}), "{}");
+  EXPECT_EQ(array_text(Texts{"", "a,b", R"(q"\)"}), R"({"","a,b","q\"\\"})");
+}
+
+TEST(Text, LosesItsLineEnds) {
+  EXPECT_EQ(without_line_end("two\nlines\n\n"), "two\nlines");
+  EXPECT_EQ(without_line_end("\n"), "");
+  EXPECT_EQ(without_line_end("one"), "one");
+}
+
+TEST(Backoff, ADrawnPauseIsAnythingUpToALimitThatDoubles) {
+  const auto longest = [](std::uint64_t failures) {
+    milliseconds most{0};
+    for (std::uint64_t random = 0; random < 5000; ++random) {
+      const milliseconds limit = backoff_after(failures, milliseconds(100), seconds(1));
+      most = std::max(most, drawn_up_to(limit, random));
+    }
+    return most;
+  };
+  EXPECT_EQ(longest(1), milliseconds(100));
+  EXPECT_EQ(longest(2), milliseconds(200));
+  EXPECT_EQ(longest(4), milliseconds(800));
+  EXPECT_EQ(longest(5), seconds(1));
+  EXPECT_EQ(longest(1'000'000), seconds(1));
+  EXPECT_EQ(drawn_up_to(milliseconds(400), 0), milliseconds(0));
+  EXPECT_EQ(drawn_up_to(milliseconds(0), 7), milliseconds(0));
+}
+
 TEST(Percent, EncodesAllButUnreservedCharacters) {
   EXPECT_EQ(percent_encoded("aZ09-._~"), "aZ09-._~");
   EXPECT_EQ(percent_encoded("a/b c%\xff+&="), "a%2Fb%20c%25%FF%2B%26%3D");
@@ -51,4 +103,4 @@ TEST(Hmac, IsTheOneOfTheStandard) {
 }
 
 }  // namespace
-}  // namespace semel
+}  // namespace semel::base

@@ -10,7 +10,7 @@
 #include <fstream>
 #include <stdexcept>
 
-namespace semel {
+namespace semel::base {
 namespace {
 
 namespace fs = std::filesystem;
@@ -103,4 +103,4 @@ TEST_F(PrivateFileOnDiskTest, WhatIsNoFileIsRefusedAndHoldsNothingUp) {
 }
 
 }  // namespace
-}  // namespace semel
+}  // namespace semel::base

@@ -7,7 +7,7 @@
 #include <thread>
 #include <vector>
 
-namespace semel {
+namespace semel::base {
 namespace {
 
 std::string hex(const Sha256Digest& digest) {
@@ -60,4 +60,4 @@ TEST(Sha256, EveryThreadMayHash) {
 }
 
 }  // namespace
-}  // namespace semel
+}  // namespace semel::base

@@ -4,7 +4,7 @@
 
 #include <string>
 
-namespace semel {
+namespace semel::base {
 namespace {
 
 TEST(PrintableUtf8, LeavesPlainTextAsItIs) {
@@ -64,4 +64,4 @@ TEST(PrintableUtf8, WhatFollowsABadByteIsReadAnew) {
 }
 
 }  // namespace
-}  // namespace semel
+}  // namespace semel::base

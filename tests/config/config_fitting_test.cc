@@ -1,7 +1,7 @@
-// What makes a route fit into an API that exists: names it had, what is forwarded, profiles.
+// Options that fit a route into an existing API: former names, forwarding, profiles.
 #include "config/config_support.h"
 
-namespace semel::config_test {
+namespace semel::config::test {
 namespace {
 
 using testing::ElementsAre;
@@ -25,13 +25,14 @@ TEST(ConfigFitting, RefusesAliasesThatWouldMixKeys) {
     return errors_of("tenant: {from: none}\ndefaults: {upstream: http://up}\nroutes:\n- {" + first +
                      "}\n- {" + second + "}\n");
   };
-  EXPECT_THAT(routes("path: /a, name: a", "path: /b, name: b, aliases: [a]"),
-              ElementsAre("semel.yaml:5: routes[1].aliases: 'a' is a name of the operation on line "
-                          "4; their keys would be mixed"));
+  EXPECT_THAT(
+      routes("path: /a, name: a", "path: /b, name: b, aliases: [a]"),
+      ElementsAre("semel.yaml:5: routes[1].aliases: 'a' already names the operation on line "
+                  "4; their keys would be mixed"));
   EXPECT_THAT(routes("path: /a, aliases: [old]", "path: /b, aliases: [old]"),
-              ElementsAre(HasSubstr("'old' is a name of the operation on line 4")));
+              ElementsAre(HasSubstr("'old' already names the operation on line 4")));
   EXPECT_THAT(routes("path: /a, name: a, aliases: [a]", "path: /b"),
-              ElementsAre(HasSubstr("'a' is the route's own name")));
+              ElementsAre(HasSubstr("'a' is the route's current name")));
   EXPECT_THAT(routes("path: /a, aliases: [x, x]", "path: /b"),
               ElementsAre(HasSubstr("routes[0].aliases[1]: 'x' is listed twice")));
   EXPECT_THAT(routes("path: /a, aliases: ['']", "path: /b"),
@@ -84,11 +85,11 @@ TEST(ConfigFitting, RefusesBadModeResourceAndReauthorize) {
 TEST(ConfigFitting, ProfilesSetTheirKeys) {
   const RouteConfig adyen = route_of("profile: adyen");
   EXPECT_EQ(adyen.key.rules.max_length, 64u);
-  EXPECT_EQ(adyen.policy.ttl, std::chrono::days(7));
-  EXPECT_EQ(adyen.errors, ErrorShape::flat);
+  EXPECT_EQ(adyen.operation.ttl, std::chrono::days(7));
+  EXPECT_EQ(adyen.errors, core::ErrorShape::flat);
   const RouteConfig paypal = route_of("profile: paypal");
   EXPECT_EQ(paypal.key.header, "PayPal-Request-Id");
-  EXPECT_EQ(paypal.policy.ttl, std::chrono::days(45));
+  EXPECT_EQ(paypal.operation.ttl, std::chrono::days(45));
   const RouteConfig square = route_of("profile: square");
   EXPECT_EQ(square.key.from, KeySource::pointer);
   EXPECT_EQ(square.key.pointer, "/idempotency_key");
@@ -104,10 +105,10 @@ TEST(ConfigFitting, ProfilesSetTheirKeys) {
   EXPECT_EQ(kind_of(telnyx, 500), OutcomeKind::retry);
   EXPECT_EQ(kind_of(telnyx, 502), OutcomeKind::unknown);
   // The route's own word wins.
-  EXPECT_EQ(route_of("profile: adyen, ttl: 1h").policy.ttl, std::chrono::hours(1));
+  EXPECT_EQ(route_of("profile: adyen, ttl: 1h").operation.ttl, std::chrono::hours(1));
   EXPECT_EQ(kind_of(route_of("profile: telnyx, outcomes: {final: [404]}"), 404),
             OutcomeKind::final);
 }
 
 }  // namespace
-}  // namespace semel::config_test
+}  // namespace semel::config::test

@@ -3,8 +3,8 @@
 #include "config/config.h"
 #include "config/config_support.h"
 
-// What a route gets from itself, from defaults and from its profile.
-namespace semel::config_test {
+// Settings that a route takes from itself, from defaults and from its profile.
+namespace semel::config::test {
 namespace {
 
 using std::chrono::hours;
@@ -17,7 +17,7 @@ TEST(ConfigLayers, DefaultsLieUnderARoute) {
       "replay_headers: {deny: [A]}, fingerprint: {query: false}",
       "ttl: 2h, key: {min_length: 10}, statuses: {in_progress: 425}, "
       "replay_headers: {allow: [B]}, fingerprint: {body: raw}");
-  EXPECT_EQ(route.policy.ttl, hours(2));
+  EXPECT_EQ(route.operation.ttl, hours(2));
   EXPECT_TRUE(route.key.required);
   EXPECT_EQ(route.key.rules.min_length, 10u);
   EXPECT_EQ(route.status_mismatch, 400);
@@ -30,7 +30,7 @@ TEST(ConfigLayers, DefaultsLieUnderARoute) {
 }
 
 TEST(ConfigLayers, ARouteCanSayWhatIsBuiltInAgain) {
-  EXPECT_EQ(route_over("hold_for: 1d", "hold_for: never").policy.hold_for, Duration::max());
+  EXPECT_EQ(route_over("hold_for: 1d", "hold_for: never").operation.hold_for, Duration::max());
   EXPECT_EQ(route_over("key: {pointer: /id}", "key: {pointer: ''}").key.pointer, "");
   EXPECT_EQ(route_over("docs_url: /a", "docs_url: ''").docs_url, "");
 }
@@ -50,7 +50,7 @@ TEST(ConfigLayers, TheStripeProfileSetsAFamilyOfKeys) {
   const RouteConfig route = route_of("profile: stripe");
   EXPECT_EQ(route.status_mismatch, 400);
   EXPECT_EQ(route.status_in_progress, 409);
-  EXPECT_EQ(route.errors, ErrorShape::nested);
+  EXPECT_EQ(route.errors, core::ErrorShape::nested);
   EXPECT_EQ(route.replayed_header, "Idempotent-Replayed");
   for (const int status : {200, 400, 402, 500, 501, 505}) {
     EXPECT_EQ(kind_of(route, status), OutcomeKind::final) << status;
@@ -66,11 +66,11 @@ TEST(ConfigLayers, TheStripeProfileSetsAFamilyOfKeys) {
 TEST(ConfigLayers, AProfileLiesUnderDefaultsAndTheRoute) {
   const RouteConfig by_defaults = route_over("profile: stripe, errors: flat", "");
   EXPECT_EQ(by_defaults.status_mismatch, 400);
-  EXPECT_EQ(by_defaults.errors, ErrorShape::flat);
+  EXPECT_EQ(by_defaults.errors, core::ErrorShape::flat);
 
   const RouteConfig by_route =
       route_over("errors: flat", "profile: stripe, statuses: {mismatch: 409}");
-  EXPECT_EQ(by_route.errors, ErrorShape::flat);
+  EXPECT_EQ(by_route.errors, core::ErrorShape::flat);
   EXPECT_EQ(by_route.status_mismatch, 409);
   EXPECT_EQ(by_route.replayed_header, "Idempotent-Replayed");
 
@@ -106,4 +106,4 @@ TEST(ConfigLayers, OutcomesOfARouteWinOverThoseBelow) {
 }
 
 }  // namespace
-}  // namespace semel::config_test
+}  // namespace semel::config::test

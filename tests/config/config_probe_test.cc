@@ -1,7 +1,7 @@
 #include "config/config_support.h"
 #include "config/probe_url.h"
 
-namespace semel::config_test {
+namespace semel::config::test {
 namespace {
 
 using testing::ElementsAre;
@@ -14,7 +14,7 @@ std::string probing(const std::string& url) {
 TEST(ConfigProbe, ReadsUrlAndTimeout) {
   const RouteConfig route = route_of(
       "unknown: probe, probe: {url: 'http://svc:81/o?key={key}&a={attempt}', timeout: 500ms}");
-  EXPECT_EQ(route.policy.unknown, UnknownPolicy::probe);
+  EXPECT_EQ(route.operation.unknown, UnknownPolicy::probe);
   EXPECT_EQ(route.probe.url.address, (HostPort{"svc", 81}));
   EXPECT_EQ(route.probe.url.target, "/o?key={key}&a={attempt}");
   EXPECT_EQ(route.probe.timeout, std::chrono::milliseconds(500));
@@ -36,10 +36,10 @@ TEST(ConfigProbe, RefusesUrlsThatCannotAsk) {
   refused("svc/{key}", "is not a URL");
   refused("http://svc/", "put {key} or {record} into it");
   refused("http://svc/{attempt}", "put {key} or {record} into it");
-  refused("http://svc/{kye}", "has the placeholder {kye}");
-  refused("http://svc/{key", "a brace without its other half");
-  refused("http://svc/key}", "a brace without its other half");
-  refused("http://svc/{{key}}", "a brace without its other half");
+  refused("http://svc/{kye}", "has an unknown placeholder {kye}");
+  refused("http://svc/{key", "an unmatched brace");
+  refused("http://svc/key}", "an unmatched brace");
+  refused("http://svc/{{key}}", "an unmatched brace");
 }
 
 TEST(ConfigProbe, AKeyThatTheExecutorNeverSeesIsNoQuestion) {
@@ -55,4 +55,4 @@ TEST(ConfigProbe, ValuesAreEscapedWhereverTheyStand) {
 }
 
 }  // namespace
-}  // namespace semel::config_test
+}  // namespace semel::config::test

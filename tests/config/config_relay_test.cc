@@ -1,10 +1,10 @@
 #include "config/reading/relay.h"
 #include "config_support.h"
 
-namespace semel {
+namespace semel::config {
 namespace {
 
-using namespace config_test;
+using namespace config::test;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -75,10 +75,10 @@ TEST(ConfigRelay, WhatIsWrongIsSaid) {
 TEST(ConfigRelay, ADeliveryIsNotGivenHeadersOfTheConnection) {
   for (const char* name : {"host", "Content-Length", "TRANSFER-ENCODING", "Proxy-Authorization",
                            "idempotency-key", "X Y", ""}) {
-    EXPECT_FALSE(config_file::may_be_given(name)) << name;
+    EXPECT_FALSE(reading::may_be_given(name)) << name;
   }
   for (const char* name : {"Authorization", "Content-Type", "X-Anything"}) {
-    EXPECT_TRUE(config_file::may_be_given(name)) << name;
+    EXPECT_TRUE(reading::may_be_given(name)) << name;
   }
 }
 
@@ -125,19 +125,19 @@ TEST(ConfigRelay, WhatIsWrongWithABrokerIsSaid) {
               ElementsAre(HasSubstr("must begin with amqp://")));
   EXPECT_THAT(error("kind: nats, url: 'nats://h'"), ElementsAre(HasSubstr("a.subject: required")));
   EXPECT_THAT(error("kind: nats, url: 'nats://h', subject: 'a.*'"),
-              ElementsAre(HasSubstr("no wildcards")));
+              ElementsAre(HasSubstr("remove spaces and wildcards")));
   EXPECT_THAT(error("kind: nats, url: 'nats://h', subject: a, topic: t"),
-              ElementsAre(HasSubstr("a.topic: does not go with kind: nats")));
+              ElementsAre(HasSubstr("a.topic: is not allowed with kind: nats")));
   EXPECT_THAT(error("kind: nats, url: 'nats://h', subject: a, tls: {ca: f}"),
-              ElementsAre(HasSubstr("checked against ca")));
+              ElementsAre(HasSubstr("verified with ca")));
   EXPECT_THAT(error("kind: nats, url: 'nats://h', subject: a, headers: {Nats-Rollup: all}"),
-              ElementsAre(HasSubstr("the server's own")));
+              ElementsAre(HasSubstr("reserved for the NATS server")));
   EXPECT_THAT(error("kind: kafka, brokers: 'h:1'"), ElementsAre(HasSubstr("a.topic: required")));
   EXPECT_THAT(error("kind: kafka, brokers: h, topic: t, properties: {enable.idempotence: 'false'}"),
               ElementsAre(HasSubstr("is set by Semel")));
   EXPECT_THAT(error("kind: kafak, url: 'http://h'"), ElementsAre(HasSubstr("kafka")));
-  EXPECT_THAT(error("url: 'http://h', ca: f"), ElementsAre(HasSubstr("say its kind")));
+  EXPECT_THAT(error("url: 'http://h', ca: f"), ElementsAre(HasSubstr("set kind to rabbitmq")));
 }
 
 }  // namespace
-}  // namespace semel
+}  // namespace semel::config

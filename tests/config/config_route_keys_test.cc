@@ -3,7 +3,7 @@
 #include "config/config.h"
 #include "config/config_support.h"
 
-namespace semel::config_test {
+namespace semel::config::test {
 namespace {
 
 using std::chrono::days;
@@ -75,7 +75,7 @@ TEST(ConfigRoute, ReadsEveryKeyOfTheRequest) {
   EXPECT_EQ(route.upstream_timeout, seconds(2));
   EXPECT_EQ(route.upstream_idle, seconds(0));
   EXPECT_EQ(route.late_answer, seconds(3));
-  EXPECT_EQ(route.policy.max_execution, seconds(4));
+  EXPECT_EQ(route.operation.max_execution, seconds(4));
   EXPECT_TRUE(route.key.required);
   EXPECT_EQ(route.key.header, "X-Key");
   EXPECT_THAT(route.key.aliases, ElementsAre("PayPal-Request-Id"));
@@ -98,15 +98,15 @@ TEST(ConfigRoute, ReadsEveryKeyOfTheRulesAndTheAnswer) {
   EXPECT_EQ(route.in_progress, InProgress::wait);
   EXPECT_EQ(route.wait_timeout, minutes(5));
   EXPECT_EQ(kind_of(route, 500), OutcomeKind::unknown);
-  EXPECT_EQ(route.policy.on_retry, OnRetry::forget);
-  EXPECT_EQ(route.policy.unknown, UnknownPolicy::retry);
-  EXPECT_EQ(route.policy.hold_for, days(30));
-  EXPECT_EQ(route.policy.lease, seconds(7));
-  EXPECT_EQ(route.policy.ttl, days(45));
-  EXPECT_TRUE(route.policy.ttl_from_creation);
-  EXPECT_EQ(route.policy.tombstone, days(8));
-  EXPECT_EQ(route.policy.response_version, "2");
-  EXPECT_EQ(route.policy.on_version_change, OnVersionChange::fresh);
+  EXPECT_EQ(route.operation.on_retry, OnRetry::forget);
+  EXPECT_EQ(route.operation.unknown, UnknownPolicy::retry);
+  EXPECT_EQ(route.operation.hold_for, days(30));
+  EXPECT_EQ(route.operation.lease, seconds(7));
+  EXPECT_EQ(route.operation.ttl, days(45));
+  EXPECT_TRUE(route.operation.ttl_from_creation);
+  EXPECT_EQ(route.operation.tombstone, days(8));
+  EXPECT_EQ(route.operation.response_version, "2");
+  EXPECT_EQ(route.operation.on_version_change, OnVersionChange::fresh);
   EXPECT_EQ(route.max_request_body, 9u * 1024);
   EXPECT_EQ(route.max_stored_body, 10u * 1024);
   EXPECT_EQ(route.max_spilled_body, 11u * 1024);
@@ -116,10 +116,10 @@ TEST(ConfigRoute, ReadsEveryKeyOfTheRulesAndTheAnswer) {
   EXPECT_EQ(route.store_down, StoreDown::pass);
   EXPECT_EQ(route.status_mismatch, 409);
   EXPECT_EQ(route.status_in_progress, 423);
-  EXPECT_EQ(route.errors, ErrorShape::flat);
+  EXPECT_EQ(route.errors, core::ErrorShape::flat);
   EXPECT_EQ(route.docs_url, "https://example.com/keys");
   EXPECT_EQ(route.line, 4);
 }
 
 }  // namespace
-}  // namespace semel::config_test
+}  // namespace semel::config::test

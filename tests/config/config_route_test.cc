@@ -6,7 +6,7 @@
 #include "config/config.h"
 #include "config/config_support.h"
 
-namespace semel::config_test {
+namespace semel::config::test {
 namespace {
 
 using std::chrono::hours;
@@ -44,14 +44,14 @@ TEST(ConfigRoute, FillsInEveryDefault) {
   EXPECT_EQ(route.key.rules.max_length, 255u);
   EXPECT_EQ(route.fingerprint.body, BodyFingerprint::automatic);
   EXPECT_EQ(route.in_progress, InProgress::conflict);
-  EXPECT_EQ(route.policy.unknown, UnknownPolicy::hold);
-  EXPECT_EQ(route.policy.hold_for, Duration::max());
-  EXPECT_EQ(route.policy.ttl, hours(24));
-  EXPECT_EQ(route.policy.tombstone, seconds(0));
+  EXPECT_EQ(route.operation.unknown, UnknownPolicy::hold);
+  EXPECT_EQ(route.operation.hold_for, Duration::max());
+  EXPECT_EQ(route.operation.ttl, hours(24));
+  EXPECT_EQ(route.operation.tombstone, seconds(0));
   EXPECT_EQ(route.max_request_body, 8u << 20);
   EXPECT_EQ(route.replayed_header, "Idempotency-Replayed");
   EXPECT_EQ(route.status_mismatch, 422);
-  EXPECT_EQ(route.errors, ErrorShape::problem);
+  EXPECT_EQ(route.errors, core::ErrorShape::problem);
   EXPECT_EQ(kind_of(route, 500), OutcomeKind::retry);
   EXPECT_EQ(route.line, 3);
 }
@@ -72,8 +72,8 @@ TEST(ConfigRoute, RefusesHeadersThatHaveAnotherUse) {
 
 TEST(ConfigRoute, ReadsTheOtherChoices) {
   EXPECT_EQ(route_of("scope: tenant").scope, ScopeKind::tenant);
-  EXPECT_EQ(route_of("errors: nested").errors, ErrorShape::nested);
-  EXPECT_EQ(route_of("unknown: fail").policy.unknown, UnknownPolicy::fail);
+  EXPECT_EQ(route_of("errors: nested").errors, core::ErrorShape::nested);
+  EXPECT_EQ(route_of("unknown: fail").operation.unknown, UnknownPolicy::fail);
   EXPECT_EQ(route_of("key: {format: strong}").key.rules.format, KeyFormat::strong);
   EXPECT_EQ(route_of("key: {required: false, pointer: ''}").key.pointer, "");
   EXPECT_EQ(route_of("fingerprint: {body: form}").fingerprint.body, BodyFingerprint::form);
@@ -117,9 +117,9 @@ TEST(ConfigRoute, RefusesBadValues) {
       {"max_request_body: 2GiB", "must be between 0 and 1GiB"},
       {"statuses: {mismatch: 399}", "statuses.mismatch: '399' is out of range"},
       {"statuses: {in_progress: 600}", "must be between 400 and 599"},
-      {"replayed_header: 'a b'", "is not the name of a header"},
+      {"replayed_header: 'a b'", "is not a header name"},
       {"replay_headers: {allow: [Clear-Site-Data]}", "is never stored"},
-      {"replay_headers: {deny: ['a:']}", "replay_headers.deny[0]: 'a:' is not the name"},
+      {"replay_headers: {deny: ['a:']}", "replay_headers.deny[0]: 'a:' is not a header name"},
       {"docs_url: example.com", "docs_url: 'example.com' is not a link"},
       {"docs_url: 'https://a/>;x'", "is not a link"},
   });
@@ -145,8 +145,8 @@ TEST(ConfigRoute, RefusesBadKeyRules) {
   expect_refused({
       {"key: Idempotency-Key", "key: must be a mapping"},
       {"key: {required: yes}", "key.required: 'yes' is not allowed here; use true, false"},
-      {"key: {header: 'X Key'}", "key.header: 'X Key' is not the name of a header"},
-      {"key: {aliases: ['']}", "key.aliases[0]: '' is not the name of a header"},
+      {"key: {header: 'X Key'}", "key.header: 'X Key' is not a header name"},
+      {"key: {aliases: ['']}", "key.aliases[0]: '' is not a header name"},
       {"key: {from: cookie}", "use header, pointer, fingerprint"},
       {"key: {min_length: 0}", "must be between 1 and 1024"},
       {"key: {max_length: 1025}", "must be between 1 and 1024"},
@@ -164,7 +164,7 @@ TEST(ConfigRoute, RefusesBadFingerprints) {
       {"fingerprint: {body: xml}", "use auto, json, form, raw, none"},
       {"fingerprint: {include: [a]}", "fingerprint.include[0]: 'a' is not a JSON Pointer"},
       {"fingerprint: {exclude: [/ok, /a~2]}", "fingerprint.exclude[1]: '/a~2' is not a JSON"},
-      {"fingerprint: {headers: ['x y']}", "is not the name of a header"},
+      {"fingerprint: {headers: ['x y']}", "is not a header name"},
       {"fingerprint: {headers: [Authorization]}", "'Authorization' is never part of a finger"},
       {"fingerprint: {headers: [proxy-authorization]}", "is never part of a fingerprint"},
       {"fingerprint: {headers: [Date]}", "is never part of a fingerprint"},
@@ -203,10 +203,10 @@ TEST(ConfigRoute, ReadsWhoCompletes) {
               ElementsAre(HasSubstr("routes[0].unknown: fail would make a failure final")));
   EXPECT_THAT(
       warnings_of("encryption: {keys_file: k}\n" + store + with_route("completes: executor")),
-      ElementsAre(HasSubstr("is not encrypted by encryption.keys_file")));
+      ElementsAre(HasSubstr("encryption.keys_file does not encrypt what")));
   EXPECT_THAT(errors_of(store + with_route("completes: executor, unknown: retry, webhook: "
                                            "{provider: github, secrets: [s], mode: queue}")),
-              ElementsAre(HasSubstr("does not go with webhook mode: queue")));
+              ElementsAre(HasSubstr("is not allowed with webhook mode: queue")));
 }
 
 TEST(ConfigRoute, ReadsWhatDuplicatesInFlightGet) {
@@ -252,9 +252,9 @@ TEST(ConfigRoute, RefusesBadUpstreams) {
       {"http://a:0", "must be between 1 and 65535"},
       {"http://a:65536", "must be between 1 and 65535"},
       {"http://a:x", "must be between 1 and 65535"},
-      {"http://a?b", "no query, no fragment and no user name"},
-      {"http://a/#b", "no query, no fragment and no user name"},
-      {"http://user@a", "no query, no fragment and no user name"},
+      {"http://a?b", "must not have a query, a fragment or a user name"},
+      {"http://a/#b", "must not have a query, a fragment or a user name"},
+      {"http://user@a", "must not have a query, a fragment or a user name"},
       {"http://a/b c", "must be escaped as %XX"},
   };
   for (const auto& [url, expected] : cases) {
@@ -289,10 +289,10 @@ TEST(ConfigRoute, RefusesBadPaths) {
       {"/a/{1}", "may have {name} only as a whole segment"},
       {"/a/{a}{b}", "may have {name} only as a whole segment"},
       {"/a/{id", "may have {name} only as a whole segment"},
-      {"/a?b=c", "must be a path alone"},
-      {"/a b", "must be a path alone"},
-      {"/.semel/policy", "is reserved for semel itself"},
-      {"/.semel", "is reserved for semel itself"},
+      {"/a?b=c", "must be a plain path"},
+      {"/a b", "must be a plain path"},
+      {"/.semel/policy", "is reserved for Semel itself"},
+      {"/.semel", "is reserved for Semel itself"},
       {"/a//b", "never matches; write '/a/b'"},
       {"/a/../b", "has a dot segment"},
       {"/%61", "never matches; write '/a'"},
@@ -313,7 +313,7 @@ TEST(ConfigRoute, RefusesBadPaths) {
 TEST(ConfigRoute, RefusesTheSamePathTwice) {
   EXPECT_THAT(errors_of(with_paths({"/a", "/b", "/a"})),
               ElementsAre("semel.yaml:5: routes[2].path: never matches: the first match wins, and "
-                          "'/a' on line 3 comes before"));
+                          "'/a' on line 3 comes first"));
   EXPECT_THAT(errors_of(with_paths({"/a/{x}", "/a/{y}"})),
               ElementsAre(HasSubstr("routes[1].path: never matches")));
 }
@@ -366,13 +366,14 @@ TEST(ConfigRoute, KeysFromTheFingerprintNeedAShortTtl) {
   expect_refused(
       {{"key: {from: fingerprint}", expected}, {"key: {from: fingerprint}, ttl: 601s", expected}});
   EXPECT_EQ(route_of("key: {from: fingerprint}, ttl: 10m").key.from, KeySource::fingerprint);
-  EXPECT_EQ(route_over("ttl: 1m", "key: {from: fingerprint}").policy.ttl, minutes(1));
+  EXPECT_EQ(route_over("ttl: 1m", "key: {from: fingerprint}").operation.ttl, minutes(1));
 }
 
 TEST(ConfigRoute, WarnsOfWhatCannotWork) {
-  EXPECT_THAT(warnings_of(with_route("max_execution: 29s")),
-              ElementsAre(HasSubstr("routes[0].max_execution: is 29s, less than upstream_timeout, "
-                                    "which is 30s")));
+  EXPECT_THAT(
+      warnings_of(with_route("max_execution: 29s")),
+      ElementsAre(HasSubstr("routes[0].max_execution: is 29s, shorter than upstream_timeout, "
+                            "which is 30s")));
   EXPECT_THAT(warnings_of(with_route("max_execution: 30s")), IsEmpty());
   EXPECT_THAT(warnings_of(with_route("key: {pointer: /id}")),
               ElementsAre(HasSubstr("routes[0].key.pointer: has no effect without from: pointer")));
@@ -388,4 +389,4 @@ TEST(ConfigRoute, BoundsTheNumberOfRoutes) {
 }
 
 }  // namespace
-}  // namespace semel::config_test
+}  // namespace semel::config::test

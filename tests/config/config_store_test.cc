@@ -3,7 +3,7 @@
 #include "config/config_support.h"
 #include "config/parse.h"
 
-namespace semel::config_test {
+namespace semel::config::test {
 namespace {
 
 using std::chrono::seconds;
@@ -11,10 +11,10 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 
 TEST(ConfigStore, TheMemoryStoreHasNoPath) {
-  EXPECT_EQ(config_of(with_top("store: {kind: memory}")).store.kind, StoreKind::memory);
+  EXPECT_EQ(config_of(with_top("store: {kind: memory}")).store.kind, stores::StoreKind::memory);
   EXPECT_THAT(warnings_of(with_top("store: {kind: memory, path: x, durability: crash}")),
-              ElementsAre(HasSubstr("store.durability: has an effect with kind: embedded only"),
-                          HasSubstr("store.path: has an effect with kind: embedded only")));
+              ElementsAre(HasSubstr("store.durability: has an effect only with kind: embedded"),
+                          HasSubstr("store.path: has an effect only with kind: embedded")));
 }
 
 TEST(ConfigStore, EncryptionNeedsAFileOfKeys) {
@@ -30,11 +30,11 @@ TEST(ConfigStore, EncryptionNeedsAFileOfKeys) {
 }
 
 TEST(ConfigStore, ReadsAPostgresStore) {
-  const StoreConfig store =
+  const stores::StoreConfig store =
       config_of(with_top("store: {kind: postgres, url: 'postgresql://semel@db/semel', schema: "
                          "other_1, connections: 8}"))
           .store;
-  EXPECT_EQ(store.kind, StoreKind::postgres);
+  EXPECT_EQ(store.kind, stores::StoreKind::postgres);
   EXPECT_EQ(store.url, "postgresql://semel@db/semel");
   EXPECT_EQ(store.schema, "other_1");
   EXPECT_EQ(store.connections, 8u);
@@ -50,7 +50,7 @@ TEST(ConfigStore, ReadsAPostgresStore) {
         << schema;
   }
   EXPECT_THAT(warnings_of(with_top("store: {kind: memory, url: 'postgresql://db/semel'}")),
-              ElementsAre(HasSubstr("store.url: has an effect with kind: postgres or redis only")));
+              ElementsAre(HasSubstr("store.url: has an effect only with kind: postgres or redis")));
 }
 
 TEST(ConfigStore, ReadsARedisStore) {
@@ -60,19 +60,20 @@ TEST(ConfigStore, ReadsARedisStore) {
   const auto errors = [](const std::string& members) {
     return errors_of(with_top("store: {kind: redis, " + members + "}"));
   };
-  const RedisConfig one =
+  const stores::RedisConfig one =
       store("replicas: 2, url: 'rediss://u:p%40@cache:7000/3', ca: a.pem").redis;
   EXPECT_EQ(one.url, "rediss://u:p%40@cache:7000/3");
   EXPECT_EQ(one.replicas, 2u);
   EXPECT_EQ(one.ca, "a.pem");
-  const RedisConfig watched =
+  const stores::RedisConfig watched =
       store("sentinel: {master: m, hosts: ['a', 'b:7', '[::1]:8'], password: s}").redis;
   EXPECT_EQ(watched.sentinel_master, "m");
   EXPECT_EQ(watched.sentinel_password, "s");
   EXPECT_THAT(watched.sentinels,
-              ElementsAre(RedisAddress{"a", 26379}, RedisAddress{"b", 7}, RedisAddress{"::1", 8}));
+              ElementsAre(stores::RedisAddress{"a", 26379}, stores::RedisAddress{"b", 7},
+                          stores::RedisAddress{"::1", 8}));
   EXPECT_THAT(store("cluster: ['a', 'b:7']").redis.cluster,
-              ElementsAre(RedisAddress{"a", 6379}, RedisAddress{"b", 7}));
+              ElementsAre(stores::RedisAddress{"a", 6379}, stores::RedisAddress{"b", 7}));
 
   EXPECT_THAT(errors("replicas: 1"), ElementsAre(HasSubstr("store.url: required")));
   EXPECT_THAT(errors("url: 'postgresql://db/x'"),
@@ -85,11 +86,12 @@ TEST(ConfigStore, ReadsARedisStore) {
   EXPECT_THAT(errors("url: 'redis://a', replicas: 17"), ElementsAre(HasSubstr("store.replicas")));
   EXPECT_THAT(errors("cluster: []"), ElementsAre(HasSubstr("at least one host:port")));
   EXPECT_THAT(errors("cluster: ['a:']"), ElementsAre(HasSubstr("store.cluster[0]")));
-  EXPECT_THAT(errors("cluster: [a], url: 'redis://a/1'"), ElementsAre(HasSubstr("no database")));
+  EXPECT_THAT(errors("cluster: [a], url: 'redis://a/1'"),
+              ElementsAre(HasSubstr("has only database 0")));
   EXPECT_THAT(errors("sentinel: {}"), ElementsAre(HasSubstr("sentinel.hosts: required"),
                                                   HasSubstr("sentinel.master: required")));
   EXPECT_THAT(errors("cluster: [a], sentinel: {master: m, hosts: [a]}"),
-              ElementsAre(HasSubstr("remove one")));
+              ElementsAre(HasSubstr("remove sentinel or cluster")));
 }
 
 TEST(ConfigStore, ReadsATieredStore) {
@@ -98,8 +100,8 @@ TEST(ConfigStore, ReadsATieredStore) {
   const auto of = [](const std::string& members) {
     return with_top("store: {kind: tiered, " + members + "}");
   };
-  const StoreConfig store = config_of(of(durable + ", " + cache + ", cache_for: 9s")).store;
-  EXPECT_EQ(store.kind, StoreKind::tiered);
+  const stores::StoreConfig store = config_of(of(durable + ", " + cache + ", cache_for: 9s")).store;
+  EXPECT_EQ(store.kind, stores::StoreKind::tiered);
   EXPECT_EQ(store.url, "postgresql://db/semel");
   EXPECT_EQ(store.schema, "s");
   EXPECT_EQ(store.redis.url, "redis://cache");
@@ -110,15 +112,15 @@ TEST(ConfigStore, ReadsATieredStore) {
               ElementsAre(HasSubstr("store.cache.kind: must be redis here")));
   EXPECT_THAT(errors_of(of(cache + ", durable: {kind: redis, url: 'redis://a'}")),
               ElementsAre(HasSubstr("store.durable.kind: must be postgres here")));
-  EXPECT_THAT(
-      warnings_of(with_top("store: {kind: memory, local_cache: 1MiB, cache_for: 1s}")),
-      ElementsAre(HasSubstr("store.local_cache: has an effect with kind: embedded, postgres")));
+  EXPECT_THAT(warnings_of(with_top("store: {kind: memory, local_cache: 1MiB, cache_for: 1s}")),
+              ElementsAre(HasSubstr(
+                  "store.local_cache: has an effect only with kind: embedded, postgres")));
   EXPECT_EQ(config_of(with_top("store: {kind: redis, url: 'redis://a', local_cache: 1MiB}"))
                 .store.local_cache_bytes,
             1u << 20);
   EXPECT_EQ(config_of(with_top("store: {local_cache: 0}")).store.local_cache_bytes, 0u);
   EXPECT_THAT(warnings_of(with_top("store: {local_cache: 1MiB, cache_for: 1s}")),
-              ElementsAre(HasSubstr("store.cache_for: has an effect with kind: tiered, or")));
+              ElementsAre(HasSubstr("store.cache_for: has an effect only with kind: tiered, or")));
 }
 
 TEST(ConfigStore, LiveKeysAreNotCountedOnASharedStore) {
@@ -137,4 +139,4 @@ TEST(ConfigStore, LiveKeysAreNotCountedOnASharedStore) {
 }
 
 }  // namespace
-}  // namespace semel::config_test
+}  // namespace semel::config::test

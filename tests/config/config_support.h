@@ -11,7 +11,7 @@
 #include "config/error.h"
 #include "config/parse.h"
 
-namespace semel::config_test {
+namespace semel::config::test {
 
 inline ConfigOutcome parse(std::string_view yaml, const Environment& environment = {}) {
   return parse_config(yaml, "semel.yaml", environment);
@@ -77,4 +77,4 @@ inline OutcomeKind kind_of(const RouteConfig& route, int status) {
   return route.outcomes.classify(status, 1, "");
 }
 
-}  // namespace semel::config_test
+}  // namespace semel::config::test

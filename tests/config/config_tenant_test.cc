@@ -1,9 +1,9 @@
 #include "config_support.h"
 
-namespace semel {
+namespace semel::config {
 namespace {
 
-using namespace config_test;
+using namespace config::test;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -42,9 +42,9 @@ TEST(ConfigTenant, ReadsIntrospect) {
 
 TEST(ConfigTenant, ReadsMtls) {
   const std::string tls = "tls: {cert: a, key: b, client_ca: c}\n";
-  EXPECT_EQ(config_of(with_top(tls + "tenant: {from: mtls}")).tenant.identity, net::PeerName::san);
+  EXPECT_EQ(config_of(with_top(tls + "tenant: {from: mtls}")).tenant.identity, http::PeerName::san);
   EXPECT_EQ(config_of(with_top(tls + "tenant: {from: mtls, identity: subject}")).tenant.identity,
-            net::PeerName::subject);
+            http::PeerName::subject);
   for (const char* without : {"", "tls: {cert: a, key: b}\n"}) {
     EXPECT_THAT(errors_of(with_top(std::string(without) + "tenant: {from: mtls}")),
                 ElementsAre(HasSubstr("tenant.from: mtls needs tls.client_ca")));
@@ -61,14 +61,14 @@ TEST(ConfigTenant, SaysWhatIsMissingOrWrong) {
       {"{from: jwt, issuer: i, audience: a, jwks_file: a, leeway: 1h}",
        "tenant.leeway: '1h' is out"},
       {"{from: jwt, issuer: i, audience: a, jwks_file: a, url: 'http://a'}",
-       "tenant.url: only with from: introspect; remove it"},
+       "tenant.url: allowed only with from: introspect; remove it"},
       {"{from: introspect, tenant_header: X}", "tenant.url: required with from: introspect"},
       {"{from: introspect, url: 'http://a'}", "tenant.tenant_header: required with"},
       {"{from: introspect, url: a, tenant_header: X}", "tenant.url: 'a' is not a URL"},
-      {"{from: introspect, url: 'http://a', tenant_header: 'X Y'}", "'X Y' is not the name of a"},
+      {"{from: introspect, url: 'http://a', tenant_header: 'X Y'}", "'X Y' is not a header"},
       {"{from: introspect, url: 'http://a', tenant_header: X, cache_for: 6m}", "out of range"},
-      {"{from: none, claim: sub}", "tenant.claim: only with from: jwt; remove it"},
-      {"{from: none, identity: san}", "tenant.identity: only with from: mtls; remove it"},
+      {"{from: none, claim: sub}", "tenant.claim: allowed only with from: jwt; remove it"},
+      {"{from: none, identity: san}", "tenant.identity: allowed only with from: mtls; remove it"},
   };
   for (const auto& [tenant, expected] : cases) {
     EXPECT_THAT(errors_of(with_top("tenant: " + tenant)), ElementsAre(HasSubstr(expected)))
@@ -77,12 +77,13 @@ TEST(ConfigTenant, SaysWhatIsMissingOrWrong) {
 }
 
 TEST(ConfigTenant, WarnsOfTokensThatAreForSomebodyElse) {
-  EXPECT_THAT(warnings_of(with_top("tenant: {from: jwt, jwks_file: a}")),
-              ElementsAre(HasSubstr("tenant.audience: not given: a token of any audience is taken"),
-                          HasSubstr("tenant.issuer: not given: a token of any issuer is taken")));
+  EXPECT_THAT(
+      warnings_of(with_top("tenant: {from: jwt, jwks_file: a}")),
+      ElementsAre(HasSubstr("tenant.audience: not set: tokens of any audience are accepted"),
+                  HasSubstr("tenant.issuer: not set: tokens of any issuer are accepted")));
   EXPECT_THAT(warnings_of(with_top("tenant: {from: jwt, jwks_file: a, issuer: i, audience: a}")),
               IsEmpty());
 }
 
 }  // namespace
-}  // namespace semel
+}  // namespace semel::config

@@ -7,7 +7,7 @@
 #include "config/config_support.h"
 #include "config/parse.h"
 
-namespace semel::config_test {
+namespace semel::config::test {
 namespace {
 
 using std::chrono::days;
@@ -31,9 +31,9 @@ TEST(Config, FillsInEveryDefault) {
   EXPECT_EQ(config.admin.listen, (HostPort{"127.0.0.1", 9090}));
   EXPECT_EQ(config.workers, 0u);
   EXPECT_EQ(config.name_space, "default");
-  EXPECT_EQ(config.store.kind, StoreKind::embedded);
+  EXPECT_EQ(config.store.kind, stores::StoreKind::embedded);
   EXPECT_EQ(config.store.path, "./semel-data");
-  EXPECT_EQ(config.store.durability, Durability::power);
+  EXPECT_EQ(config.store.durability, stores::Durability::power);
   EXPECT_EQ(config.limits.connections, 10'000u);
   EXPECT_EQ(config.limits.header_bytes, 32u * 1024);
   EXPECT_EQ(config.limits.header_timeout, seconds(10));
@@ -70,7 +70,7 @@ routes: [{path: /*, upstream: http://up}]
   EXPECT_EQ(config.name_space, "prod.eu-1_a");
   EXPECT_EQ(config.admin.listen, (HostPort{"::1", 9999}));
   EXPECT_EQ(config.store.path, "/var/lib/semel");
-  EXPECT_EQ(config.store.durability, Durability::crash);
+  EXPECT_EQ(config.store.durability, stores::Durability::crash);
   ASSERT_EQ(config.trusted_proxies.size(), 3u);
   EXPECT_EQ(config.trusted_proxies[1].text, "fd00::/8");
   EXPECT_EQ(config.tenant.from, TenantSource::header);
@@ -122,7 +122,7 @@ TEST(Config, SuggestsOnlyWhatIsNear) {
               ElementsAre(EndsWith("did you mean 'durability'?")));
   EXPECT_THAT(errors_of(with_top("Workers: 2")), ElementsAre(EndsWith("did you mean 'workers'?")));
   EXPECT_THAT(errors_of(with_top("admin: {colour: red}")),
-              ElementsAre(EndsWith("unknown key; allowed are listen, tokens_file")));
+              ElementsAre(EndsWith("unknown key; allowed keys: listen, tokens_file")));
   EXPECT_THAT(errors_of(with_top("colour: red")), ElementsAre(EndsWith(": colour: unknown key")));
 }
 
@@ -201,7 +201,7 @@ TEST(Config, ReadsDurationsAndSizes) {
 
 TEST(Config, RefusesAddressesItCannotListenOn) {
   const std::vector<std::pair<std::string, std::string>> cases = {
-      {"':8080'", "names no address; write 127.0.0.1:8080, or 0.0.0.0:8080 for all of them"},
+      {"':8080'", "names no address; write 127.0.0.1:8080, or 0.0.0.0:8080 for all addresses"},
       {"localhost:8080", "write an IP address and a port: 127.0.0.1:8080"},
       {"127.0.0.1", "write an IP address and a port"},
       {"'::1:8080'", "write an IP address and a port"},
@@ -213,7 +213,7 @@ TEST(Config, RefusesAddressesItCannotListenOn) {
       {"'127.0.0.1:'", "it must be between 0 and 65535"},
       {"[]", "must name at least one address"},
       {"['127.0.0.1:80', '127.0.0.1:80']", "listen[1]: '127.0.0.1:80' is listed twice"},
-      {"127.0.0.1:9090", "admin.listen: port 9090 of 127.0.0.1 is also in listen"},
+      {"127.0.0.1:9090", "admin.listen: port 9090 of 127.0.0.1 is already used by listen"},
   };
   for (const auto& [listen, expected] : cases) {
     EXPECT_THAT(errors_of(with_top("listen: " + listen)), ElementsAre(HasSubstr(expected)))
@@ -226,10 +226,11 @@ TEST(Config, AdminElsewhereThanOnLoopbackNeedsTokens) {
   for (const char* outside : {"0.0.0.0:9090", "10.0.0.1:9090", "'[::]:9090'", "'[::2]:9090'"}) {
     const std::string listen = "listen: " + std::string(outside);
     EXPECT_THAT(warnings_of(with_top("admin: {" + listen + "}")),
-                ElementsAre(HasSubstr("is reached from other machines in plain HTTP")))
+                ElementsAre(HasSubstr("can be reached from other machines over plain HTTP")))
         << outside;
-    EXPECT_THAT(errors_of(with_top("store: {kind: memory}\nadmin: {" + listen + "}")),
-                ElementsAre(HasSubstr("admin.tokens_file: required with an address that is not")))
+    EXPECT_THAT(
+        errors_of(with_top("store: {kind: memory}\nadmin: {" + listen + "}")),
+        ElementsAre(HasSubstr("admin.tokens_file: required unless the address is loopback")))
         << outside;
     EXPECT_EQ(config_of(with_top("store: {kind: memory}\nadmin: {tokens_file: t, " + listen + "}"))
                   .admin.tokens_file,
@@ -252,7 +253,7 @@ TEST(Config, ChecksTheTenant) {
   const std::vector<std::pair<std::string, std::string>> cases = {
       {"{}", "tenant.from: required; use authorization, jwt,"},
       {"{from: cookie}", "'cookie' is not allowed here; use authorization, jwt,"},
-      {"{from: none, name: X}", "tenant.name: only with from: header"},
+      {"{from: none, name: X}", "tenant.name: allowed only with from: header"},
       {"none", "tenant: must be a mapping"},
   };
   for (const auto& [tenant, expected] : cases) {
@@ -265,13 +266,13 @@ TEST(Config, ChecksTheTenant) {
 
 TEST(Config, ATenantHeaderNeedsANameAndSomebodyToTrust) {
   EXPECT_THAT(errors_of(with_top("tenant: {from: header, name: X-T}")),
-              ElementsAre(HasSubstr("tenant.from: header is believed only from trusted_proxies")));
+              ElementsAre(HasSubstr("tenant.from: header is trusted only from trusted_proxies")));
   EXPECT_THAT(errors_of(with_top("tenant: {from: header, name: X-T}\ntrusted_proxies: []")),
-              ElementsAre(HasSubstr("tenant.from: header is believed only from trusted_proxies")));
+              ElementsAre(HasSubstr("tenant.from: header is trusted only from trusted_proxies")));
   EXPECT_THAT(errors_of(with_top("tenant: {from: header}\ntrusted_proxies: [10.0.0.1]")),
               ElementsAre(HasSubstr("tenant.name: required with from: header")));
   EXPECT_THAT(errors_of(with_top("tenant: {from: header, name: 'X T'}\ntrusted_proxies: ['::1']")),
-              ElementsAre(HasSubstr("tenant.name: 'X T' is not the name of a header")));
+              ElementsAre(HasSubstr("tenant.name: 'X T' is not a header name")));
 }
 
 TEST(Config, ChecksTrustedProxies) {
@@ -332,13 +333,13 @@ TEST(Config, ThePaymentsExampleSaysWhatItPromises) {
   std::ifstream file(path);
   const Config config = config_of(std::string(std::istreambuf_iterator<char>(file), {}));
   EXPECT_EQ(config.tenant.from, TenantSource::authorization);
-  EXPECT_EQ(config.store.kind, StoreKind::embedded);
+  EXPECT_EQ(config.store.kind, stores::StoreKind::embedded);
   const RouteConfig& charges = config.routes.at(0);
   EXPECT_EQ(charges.path, "/v1/charges");
   EXPECT_TRUE(charges.key.required);
   EXPECT_EQ(charges.in_progress, InProgress::wait);
-  EXPECT_EQ(charges.policy.tombstone, days(7));
+  EXPECT_EQ(charges.operation.tombstone, days(7));
 }
 
 }  // namespace
-}  // namespace semel::config_test
+}  // namespace semel::config::test

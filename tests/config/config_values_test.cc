@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace semel::config_file {
+namespace semel::config::reading {
 namespace {
 
 TEST(ConfigValues, TakesAUrlApart) {
@@ -46,4 +46,4 @@ TEST(ConfigValues, RefusesWhatIsNotAUrl) {
 }
 
 }  // namespace
-}  // namespace semel::config_file
+}  // namespace semel::config::reading

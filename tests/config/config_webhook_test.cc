@@ -2,7 +2,7 @@
 
 #include "config/config_support.h"
 
-namespace semel::config_test {
+namespace semel::config::test {
 namespace {
 
 using std::chrono::days;
@@ -41,7 +41,7 @@ TEST(ConfigWebhook, FillsInEveryDefault) {
   EXPECT_EQ(route.webhook->backoff_max, hours(1));
   EXPECT_THAT(route.methods, ElementsAre("POST"));
   EXPECT_EQ(route.in_progress, InProgress::wait);
-  EXPECT_EQ(route.policy.ttl, days(7));
+  EXPECT_EQ(route.operation.ttl, days(7));
   EXPECT_EQ(route.fingerprint.body, BodyFingerprint::none);
   EXPECT_FALSE(route.fingerprint.query);
 }
@@ -57,7 +57,7 @@ TEST(ConfigWebhook, ReadsEveryKey) {
   EXPECT_EQ(route.webhook->backoff_min, seconds(1));
   EXPECT_EQ(route.webhook->backoff_max, seconds(2));
   EXPECT_EQ(route.in_progress, InProgress::conflict);
-  EXPECT_EQ(route.policy.ttl, days(3));
+  EXPECT_EQ(route.operation.ttl, days(3));
   EXPECT_THAT(
       webhook_route("provider: shopify, kinds: [orders/create, orders/paid]").webhook->kinds,
       ElementsAre("orders/create", "orders/paid"));
@@ -75,9 +75,9 @@ TEST(ConfigWebhook, ReadsACustomScheme) {
       "provider: custom, signature_header: X-Sig, algorithm: hmac-sha256, encoding: "
       "base64, prefix: 'v1=', timestamp_header: X-Time, signed: "
       "'{timestamp}:{id}:{body}', id_header: X-Id");
-  const WebhookScheme& scheme = route.webhook->scheme;
+  const auth::WebhookScheme& scheme = route.webhook->scheme;
   EXPECT_EQ(scheme.signature_header, "X-Sig");
-  EXPECT_EQ(scheme.encoding, SignatureEncoding::base64);
+  EXPECT_EQ(scheme.encoding, auth::SignatureEncoding::base64);
   EXPECT_EQ(scheme.hmac_prefix, "v1=");
   EXPECT_EQ(scheme.timestamp_header, "X-Time");
   EXPECT_EQ(scheme.signed_content, "{timestamp}:{id}:{body}");
@@ -103,11 +103,13 @@ TEST(ConfigWebhook, RefusesWhatIsWrongWithItsLine) {
       {webhook("provider: stripe, tolerance: 2d"), "routes[0].webhook.tolerance: "},
       {webhook("provider: stripe, mode: later"), "routes[0].webhook.mode: "},
       {webhook("provider: stripe, secret: x"), "routes[0].webhook.secret: unknown key; did you"},
-      {webhook("provider: stripe, kinds: [a]"), "routes[0].webhook.kinds: only with provider"},
+      {webhook("provider: stripe, kinds: [a]"),
+       "routes[0].webhook.kinds: allowed only with provider"},
       {webhook("provider: shopify, kinds: [\"\"]"), "routes[0].webhook.kinds[0]: "},
       {webhook("provider: stripe, max_attempts: 0"), "routes[0].webhook.max_attempts: "},
       {webhook("provider: stripe, backoff: {min: 2h}"), "routes[0].webhook.backoff: min is 2h"},
-      {webhook("provider: stripe, id_header: X"), "webhook.id_header: only with provider: custom"},
+      {webhook("provider: stripe, id_header: X"),
+       "webhook.id_header: allowed only with provider: custom"},
       {webhook("provider: stripe, algorithm: hmac-sha256"), "only with provider: custom"},
       {webhook("provider: custom, id_header: X"), "webhook.signature_header: required"},
       {webhook("provider: custom, signature_header: S"), "either id_header or id_pointer"},
@@ -115,25 +117,31 @@ TEST(ConfigWebhook, RefusesWhatIsWrongWithItsLine) {
       {webhook(custom + "id_pointer: id"), "webhook.id_pointer: 'id' is not a JSON Pointer"},
       {webhook(custom + "id_header: X, algorithm: md5"), "routes[0].webhook.algorithm: "},
       {webhook(custom + "id_header: X, encoding: hex64"), "routes[0].webhook.encoding: "},
-      {webhook(custom + "id_header: X, signed: '{id}'"), "leaves out {body}"},
+      {webhook(custom + "id_header: X, signed: '{id}'"), "must contain {body}"},
       {webhook(custom + "id_header: X, signed: '{body}{x}'"), "no other braces"},
       {webhook(custom + "id_header: X, signed: '{timestamp}{body}'"), "timestamp_header"},
       {webhook(custom + "id_header: X, timestamp_header: T, signed: '{body}'"), "proves nothing"},
-      {webhook(custom + "id_pointer: /id, signed: '{id}.{body}'"), "needs an id_header"},
+      {webhook(custom + "id_pointer: /id, signed: '{id}.{body}'"), "so id_header is required"},
       {webhook(custom + "id_header: X, signed: '{id}{body}'"), "like {id}.{body}"},
-      {webhook(custom + "id_header: X, signed: '{body}{id}'"), "right beside another placeholder"},
+      {webhook(custom + "id_header: X, signed: '{body}{id}'"), "right next to another placeholder"},
       {with_route("webhook: {provider: stripe}"), "routes[0].webhook.secrets: required"},
       {with_route("webhook: {provider: stripe, secrets: []}"), "at least one secret"},
       {with_route("webhook: {provider: stripe, secrets: ['']}"), "secrets[0]: is empty"},
       {with_route("webhook: stripe"), "routes[0].webhook: must be a mapping"},
-      {webhook("provider: stripe", "key: {required: true}"), "routes[0].key: not with webhook"},
-      {webhook("provider: stripe", "methods: [POST]"), "routes[0].methods: not with webhook"},
-      {webhook("provider: stripe", "profile: stripe"), "routes[0].profile: not with webhook"},
-      {webhook("provider: stripe", "scope: tenant"), "routes[0].scope: not with webhook"},
-      {webhook("provider: stripe", "fingerprint: {body: raw}"), "routes[0].fingerprint: not with"},
-      {webhook("provider: stripe", "reauthorize: 'http://a/'"), "routes[0].reauthorize: not with"},
+      {webhook("provider: stripe", "key: {required: true}"),
+       "routes[0].key: not allowed with webhook"},
+      {webhook("provider: stripe", "methods: [POST]"),
+       "routes[0].methods: not allowed with webhook"},
+      {webhook("provider: stripe", "profile: stripe"),
+       "routes[0].profile: not allowed with webhook"},
+      {webhook("provider: stripe", "scope: tenant"), "routes[0].scope: not allowed with webhook"},
+      {webhook("provider: stripe", "fingerprint: {body: raw}"),
+       "routes[0].fingerprint: not allowed with"},
+      {webhook("provider: stripe", "reauthorize: 'http://a/'"),
+       "routes[0].reauthorize: not allowed with"},
       {webhook("provider: stripe", "mode: observe"), "routes[0].mode: observe lets"},
-      {webhook("provider: stripe", "in_progress: accept"), "routes[0].in_progress: accept has no"},
+      {webhook("provider: stripe", "in_progress: accept"),
+       "routes[0].in_progress: accept is not allowed"},
       {webhook("provider: stripe, mode: queue"), "routes[0].unknown: required with webhook mode"},
       {webhook("provider: stripe, mode: queue", "unknown: fail"), "routes[0].unknown: fail"},
       {webhook("provider: stripe, mode: queue", "unknown: hold, max_request_body: 2MiB"),
@@ -205,7 +213,7 @@ TEST(ConfigWebhook, WhatOnlyTheDefaultsSayGivesWay) {
   EXPECT_EQ(route.mode, Mode::enforce);
   EXPECT_EQ(route.fingerprint.body, BodyFingerprint::none);
   EXPECT_EQ(route.in_progress, InProgress::wait);
-  EXPECT_EQ(route.policy.ttl, days(4));
+  EXPECT_EQ(route.operation.ttl, days(4));
   EXPECT_EQ(kind_of(route, 500), kind_of(webhook_route("provider: stripe"), 500));
   EXPECT_NE(kind_of(route, 500), OutcomeKind::final) << "the event would not be delivered again";
   EXPECT_THAT(
@@ -214,4 +222,4 @@ TEST(ConfigWebhook, WhatOnlyTheDefaultsSayGivesWay) {
 }
 
 }  // namespace
-}  // namespace semel::config_test
+}  // namespace semel::config::test

@@ -3,7 +3,7 @@
 #include "config/config_support.h"
 #include "config/parse.h"
 
-namespace semel::config_test {
+namespace semel::config::test {
 namespace {
 
 using testing::AllOf;
@@ -42,10 +42,10 @@ TEST(ConfigYaml, RefusesBadVariables) {
   const std::vector<std::pair<std::string, std::string>> cases = {
       {"${NOPE}", "needs the environment variable NOPE, which is not set"},
       {"${NOPE", "has a '${' without its '}'"},
-      {"${}", "has a '${' without a variable's name"},
-      {"${1A}", "has a '${' without a variable's name"},
-      {"${A-b}", "has a '${' without a variable's name"},
-      {"${A:-${B}}", "has a variable inside a variable's default"},
+      {"${}", "has a '${' without a variable name"},
+      {"${1A}", "has a '${' without a variable name"},
+      {"${A-b}", "has a '${' without a variable name"},
+      {"${A:-${B}}", "has a variable inside the default of another"},
       {"$HOME", "has a lone '$'"},
       {"5$", "has a lone '$'"},
   };
@@ -65,7 +65,7 @@ TEST(ConfigYaml, ReportsYamlThatDoesNotParse) {
   EXPECT_THAT(errors_of("a: *nobody\n"), ElementsAre(StartsWith("semel.yaml:1: not valid YAML")));
   EXPECT_THAT(errors_of("a: 1\n---\nb: 2\n"),
               ElementsAre(StartsWith("semel.yaml:2: text after the end of the document")));
-  EXPECT_THAT(errors_of("? [a]\n: b\n"), ElementsAre(HasSubstr("a key that is not a plain word")));
+  EXPECT_THAT(errors_of("? [a]\n: b\n"), ElementsAre(HasSubstr("a key must be a plain word")));
 }
 
 TEST(ConfigYaml, UnderstandsAliases) {
@@ -96,7 +96,7 @@ TEST(ConfigYaml, RefusesHostileFilesQuickly) {
   }
   EXPECT_THAT(errors_of(repeat("- a\n", 60'000)),
               ElementsAre("semel.yaml:50001: too many values, counting each use of an alias"));
-  EXPECT_THAT(errors_of("a: &a [*a]"), ElementsAre(HasSubstr("an alias inside the value")));
+  EXPECT_THAT(errors_of("a: &a [*a]"), ElementsAre(HasSubstr("an alias is used inside the value")));
 }
 
 TEST(ConfigYaml, RefusesAliasBombs) {
@@ -126,4 +126,4 @@ TEST(ConfigYaml, BoundsListsAndShortensWhatItQuotes) {
 }
 
 }  // namespace
-}  // namespace semel::config_test
+}  // namespace semel::config::test

@@ -2,64 +2,49 @@
 
 #include <gtest/gtest.h>
 
-#include <boost/asio/awaitable.hpp>
+#include <atomic>
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <optional>
+#include <stop_token>
 #include <string>
+#include <string_view>
+#include <thread>
 #include <utility>
 #include <vector>
 
-#include "semel/store.h"
-#include "support/records.h"
-#include "support/run.h"
+#include "records.h"
+#include "run.h"
+#include "semel/driver/store.h"
+#include "stores.h"
 
-// What every store must do, whatever it is made of. To try a store of your own, compile the
-// store_suite*.cc files into a test and add
-//
-//   INSTANTIATE_TEST_SUITE_P(Mine, StoreSuite, testing::Values(StoreUnderTest{"mine", make}));
-namespace semel {
+// The tests of the suite, and what they share. To run them against a store: stores.h.
+namespace semel::conformance {
 
-// An empty store, and what belongs to it.
-class StoreHarness {
- public:
-  virtual ~StoreHarness() = default;
-  virtual Store& store() = 0;
-  // Closes the store and opens it again, as a restart does.
-  virtual void reopen() = 0;
-};
-
-struct StoreUnderTest {
-  std::string name;
-  std::function<std::unique_ptr<StoreHarness>()> make;
-};
 inline void PrintTo(const StoreUnderTest& store, std::ostream* out) {
   *out << store.name;
 }
 
-// Some id; the ids of growing numbers are in no order.
-RecordId id_of(std::uint64_t number);
-
-// All times in the suite are around this one. It lies in the future, so that a store which lets
-// the server remove what is due does not do so during a test.
-inline constexpr Time kThen{std::chrono::sys_days{std::chrono::year{2100} / 1 / 1}};
-
-// A claim with every field set to something, whose lease ends an hour after kThen.
-Record claim_of(const RecordId& id);
-// The same, completed; its ttl ends at `expires_at`.
-Record completion_of(const RecordId& id, Time expires_at);
-Record unknown_of(const RecordId& id, Time since);
+// Says in words what a swap returned.
+std::string describe(const SwapResult& result);
 
 class StoreSuite : public ::testing::TestWithParam<StoreUnderTest> {
  protected:
   StoreSuite() : harness_(GetParam().make()) {}
+  void TearDown() override;
+
+  // Names the promise that the test is about. A failure of the test repeats it.
+  void promise(std::string_view text) { promise_ = text; }
 
   Store& store() { return harness_->store(); }
   void reopen() { harness_->reopen(); }
+  void kill() { harness_->kill(); }
 
   // These fail the test, and throw, where the store does not answer.
   std::optional<Record> read(const RecordId& id);
+  Record existing(const RecordId& id);
   SwapResult swap(const RecordId& id, Version expected, std::optional<Record> next);
   Version apply(const RecordId& id, Version expected, std::optional<Record> next);
   std::optional<Record> refused(const RecordId& id, Version expected, std::optional<Record> next);
@@ -70,6 +55,25 @@ class StoreSuite : public ::testing::TestWithParam<StoreUnderTest> {
 
  private:
   std::unique_ptr<StoreHarness> harness_;
+  std::string promise_;
 };
 
-}  // namespace semel
+// Runs `work` on a thread of its own. What it throws fails the test. The destructor asks it to stop
+// and waits for it.
+class Beside {
+ public:
+  explicit Beside(std::function<void(const std::stop_token&)> work);
+  ~Beside() { join(); }
+  Beside(const Beside&) = delete;
+  Beside& operator=(const Beside&) = delete;
+
+  bool finished() const { return finished_; }
+  void join();
+
+ private:
+  std::atomic<bool> finished_ = false;
+  std::exception_ptr failed_;
+  std::jthread thread_;
+};
+
+}  // namespace semel::conformance

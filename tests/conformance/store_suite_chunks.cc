@@ -2,9 +2,9 @@
 // them. Where it does not, it says so when asked.
 #include <stdexcept>
 
-#include "conformance/store_suite.h"
+#include "store_suite.h"
 
-namespace semel {
+namespace semel::conformance {
 namespace {
 
 using namespace std::chrono_literals;
@@ -40,6 +40,7 @@ Token token_of(const RecordId& id) {
 }
 
 TEST_P(StoreSuite, ChunksAStoreThatCannotSaysSo) {
+  promise("put_chunk() fails if and only if the store says that it keeps no chunks.");
   const Chunks chunks{store()};
   if (store().features().chunks) {
     EXPECT_TRUE(chunks.put(id_of(1), Token{}, 0, "x"));
@@ -52,6 +53,9 @@ TEST_P(StoreSuite, ChunksAStoreThatCannotSaysSo) {
 }
 
 TEST_P(StoreSuite, ChunksWhatWasPutIsThereByteForByte) {
+  promise(
+      "A chunk comes back byte for byte under its record, token and index, and under no "
+      "other.");
   const Chunks chunks{store()};
   if (!store().features().chunks) return;
   const Token token = token_of(id_of(1));
@@ -67,6 +71,7 @@ TEST_P(StoreSuite, ChunksWhatWasPutIsThereByteForByte) {
 }
 
 TEST_P(StoreSuite, ChunksDroppingTakesOneAttemptsOnly) {
+  promise("drop_chunks() removes all chunks of one record and token, and no others.");
   const Chunks chunks{store()};
   if (!store().features().chunks) return;
   Token next = token_of(id_of(1));
@@ -85,6 +90,7 @@ TEST_P(StoreSuite, ChunksDroppingTakesOneAttemptsOnly) {
 }
 
 TEST_P(StoreSuite, ChunksTheyGoWithTheirRecord) {
+  promise("A swap that removes a record removes its chunks.");
   const Chunks chunks{store()};
   if (!store().features().chunks) return;
   const RecordId id = id_of(1);
@@ -95,6 +101,9 @@ TEST_P(StoreSuite, ChunksTheyGoWithTheirRecord) {
 }
 
 TEST_P(StoreSuite, ChunksTheyGoWhenAnotherAttemptTakesTheRecord) {
+  promise(
+      "A swap that replaces a spilled record by one that is not spilled under the same "
+      "token removes its chunks.");
   const Chunks chunks{store()};
   if (!store().features().chunks) return;
   const RecordId id = id_of(1);
@@ -103,14 +112,16 @@ TEST_P(StoreSuite, ChunksTheyGoWhenAnotherAttemptTakesTheRecord) {
   again.token.bytes.fill(9);
   apply(id, version, again);
   EXPECT_EQ(chunks.get(id, token_of(id), 0), std::nullopt);
+  EXPECT_EQ(chunks.get(id, token_of(id), 1), std::nullopt);
 }
 
 TEST_P(StoreSuite, ChunksTheyStayWhileTheRecordRefersToThem) {
+  promise("Chunks stay as long as the record refers to them; a refused swap does not touch them.");
   const Chunks chunks{store()};
   if (!store().features().chunks) return;
   const RecordId id = id_of(1);
   const Version version = apply(id, 0, spilled(chunks, id));
-  Record moved = *read(id);
+  Record moved = existing(id);
   moved.expires_at = kThen + 2h;
   apply(id, version, moved);
   EXPECT_EQ(chunks.get(id, token_of(id), 0), std::string(kChunkBytes, 'a'));
@@ -118,7 +129,25 @@ TEST_P(StoreSuite, ChunksTheyStayWhileTheRecordRefersToThem) {
   EXPECT_EQ(chunks.get(id, token_of(id), 1), "end");
 }
 
+TEST_P(StoreSuite, ChunksAKillKeepsWhatIsReferredTo) {
+  promise("If features().durable, the chunks of a record are there after the process is killed.");
+  const Chunks chunks{store()};
+  if (!store().features().chunks || !store().features().durable) return;
+  const RecordId kept = id_of(1);
+  const RecordId removed = id_of(2);
+  apply(kept, 0, spilled(chunks, kept));
+  apply(removed, apply(removed, 0, spilled(chunks, removed)), std::nullopt);
+  kill();
+  const Chunks after{store()};
+  EXPECT_EQ(after.get(kept, token_of(kept), 0), std::string(kChunkBytes, 'a'));
+  EXPECT_EQ(after.get(kept, token_of(kept), 1), "end");
+  EXPECT_EQ(after.get(removed, token_of(removed), 0), std::nullopt);
+}
+
 TEST_P(StoreSuite, ChunksARestartKeepsWhatIsReferredToAndDropsTheRest) {
+  promise(
+      "A restart keeps the chunks that a record refers to; an exclusive store drops all "
+      "others when it is opened.");
   const Chunks chunks{store()};
   if (!store().features().chunks || !store().features().durable) return;
   const RecordId kept = id_of(1);
@@ -138,4 +167,4 @@ TEST_P(StoreSuite, ChunksARestartKeepsWhatIsReferredToAndDropsTheRest) {
 }
 
 }  // namespace
-}  // namespace semel
+}  // namespace semel::conformance

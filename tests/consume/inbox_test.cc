@@ -1,4 +1,4 @@
-#include "semel/inbox.h"
+#include "semel/driver/inbox.h"
 
 #include <gtest/gtest.h>
 
@@ -32,7 +32,7 @@ class InboxTest : public ::testing::Test {
 
   EngineBench bench;
   Engine& engine = bench.add_engine("a");
-  Inbox inbox{engine, bench.scope, bench.policy};
+  Inbox inbox{engine, bench.scope, bench.operation};
   int calls = 0;
 };
 
@@ -61,7 +61,7 @@ TEST_F(InboxTest, AHandlerThatThrowsMayHaveActedAndIsNotCalledAgain) {
     co_return Outcome{};
   };
   const auto unknown = std::get<inbox::Unknown>(once("m", "pay", throws));
-  EXPECT_NE(unknown.record.reason.find("out of luck"), std::string::npos);
+  EXPECT_NE(unknown.why.find("out of luck"), std::string::npos);
   EXPECT_EQ(bench.state("m"), RecordState::unknown);
   EXPECT_TRUE(
       std::holds_alternative<inbox::Unknown>(once("m", "pay", ends_in(final_outcome("paid")))));

@@ -3,38 +3,40 @@
 #include "base/backoff.h"
 #include "consume/message_key.h"
 
-namespace semel {
+namespace semel::consume {
 namespace {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 TEST(Backoff, DoublesUpToTheMostAndNeverWrapsRound) {
-  EXPECT_EQ(jittered(backoff_after(1, seconds(1), seconds(300)), 0), seconds(1));
-  EXPECT_EQ(jittered(backoff_after(2, seconds(1), seconds(300)), 0), seconds(2));
-  EXPECT_EQ(jittered(backoff_after(5, seconds(1), seconds(300)), 0), seconds(16));
-  EXPECT_EQ(jittered(backoff_after(10, seconds(1), seconds(300)), 0), seconds(300));
-  EXPECT_EQ(jittered(backoff_after(UINT32_MAX, seconds(1), seconds(300)), 0), seconds(300));
+  EXPECT_EQ(base::jittered(base::backoff_after(1, seconds(1), seconds(300)), 0), seconds(1));
+  EXPECT_EQ(base::jittered(base::backoff_after(2, seconds(1), seconds(300)), 0), seconds(2));
+  EXPECT_EQ(base::jittered(base::backoff_after(5, seconds(1), seconds(300)), 0), seconds(16));
+  EXPECT_EQ(base::jittered(base::backoff_after(10, seconds(1), seconds(300)), 0), seconds(300));
+  EXPECT_EQ(base::jittered(base::backoff_after(UINT32_MAX, seconds(1), seconds(300)), 0),
+            seconds(300));
 }
 
 TEST(Backoff, ChanceTakesAwayAtMostHalf) {
   for (std::uint64_t random = 0; random < 5000; random += 7) {
-    const Duration pause = jittered(backoff_after(2, seconds(1), seconds(300)), random);
+    const Duration pause = base::jittered(base::backoff_after(2, seconds(1), seconds(300)), random);
     EXPECT_GE(pause, seconds(1));
     EXPECT_LE(pause, seconds(2));
   }
-  EXPECT_EQ(jittered(backoff_after(1, milliseconds(1), milliseconds(1)), 12345), milliseconds(1));
+  EXPECT_EQ(base::jittered(base::backoff_after(1, milliseconds(1), milliseconds(1)), 12345),
+            milliseconds(1));
 }
 
-Message with_headers(std::vector<Header> headers) {
-  Message message;
+BrokerMessage with_headers(std::vector<Header> headers) {
+  BrokerMessage message;
   message.headers = std::move(headers);
   return message;
 }
 
 TEST(MessageKey, AHeaderIsFoundWhateverItsCase) {
-  MessageKeyConfig config;
-  config.from = MessageKeySource::header;
+  config::MessageKeyConfig config;
+  config.from = config::MessageKeySource::header;
   config.name = "Message-Id";
   EXPECT_EQ(find_message_key(config, with_headers({{"message-id", "m-1"}})), "m-1");
   EXPECT_EQ(find_message_key(config, with_headers({{"Other", "m-1"}})).error().reason,
@@ -44,8 +46,8 @@ TEST(MessageKey, AHeaderIsFoundWhateverItsCase) {
 }
 
 TEST(MessageKey, TwoIdsThatDisagreeAreNone) {
-  MessageKeyConfig config;
-  config.from = MessageKeySource::header;
+  config::MessageKeyConfig config;
+  config.from = config::MessageKeySource::header;
   config.name = "id";
   const auto two = [&](std::string first, std::string second) {
     return find_message_key(config,
@@ -56,9 +58,9 @@ TEST(MessageKey, TwoIdsThatDisagreeAreNone) {
 }
 
 TEST(MessageKey, WhatIsNoKeyIsInvalid) {
-  MessageKeyConfig config;
+  config::MessageKeyConfig config;
   config.name = "message_id";
-  Message message;
+  BrokerMessage message;
   for (const std::string& bad : {std::string(256, 'x'), std::string("a\nb"), std::string("   ")}) {
     message.properties = {{"message_id", bad}};
     EXPECT_EQ(find_message_key(config, message).error().reason, "id-invalid") << bad;
@@ -66,10 +68,10 @@ TEST(MessageKey, WhatIsNoKeyIsInvalid) {
 }
 
 TEST(MessageKey, APointerIntoTheBody) {
-  MessageKeyConfig config;
-  config.from = MessageKeySource::pointer;
+  config::MessageKeyConfig config;
+  config.from = config::MessageKeySource::pointer;
   config.pointer = "/event/id";
-  Message message;
+  BrokerMessage message;
   message.body = R"({"event": {"id": "e-1"}})";
   EXPECT_EQ(find_message_key(config, message), "e-1");
   message.body = R"({"event": {"id": 7}})";
@@ -96,4 +98,4 @@ TEST(DeadLetterHeaders, SayWhyAndOfWhat) {
 }
 
 }  // namespace
-}  // namespace semel
+}  // namespace semel::consume

@@ -2,15 +2,21 @@
 #include "core/codec.h"
 
 #include <gtest/gtest.h>
+#include <zlib.h>
 
 #include <random>
 
-namespace semel {
+#include "base/hex.h"
+
+namespace semel::core {
 namespace {
 
 using std::chrono::hours;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
+
+constexpr std::size_t kFlagsAt = 3;
+constexpr std::size_t kChecksumBytes = 4;
 
 Time at(std::int64_t ms) {
   return Time(milliseconds(ms));
@@ -43,6 +49,7 @@ Record with_every_field() {
   r.ttl_from_creation = true;
   r.result = RecordResult::failed;
   r.reason = "status 402";
+  r.reason_code = ReasonCode::executor_status;
   r.only_auth_failures = true;
   r.status_begun = 200;
   r.answer.status = 402;
@@ -111,6 +118,7 @@ class RandomRecord {
     r.ttl_from_creation = below(2) == 1;
     r.result = static_cast<RecordResult>(below(3));
     r.reason = text(60);
+    r.reason_code = static_cast<ReasonCode>(below(4) + 1);
     r.only_auth_failures = below(2) == 1;
     r.status_begun = static_cast<int>(below(600));
     r.answer = {static_cast<int>(below(600)), {}, text(5000), static_cast<BodyNote>(below(3))};
@@ -198,7 +206,7 @@ constexpr std::string_view kGolden =
     "01"                                                                // format
     "04"                                                                // released
     "00"                                                                // no result
-    "08"                                                                // flags
+    "28"                                                                // flags, reason's code
     "02"                                                                // attempt
     "11111111111111111111111111111111"                                  // token
     "016e"                                                              // owner
@@ -223,7 +231,14 @@ constexpr std::string_view kGolden =
     "0174016f016b"                                                      // tenant, operation, key
     "01"                                                                // history
     "0c0000000000000004020168"                                          // its entry
-    "22a9650b";                                                         // checksum
+    "607a6f70";                                                         // checksum
+// The golden record as it was written before reasons had codes.
+constexpr std::string_view kGoldenWithoutCode =
+    "010400080211111111111111111111111111111111016e03000000000000000500000000000000060000000000"
+    "0000070000000000000008000000000000000900000000000000ffffffffffffff7f0a000000000000000b0000"
+    "0000000000ffffffffffffff7f0300000022222222222222222222222222222222222222222222222222222222"
+    "2222222201040000000000000001720000000001310000000174016f016b010c000000000000000402016822a9"
+    "650b";
 
 Record golden() {
   Record r;
@@ -242,6 +257,7 @@ Record golden() {
   r.ttl = milliseconds(10);
   r.tombstone = milliseconds(11);
   r.reason = "r";
+  r.reason_code = ReasonCode::other;
   r.response_version = "1";
   r.history = {{at(12), RecordState::released, 2, "h"}};
   r.tenant = "t";
@@ -253,13 +269,75 @@ Record golden() {
 // Records outlive the program that wrote them. If this fails, the format has changed: give it a new
 // version byte and go on reading this one.
 TEST(Codec, TheFormatIsWhatItWas) {
-  std::string hex;
-  for (const char byte : encode(golden())) {
-    constexpr char kDigits[] = "0123456789abcdef";
-    hex += kDigits[static_cast<unsigned char>(byte) >> 4];
-    hex += kDigits[static_cast<unsigned char>(byte) & 15];
+  EXPECT_EQ(base::encode_hex(encode(golden())), kGolden);
+}
+
+// The record as it was written before reasons had codes.
+std::string written_without_code(const Record& record) {
+  std::string bytes = encode(record);
+  bytes.resize(bytes.size() - kChecksumBytes);
+  bytes[kFlagsAt] = static_cast<char>(bytes[kFlagsAt] & 0x1f);
+  const auto* data = reinterpret_cast<const Bytef*>(bytes.data());
+  const auto sum = static_cast<std::uint32_t>(crc32_z(0, data, bytes.size()));
+  for (unsigned shift = 0; shift < 32; shift += 8) bytes.push_back(static_cast<char>(sum >> shift));
+  return bytes;
+}
+
+TEST(Codec, ARecordThatWasWrittenBeforeReasonsHadCodesIsRead) {
+  EXPECT_EQ(base::encode_hex(written_without_code(golden())), kGoldenWithoutCode);
+  const auto read = decode(written_without_code(golden()));
+  ASSERT_TRUE(read.has_value()) << read.error();
+  EXPECT_EQ(*read, golden());
+}
+
+// Before, these texts were what was decided by. A node of that version may also write a record that
+// had a code, and the code is lost.
+TEST(Codec, AReasonWithoutACodeGetsTheOneThatItsTextStoodFor) {
+  const std::pair<const char*, ReasonCode> all[] = {
+      {"", ReasonCode::none},
+      {"status 503", ReasonCode::executor_status},
+      {"status 201, late", ReasonCode::executor_status},
+      {"status", ReasonCode::other},
+      {"probed: status 201", ReasonCode::other},
+      {"dead letter after 3 attempts: status 503", ReasonCode::other},
+      {"its owner is gone", ReasonCode::other},
+      {"observed: no answer", ReasonCode::observed_unknown},
+  };
+  for (const auto& [text, code] : all) {
+    for (const bool is_second_format : {false, true}) {
+      Record record = golden();
+      record.reason = text;
+      record.reason_code = ReasonCode::operator_decision;
+      if (is_second_format) record.request = "q";
+      const auto read = decode(written_without_code(record));
+      ASSERT_TRUE(read.has_value()) << read.error();
+      EXPECT_EQ(read->reason_code, code) << text;
+    }
   }
-  EXPECT_EQ(hex, kGolden);
+}
+
+// A node of the version before ignores these bits, so it reads what this one writes.
+TEST(Codec, TheCodeIsInBitsThatTheVersionBeforeDoesNotRead) {
+  constexpr std::uint8_t kRead = 1 | 2 | 4 | 8 | 16;
+  for (unsigned code = 0; code <= 4; ++code) {
+    Record record = golden();
+    record.reason_code = static_cast<ReasonCode>(code);
+    const std::string bytes = encode(record);
+    EXPECT_EQ(bytes[0], 1) << "the version byte";
+    EXPECT_EQ(bytes[kFlagsAt] & kRead, 8);
+    EXPECT_EQ(static_cast<std::uint8_t>(bytes[kFlagsAt]) >> 5, code);
+    const std::string before = written_without_code(record);
+    EXPECT_EQ(bytes.substr(kFlagsAt + 1, bytes.size() - kFlagsAt - 1 - kChecksumBytes),
+              before.substr(kFlagsAt + 1, before.size() - kFlagsAt - 1 - kChecksumBytes));
+  }
+}
+
+TEST(Codec, ACodeOfALaterVersionIsNothingToDecideBy) {
+  for (const unsigned code : {5u, 6u, 7u}) {
+    Record record = golden();
+    record.reason_code = static_cast<ReasonCode>(code);
+    EXPECT_EQ(decode(encode(record)).value().reason_code, ReasonCode::other);
+  }
 }
 
 // The version of the recipe is in the byte that says how it reads a body, and nowhere else.
@@ -276,7 +354,7 @@ TEST(Codec, TheRecipesVersionStandsBesideTheKindOfTheBody) {
   EXPECT_FALSE(decode(encode(newer)).has_value()) << "nobody knows how to compare under it";
 }
 
-// What version 1 cannot hold follows it, under another version byte.
+// Fields that version 1 cannot hold follow it, under another version byte.
 TEST(Codec, TheSecondFormatIsTheFirstWithMoreAtItsEnd) {
   Record later = golden();
   later.handle.bytes.fill(0x33);
@@ -293,4 +371,4 @@ TEST(Codec, TheSecondFormatIsTheFirstWithMoreAtItsEnd) {
 }
 
 }  // namespace
-}  // namespace semel
+}  // namespace semel::core

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <set>
 
-#include "semel/scope.h"
+#include "semel/driver/scope.h"
 
-namespace semel {
+namespace semel::core {
 namespace {
 
 const RecordId kCharge = make_id({"default", "shop", "charges"}, "order-1001");
@@ -43,4 +43,4 @@ TEST(Derive, FitsIntoShortAndStrictKeys) {
 }
 
 }  // namespace
-}  // namespace semel
+}  // namespace semel::core

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace semel {
+namespace semel::core {
 namespace {
 
 constexpr std::string_view kUuid = "8e03978e-40d5-43dd-bc93-6894a57f9324";
@@ -155,4 +155,4 @@ TEST(CheckKey, HasTheSameRules) {
 }
 
 }  // namespace
-}  // namespace semel
+}  // namespace semel::core

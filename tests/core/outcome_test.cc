@@ -1,4 +1,4 @@
-#include "semel/outcome.h"
+#include "semel/driver/outcome_rules.h"
 
 #include <gtest/gtest.h>
 
@@ -10,6 +10,9 @@ static void PrintTo(OutcomeKind kind, std::ostream* out) {
   *out << to_string(kind);
 }
 
+}  // namespace semel
+
+namespace semel::core {
 namespace {
 
 constexpr auto kFinal = OutcomeKind::final;
@@ -66,18 +69,18 @@ TEST(OutcomeRules, ConflictInAnswerToALaterAttemptIsNotPinned) {
 
 TEST(OutcomeRules, ConflictIsFinalWhereTheConfigurationSaysSo) {
   OutcomeRules by_status = OutcomeRules::standard();
-  EXPECT_EQ(by_status.set(kFinal, {"409"}), std::nullopt);
+  EXPECT_TRUE(by_status.set(kFinal, {"409"}));
   EXPECT_EQ(by_status.classify(409, 2, ""), kFinal);
   EXPECT_EQ(by_status.classify(423, 2, ""), kRetry);
 
   OutcomeRules by_class = OutcomeRules::standard();
-  EXPECT_EQ(by_class.set(kFinal, {"4xx"}), std::nullopt);
+  EXPECT_TRUE(by_class.set(kFinal, {"4xx"}));
   EXPECT_EQ(by_class.classify(409, 2, ""), kFinal);
 }
 
 TEST(OutcomeRules, TheExecutorsWordWinsOverEverything) {
   OutcomeRules rules = OutcomeRules::standard();
-  ASSERT_EQ(rules.set(kUnknown, {"200", "409"}), std::nullopt);
+  ASSERT_TRUE(rules.set(kUnknown, {"200", "409"}));
   struct {
     int status;
     std::string_view said;
@@ -99,9 +102,9 @@ TEST(OutcomeRules, TheExecutorsWordWinsOverEverything) {
 TEST(OutcomeRules, AStatusWinsOverItsClassInWhicheverOrderTheyAreListed) {
   for (bool class_first : {true, false}) {
     OutcomeRules rules = OutcomeRules::standard();
-    if (class_first) EXPECT_EQ(rules.set(kRetry, {"5xx"}), std::nullopt);
-    EXPECT_EQ(rules.set(kUnknown, {"502", "504"}), std::nullopt);
-    if (!class_first) EXPECT_EQ(rules.set(kRetry, {"5XX"}), std::nullopt);
+    if (class_first) EXPECT_TRUE(rules.set(kRetry, {"5xx"}));
+    EXPECT_TRUE(rules.set(kUnknown, {"502", "504"}));
+    if (!class_first) EXPECT_TRUE(rules.set(kRetry, {"5XX"}));
     EXPECT_EQ(first_attempt(rules, 500), kRetry);
     EXPECT_EQ(first_attempt(rules, 599), kRetry);
     EXPECT_EQ(first_attempt(rules, 502), kUnknown);
@@ -111,7 +114,7 @@ TEST(OutcomeRules, AStatusWinsOverItsClassInWhicheverOrderTheyAreListed) {
 
 TEST(OutcomeRules, UnlistedStatusesKeepTheirStandardMeaning) {
   OutcomeRules rules = OutcomeRules::standard();
-  ASSERT_EQ(rules.set(kFinal, {"500"}), std::nullopt);
+  ASSERT_TRUE(rules.set(kFinal, {"500"}));
   for (int status = 200; status <= 599; ++status) {
     if (status == 500) continue;
     EXPECT_EQ(first_attempt(rules, status), first_attempt(OutcomeRules::standard(), status));
@@ -123,18 +126,18 @@ TEST(OutcomeRules, ABadEntryIsNamedAndChangesNothing) {
   for (const char* entry : {"", "5", "50", "5000", "6xx", "0xx", "099", "600", "5x", "x5x", "5x3",
                             "-50", "50a", " 503", "2xX"}) {
     OutcomeRules rules = OutcomeRules::standard();
-    const std::optional<std::string> error = rules.set(kFinal, {"503", entry});
-    ASSERT_TRUE(error) << entry;
-    EXPECT_NE(error->find('"' + std::string(entry) + '"'), std::string::npos) << *error;
+    const auto set = rules.set(kFinal, {"503", entry});
+    ASSERT_FALSE(set) << entry;
+    EXPECT_NE(set.error().find('"' + std::string(entry) + '"'), std::string::npos) << set.error();
     EXPECT_EQ(first_attempt(rules, 503), kRetry) << entry;
   }
 }
 
 TEST(OutcomeRules, OneStatusCannotBeListedAsTwoThings) {
   OutcomeRules rules = OutcomeRules::standard();
-  ASSERT_EQ(rules.set(kFinal, {"404", "404", "2xx"}), std::nullopt);
-  EXPECT_EQ(rules.set(kRetry, {"404"}), "\"404\" is listed as final and as retry");
-  EXPECT_EQ(rules.set(kUnknown, {"2xx"}), "\"2xx\" is listed as final and as unknown");
+  ASSERT_TRUE(rules.set(kFinal, {"404", "404", "2xx"}));
+  EXPECT_EQ(rules.set(kRetry, {"404"}).error(), "\"404\" is listed as final and as retry");
+  EXPECT_EQ(rules.set(kUnknown, {"2xx"}).error(), "\"2xx\" is listed as final and as unknown");
   EXPECT_EQ(first_attempt(rules, 404), kFinal);
 }
 
@@ -145,4 +148,4 @@ TEST(OutcomeKind, HasTheNamesOfTheHeader) {
 }
 
 }  // namespace
-}  // namespace semel
+}  // namespace semel::core

@@ -1,11 +1,11 @@
-#include "semel/scope.h"
+#include "semel/driver/scope.h"
 
 #include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
 #include <set>
 
-namespace semel {
+namespace semel::core {
 namespace {
 
 std::string hex(const RecordId& id) {
@@ -38,4 +38,4 @@ TEST(MakeId, FieldsCannotBeShiftedIntoEachOther) {
 }
 
 }  // namespace
-}  // namespace semel
+}  // namespace semel::core

@@ -4,7 +4,7 @@
 
 #include "support/key_story.h"
 
-namespace semel {
+namespace semel::core {
 namespace {
 
 using std::chrono::hours;
@@ -121,7 +121,7 @@ TEST(TransitionQueued, AnAbandonedExecutionIsUnknownAsUsual) {
 
 TEST(TransitionQueued, WhereUnknownIsRetriedItCanBeQueuedAgain) {
   KeyStory k;
-  k.policy.unknown = UnknownPolicy::retry;
+  k.operation.unknown = UnknownPolicy::retry;
   k.queues('q');
   k.starts('a', 'q');
   k.hears_nothing('a');
@@ -207,10 +207,25 @@ TEST(TransitionQueued, WhatNobodyElseBringsBackIsQueuedAgainAndDueLater) {
     EXPECT_EQ(k.starts('b', 'a'), "done");
     EXPECT_EQ(k.state(), "in_progress 2");
     EXPECT_EQ(k.record->reason, "");
+    EXPECT_EQ(k.record->reason_code, ReasonCode::none);
     EXPECT_EQ(k.fails_for('a', seconds(1), kind), "stale");
     EXPECT_EQ(k.answers('b', 200), "done");
     EXPECT_EQ(k.state(), "completed 2");
   }
+}
+
+// It only matters that an attempt has ended, not whether there is a reason for it.
+TEST(TransitionQueued, AnAttemptThatEndedWithoutAWordHasEnded) {
+  KeyStory k;
+  k.queues('q');
+  k.starts('a', 'q');
+  Outcome wordless{OutcomeKind::unknown, {}, "", ReasonCode::none};
+  wordless.queue_again_after = seconds(40);
+  EXPECT_EQ(k.finishes('a', wordless), "done");
+  EXPECT_EQ(k.state(), "queued 1");
+  EXPECT_EQ(k.finishes('a', wordless), "done");  // its reply was lost
+  EXPECT_EQ(k.answers('a', 200), "done");
+  EXPECT_EQ(k.state(), "completed 1");
 }
 
 TEST(TransitionQueued, WithoutItsRequestItCannotBeQueuedAgain) {
@@ -222,7 +237,7 @@ TEST(TransitionQueued, WithoutItsRequestItCannotBeQueuedAgain) {
 
 TEST(TransitionQueued, WhatIsForgottenOnRetryIsQueuedAgainAllTheSame) {
   KeyStory k;
-  k.policy.on_retry = OnRetry::forget;
+  k.operation.on_retry = OnRetry::forget;
   k.queues('q');
   k.starts('a', 'q');
   EXPECT_EQ(k.fails_for('a', seconds(1)), "done");
@@ -254,6 +269,7 @@ TEST(TransitionQueued, ALostExecutionIsTriedAgainWhereItsRouteSaysSo) {
   EXPECT_EQ(k.sweep(), "done");
   EXPECT_EQ(k.state(), "queued 1");
   EXPECT_EQ(k.record->reason, "its owner is gone");
+  EXPECT_EQ(k.record->reason_code, ReasonCode::other);
   EXPECT_EQ(due_at(*k.record), k.now + seconds(7));
   EXPECT_EQ(k.starts('b', 'a'), "done");
   EXPECT_EQ(k.answers('a', 200), "stale");  // the zombie
@@ -302,4 +318,4 @@ TEST(TransitionQueued, AClaimThatIsExecutedAtOnceHasAHandleToo) {
 }
 
 }  // namespace
-}  // namespace semel
+}  // namespace semel::core

@@ -1,10 +1,10 @@
-// What the tables leave open: how long things are kept, what operators may do, and the traps that
+// Rules outside the tables: how long records are kept, what operators may do, and the traps that
 // other tools fell into (DESIGN 6), by their numbers.
 #include <gtest/gtest.h>
 
 #include "support/key_story.h"
 
-namespace semel {
+namespace semel::core {
 namespace {
 
 using std::chrono::hours;
@@ -42,8 +42,8 @@ TEST(Transition, AnAnswerIsKeptForItsTtlFromCompletion) {
 
 TEST(Transition, TtlFromCreationCountsFromTheFirstClaim) {
   KeyStory k;
-  k.policy.ttl_from_creation = true;
-  k.policy.ttl = minutes(10);
+  k.operation.ttl_from_creation = true;
+  k.operation.ttl = minutes(10);
   k.claim('a');
   k.passes(seconds(10));
   k.fails('a');
@@ -63,7 +63,7 @@ TEST(Transition, AFailureIsReplayedLikeASuccess) {
 
 TEST(Transition, AReleaseAfterOnlyAuthFailuresIsKeptAMinute) {
   KeyStory k;
-  k.policy.tombstone = hours(1);
+  k.operation.tombstone = hours(1);
   k.claim('a');
   k.fails('a', 401);
   EXPECT_EQ(k.record->expires_at, k.now + seconds(60));
@@ -87,7 +87,7 @@ TEST(Transition, AReleaseAfterAnythingElseIsKeptForItsTtl) {
 
 TEST(Transition, AnUnknownAttemptEndsARowOfAuthFailures) {
   KeyStory k;
-  k.policy.unknown = UnknownPolicy::retry;
+  k.operation.unknown = UnknownPolicy::retry;
   k.claim('a');
   k.fails('a', 401);
   k.claim('b');
@@ -100,7 +100,7 @@ TEST(Transition, AnUnknownAttemptEndsARowOfAuthFailures) {
 
 TEST(Transition, AHeldKeyBecomesATombstoneForGood) {
   KeyStory k;
-  k.policy.hold_for = hours(1);
+  k.operation.hold_for = hours(1);
   k.claim('a');
   k.hears_nothing('a');
   EXPECT_EQ(due_at(*k.record), k.now + hours(1));
@@ -114,7 +114,7 @@ TEST(Transition, AHeldKeyBecomesATombstoneForGood) {
 
 TEST(Transition, PolicyFailRecordsTheAnswerThatWasSent) {
   KeyStory k;
-  k.policy.unknown = UnknownPolicy::fail;
+  k.operation.unknown = UnknownPolicy::fail;
   k.claim('a');
   k.hears_nothing('a');
   EXPECT_EQ(k.record->answer.status, 504);
@@ -126,7 +126,7 @@ TEST(Transition, PolicyFailRecordsTheAnswerThatWasSent) {
 
 TEST(Transition, PolicyFailAnswersForAnOwnerThatIsGone) {
   KeyStory k;
-  k.policy.unknown = UnknownPolicy::fail;
+  k.operation.unknown = UnknownPolicy::fail;
   k.claim('a');
   k.passes(seconds(31));
   EXPECT_EQ(k.claim('b'), "replay");
@@ -206,7 +206,7 @@ TEST(Resolve, IsRefusedWhereThereIsNothingToResolve) {
 
 TEST(Resolve, IsRefusedOnceTheHoldHasPassed) {
   KeyStory k;
-  k.policy.hold_for = seconds(60);
+  k.operation.hold_for = seconds(60);
   k.claim('a');
   k.hears_nothing('a');
   k.passes(seconds(60));
@@ -251,6 +251,7 @@ TEST(Resolve, LeavesTheOldClaimStale) {
   EXPECT_EQ(k.answers('a', 200, "late"), "stale");
   EXPECT_EQ(k.record->answer.body, "by hand");
   EXPECT_EQ(k.record->reason, "completed by operator: checked the books");
+  EXPECT_EQ(k.record->reason_code, ReasonCode::operator_decision);
 }
 
 event::Resolve forget_for(Duration length) {
@@ -278,7 +279,7 @@ TEST(Forget, LeavesATombstoneForAsLongAsCachesMayHaveTheAnswer) {
 
 TEST(Forget, TheRoutesTombstoneCountsWhereItIsLonger) {
   KeyStory k;
-  k.policy.tombstone = hours(1);
+  k.operation.tombstone = hours(1);
   k.claim('a');
   k.answers('a', 200);
   EXPECT_EQ(k.happens(forget_for(seconds(5))), "done");
@@ -306,7 +307,7 @@ TEST(Forget, IsForWhatHasEnded) {
 
 TEST(Trap1, ALiveClaimIsNoOrphan) {
   KeyStory k;
-  k.policy.unknown = UnknownPolicy::retry;
+  k.operation.unknown = UnknownPolicy::retry;
   k.claim('a');
   k.passes(seconds(20));
   k.renews('a');
@@ -318,7 +319,7 @@ TEST(Trap1, ALiveClaimIsNoOrphan) {
 
 TEST(Trap2, AnOrphanThatCompletedAfterAllIsReplayed) {
   KeyStory k;
-  k.policy.unknown = UnknownPolicy::retry;
+  k.operation.unknown = UnknownPolicy::retry;
   k.claim('a');
   k.passes(minutes(5));
   k.answers('a', 200, "slow");
@@ -327,7 +328,7 @@ TEST(Trap2, AnOrphanThatCompletedAfterAllIsReplayed) {
 
 TEST(Trap3, AZombieDoesNotOverwriteTheWinner) {
   KeyStory k;
-  k.policy.unknown = UnknownPolicy::retry;
+  k.operation.unknown = UnknownPolicy::retry;
   k.claim('a');
   k.passes(seconds(31));
   k.claim('b');
@@ -340,7 +341,7 @@ TEST(Trap3, AZombieDoesNotOverwriteTheWinner) {
 
 TEST(Trap5, TheLeaseIsNotTheTtl) {
   KeyStory k;
-  k.policy.ttl = seconds(1);
+  k.operation.ttl = seconds(1);
   k.claim('a');
   k.passes(seconds(20));
   EXPECT_EQ(k.claim('b'), "busy");  // the ttl has not even begun
@@ -352,8 +353,8 @@ TEST(Trap5, TheLeaseIsNotTheTtl) {
 
 TEST(Trap16, NoTtlRemovesWhatRunsOrIsUnknown) {
   KeyStory k;
-  k.policy.ttl = seconds(1);
-  k.policy.ttl_from_creation = true;
+  k.operation.ttl = seconds(1);
+  k.operation.ttl_from_creation = true;
   k.claim('a');
   k.passes(seconds(10));
   EXPECT_EQ(k.sweep(), "nothing");
@@ -370,7 +371,7 @@ TEST(Trap21, ANewResponseVersionExecutesNothingAgainByDefault) {
   KeyStory k;
   k.claim('a');
   k.answers('a', 200);
-  k.policy.response_version = "2";
+  k.operation.response_version = "2";
   EXPECT_EQ(k.claim('b'), "version changed");
   EXPECT_EQ(k.state(), "completed 1");
 }
@@ -378,7 +379,7 @@ TEST(Trap21, ANewResponseVersionExecutesNothingAgainByDefault) {
 TEST(Trap21, AnUnfinishedRecordHasNoVersionToChange) {
   KeyStory k;
   k.claim('a');
-  k.policy.response_version = "2";
+  k.operation.response_version = "2";
   EXPECT_EQ(k.claim('b'), "busy");
   k.fails('a');
   EXPECT_EQ(k.claim('b'), "execute");
@@ -421,7 +422,7 @@ TEST(Trap22, AZombieOfAnEarlierLifeCompletesNothing) {
 
 TEST(Trap33, AnExecutionInThisProcessOutranksTheClock) {
   KeyStory k;
-  k.policy.unknown = UnknownPolicy::retry;
+  k.operation.unknown = UnknownPolicy::retry;
   k.claim('a');
   k.passes(hours(24 * 30));  // the clock was stepped
   k.holder = Holder::running_here;
@@ -443,4 +444,4 @@ TEST(Skew, AForeignClaimIsBelievedALittleLonger) {
 }
 
 }  // namespace
-}  // namespace semel
+}  // namespace semel::core

@@ -7,7 +7,7 @@
 
 #include "support/key_story.h"
 
-namespace semel {
+namespace semel::core {
 namespace {
 
 using std::chrono::hours;
@@ -40,7 +40,7 @@ void unknown(KeyStory& k) {
   k.hears_nothing('a');
 }
 void tombstone(KeyStory& k) {
-  k.policy.tombstone = hours(24 * 7);
+  k.operation.tombstone = hours(24 * 7);
   completed(k);
   k.passes(hours(24));
   k.sweep();
@@ -77,13 +77,13 @@ const StateRow kStateRows[] = {
      "released 1"},
     {"InProgressRetryForgotten",
      [](KeyStory& k) {
-       k.policy.on_retry = OnRetry::forget;
+       k.operation.on_retry = OnRetry::forget;
        in_progress(k);
      },
      [](KeyStory& k) { return k.fails('a'); }, "done", "absent"},
     {"InProgressForgottenTwice",
      [](KeyStory& k) {
-       k.policy.on_retry = OnRetry::forget;
+       k.operation.on_retry = OnRetry::forget;
        in_progress(k);
        k.fails('a');
      },
@@ -92,7 +92,7 @@ const StateRow kStateRows[] = {
      "unknown 1"},
     {"InProgressNoAnswerTakenAsFinal",
      [](KeyStory& k) {
-       k.policy.unknown = UnknownPolicy::fail;
+       k.operation.unknown = UnknownPolicy::fail;
        in_progress(k);
      },
      [](KeyStory& k) { return k.hears_nothing('a'); }, "done", "completed 1"},
@@ -120,7 +120,7 @@ const StateRow kStateRows[] = {
      "unknown 1"},
     {"UnknownRetriedByPolicy",
      [](KeyStory& k) {
-       k.policy.unknown = UnknownPolicy::retry;
+       k.operation.unknown = UnknownPolicy::retry;
        unknown(k);
      },
      [](KeyStory& k) { return k.claim('b'); }, "execute", "in_progress 2"},
@@ -136,7 +136,7 @@ const StateRow kStateRows[] = {
      "nothing", "unknown 1"},
     {"UnknownHoldPassed",
      [](KeyStory& k) {
-       k.policy.hold_for = hours(1);
+       k.operation.hold_for = hours(1);
        unknown(k);
        k.passes(hours(1));
      },
@@ -189,19 +189,19 @@ TEST_P(AdmissionTable, DifferentFingerprint) {
 
 template <UnknownPolicy policy>
 void orphaned_under(KeyStory& k) {
-  k.policy.unknown = policy;
+  k.operation.unknown = policy;
   orphaned(k);
 }
 template <UnknownPolicy policy>
 void unknown_under(KeyStory& k) {
   unknown(k);
-  k.policy.unknown = policy;  // the route's, at the time of the retry
+  k.operation.unknown = policy;  // the route's, at the time of the retry
 }
 template <OnVersionChange on_change>
 void completed_in_version_1(KeyStory& k) {
   completed(k);
-  k.policy.response_version = "2";
-  k.policy.on_version_change = on_change;
+  k.operation.response_version = "2";
+  k.operation.on_version_change = on_change;
 }
 
 const AdmissionRow kAdmissionRows[] = {
@@ -216,15 +216,15 @@ const AdmissionRow kAdmissionRows[] = {
     {"Tombstone", tombstone, "expired", "expired"},
     {"ExpiredIntoTombstoneButNotSwept",
      [](KeyStory& k) {
-       k.policy.tombstone = hours(1);
+       k.operation.tombstone = hours(1);
        completed(k);
        k.passes(hours(24));
      },
      "expired", "expired"},
     {"HoldPassedButNotSwept",
      [](KeyStory& k) {
-       k.policy.hold_for = hours(1);
-       k.policy.unknown = UnknownPolicy::retry;
+       k.operation.hold_for = hours(1);
+       k.operation.unknown = UnknownPolicy::retry;
        unknown(k);
        k.passes(hours(1));
      },
@@ -246,4 +246,4 @@ INSTANTIATE_TEST_SUITE_P(Spec4, AdmissionTable, ::testing::ValuesIn(kAdmissionRo
                          [](const auto& row) { return std::string(row.param.name); });
 
 }  // namespace
-}  // namespace semel
+}  // namespace semel::core

@@ -12,7 +12,7 @@
 #include "base/sha256.h"
 #include "core/transition.h"
 
-namespace semel {
+namespace semel::core {
 namespace {
 
 namespace json = boost::json;
@@ -50,7 +50,7 @@ Token token_of(const std::string& letter) {
 }
 
 Fingerprint print_of(const std::string& payload) {
-  return {Sha256().update(payload).finish(), {}};
+  return {base::Sha256().update(payload).finish(), {}};
 }
 
 Duration duration_of(const std::string& text) {
@@ -159,11 +159,11 @@ event::Claim claim_of(const Fields& said) {
   claim.shown_key = "k";
   claim.fingerprint = claim.compared = print_of(said.at("payload"));
   claim.token = token_of(said.at("token"));
-  claim.policy.unknown = kPolicies.at(said.at("unknown"));
-  claim.policy.lease = duration_of(said.at("lease"));
-  claim.policy.ttl = duration_of(said.at("ttl"));
-  claim.policy.tombstone = duration_of(said.at("tombstone"));
-  claim.policy.response_version = said.at("response_version");
+  claim.operation.unknown = kPolicies.at(said.at("unknown"));
+  claim.operation.lease = duration_of(said.at("lease"));
+  claim.operation.ttl = duration_of(said.at("ttl"));
+  claim.operation.tombstone = duration_of(said.at("tombstone"));
+  claim.operation.response_version = said.at("response_version");
   return claim;
 }
 
@@ -229,4 +229,4 @@ TEST(TransitionVectors, EveryRowHoldsInCpp) {
 }
 
 }  // namespace
-}  // namespace semel
+}  // namespace semel::core

@@ -1,11 +1,11 @@
 // Around the snippets of docs/consume.md: each is put in place of the line that names it. Compiled,
 // not run: tests/e2e/messages has both.
 #include <semel/consume.h>
-#include <semel/inbox.h>
+#include <semel/driver/inbox.h>
 
 #include <stdexcept>
 
-semel::Outcome charge(const semel::consume::Message&, const semel::consume::Claim&) {
+semel::Outcome charge(const semel::consume::Message&, const semel::Claim&) {
   return semel::consume::done();
 }
 
@@ -26,6 +26,6 @@ void consume_with_a_function() {
 }
 
 boost::asio::awaitable<void> take(semel::Engine& engine, Broker broker, Message message) {
-  const semel::Policy policy;
+  const semel::Operation operation;
   // snippet: inbox
 }

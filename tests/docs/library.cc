@@ -38,10 +38,10 @@ void completes_what_was_handed_on(PGconn* connection) {
                                                 {"Semel-Token", std::string(made.at(0, 1))}};
   const std::string body = "tea";
   const Answer answer{201, {}, "made"};
-  // snippet: handed
+  // snippet: claimed
   const Rows now = query(connection, "SELECT verdict FROM semel.claim('shop', 'orders', 'k-2')");
-  expect(now.at(0, 0) == "replay", "handed: completed");
-  expect(count(connection, "orders") == 2, "handed: one more order");
+  expect(now.at(0, 0) == "replay", "claimed: completed");
+  expect(count(connection, "orders") == 2, "claimed: one more order");
 }
 
 InboxResult deliver(PGconn* connection) {

@@ -1,4 +1,4 @@
-"""What the Python of a page finds, and what must be true when it has run."""
+"""Sets up the Python of each page, and checks its result when it has run."""
 
 import json
 import types

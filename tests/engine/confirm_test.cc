@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace semel {
+namespace semel::engine {
 namespace {
 
 using Before = Confirm::Before;
@@ -161,4 +161,4 @@ TEST(Confirm, ARecordThatIsTooLargeIsNotWritten) {
 }
 
 }  // namespace
-}  // namespace semel
+}  // namespace semel::engine

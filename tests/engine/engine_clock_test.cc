@@ -8,7 +8,7 @@
 #include "engine/clock_steps.h"
 #include "support/engine_bench.h"
 
-namespace semel {
+namespace semel::engine {
 namespace {
 
 using namespace support;
@@ -19,14 +19,14 @@ using std::chrono::seconds;
 
 class ClockTest : public ::testing::Test, public EngineBench {
  protected:
-  ClockTest() { policy.ttl = minutes(6); }
+  ClockTest() { operation.ttl = minutes(6); }
   void complete(const std::string& key) { run(a.finish(claim(a, key), final_outcome("paid"))); }
   bool replays(const std::string& key) {
-    return std::holds_alternative<admission::Replay>(run(a.admit(ask(key))));
+    return std::holds_alternative<admission::Replay>(run(a.admit(call(key))));
   }
   RecordPtr at_hand(const std::string& key) {
-    const Ask asked = ask(key);
-    return a.recorded(id_of(key), asked.recipe, asked.fingerprint, asked.policy);
+    const Call asked = call(key);
+    return a.recorded(id_of(key), asked.recipe, asked.fingerprint, asked.operation);
   }
 
   static constexpr Duration kFar = hours(24 * 30);
@@ -52,7 +52,7 @@ TEST_F(ClockTest, TheSweeperRemovesNothingEarlyAfterAForwardStep) {
   EXPECT_FALSE(record("k"));
 }
 
-// What it puts off is not met again and again before everything else.
+// Records that the sweeper puts off do not come first again and again.
 TEST_F(ClockTest, TheSweeperIsNotHeldUpByWhatIsNotOver) {
   for (std::size_t i = 0; i < 2 * kSweepBatch; ++i) complete("k" + std::to_string(i));
   claim(a, "lost");
@@ -79,8 +79,8 @@ TEST_F(ClockTest, WhatIsStampedAfterTheStepExpiresInItsTime) {
 
 // Counted from its creation it would be over before it was completed.
 TEST_F(ClockTest, WhatIsCompletedAfterAStepIsKeptThoughItsTtlCountsFromItsCreation) {
-  policy.ttl_from_creation = true;
-  Claim running = claim(a, "k");
+  operation.ttl_from_creation = true;
+  EngineClaim running = claim(a, "k");
   clock.set_offset(kFar);
   run(a.finish(running, final_outcome("paid")));
   EXPECT_TRUE(replays("k"));
@@ -89,13 +89,13 @@ TEST_F(ClockTest, WhatIsCompletedAfterAStepIsKeptThoughItsTtlCountsFromItsCreati
 }
 
 TEST_F(ClockTest, TheSweeperLeavesATombstoneForItsWholeTimeAfterAForwardStep) {
-  policy.tombstone = hours(1);
+  operation.tombstone = hours(1);
   complete("k");
   time.run_for(minutes(7));
   clock.set_offset(kFar);
   run(a.sweep_once());
   EXPECT_EQ(state("k"), RecordState::tombstone);
-  EXPECT_TRUE(std::holds_alternative<admission::Expired>(run(a.admit(ask("k")))));
+  EXPECT_TRUE(std::holds_alternative<admission::Expired>(run(a.admit(call("k")))));
   time.run_for(hours(1));
   run(a.sweep_once());
   EXPECT_FALSE(record("k"));
@@ -126,10 +126,10 @@ TEST_F(ClockTest, AStepThatIsTakenBackWasNone) {
 }
 
 TEST_F(ClockTest, AHeldOutcomeIsHeldForAsLongAsItWasSaid) {
-  policy.hold_for = hours(2);
+  operation.hold_for = hours(2);
   run(a.finish(claim(a, "k"), unknown_outcome()));
   clock.set_offset(kFar);
-  EXPECT_TRUE(std::holds_alternative<admission::OutcomeUnknown>(run(a.admit(ask("k")))));
+  EXPECT_TRUE(std::holds_alternative<admission::OutcomeUnknown>(run(a.admit(call("k")))));
   run(a.sweep_once());
   EXPECT_EQ(state("k"), RecordState::unknown);
   const Resolution release{.answer = {}, .who = "operator", .why = "nothing in the books"};
@@ -137,13 +137,13 @@ TEST_F(ClockTest, AHeldOutcomeIsHeldForAsLongAsItWasSaid) {
 }
 
 TEST_F(ClockTest, ATombstoneStaysForAsLongAsItWasSaid) {
-  policy.tombstone = hours(24);
+  operation.tombstone = hours(24);
   complete("k");
   time.run_for(hours(2));
   run(a.sweep_once());
   ASSERT_EQ(state("k"), RecordState::tombstone);
   clock.set_offset(kFar);
-  EXPECT_TRUE(std::holds_alternative<admission::Expired>(run(a.admit(ask("k")))));
+  EXPECT_TRUE(std::holds_alternative<admission::Expired>(run(a.admit(call("k")))));
   run(a.sweep_once());
   EXPECT_EQ(state("k"), RecordState::tombstone);
 }
@@ -167,15 +167,15 @@ TEST_F(ClockTest, OtherClocksMayBeASecondBehind) {
   Engine b(store, clock, tokens, observer, {.owner = {"b", 9}});
   b.run_on(io.get_executor());
   claim(a, "k");
-  time.run_for(policy.lease + milliseconds(900));
-  EXPECT_TRUE(std::holds_alternative<admission::Busy>(run(b.admit(ask("k")))));
+  time.run_for(operation.lease + milliseconds(900));
+  EXPECT_TRUE(std::holds_alternative<admission::Busy>(run(b.admit(call("k")))));
   store.set_now(clock.now());
-  EXPECT_TRUE(std::holds_alternative<admission::OutcomeUnknown>(run(b.admit(ask("k")))));
+  EXPECT_TRUE(std::holds_alternative<admission::OutcomeUnknown>(run(b.admit(call("k")))));
 }
 
 class ClockStepsTest : public ::testing::Test {
  protected:
-  // What the clocks show after so long, the wall clock being off by so much.
+  // Shows `steps` the clocks after `passed`, with the wall clock off by `off`.
   std::optional<Duration> saw(Duration passed, Duration off) {
     return steps.saw(kBegin + passed + off, SteadyTime(passed));
   }
@@ -261,4 +261,4 @@ TEST_F(ClockStepsTest, AStepBackIsToldAndTakesBackWhatItCan) {
 }
 
 }  // namespace
-}  // namespace semel
+}  // namespace semel::engine

@@ -4,7 +4,7 @@
 
 #include "support/engine_bench.h"
 
-namespace semel {
+namespace semel::engine {
 namespace {
 
 using namespace support;
@@ -17,10 +17,10 @@ class DoubtsTest : public ::testing::Test, public EngineBench {
  protected:
   template <typename T>
   bool is_told(Engine& engine, const std::string& key) {
-    return std::holds_alternative<T>(run(engine.admit(ask(key))));
+    return std::holds_alternative<T>(run(engine.admit(call(key))));
   }
   void complete(Engine& engine, const std::string& key) {
-    Claim first = claim(engine, key);
+    EngineClaim first = claim(engine, key);
     run(engine.finish(first, final_outcome("paid")));
   }
   void days_pass(StoreDoubts doubts) {
@@ -43,8 +43,8 @@ TEST_F(DoubtsTest, WhatIsCompletedIsReplayedHoweverLateItSeems) {
 }
 
 TEST_F(DoubtsTest, NoLeaseIsOver) {
-  policy.unknown = UnknownPolicy::retry;
-  Claim running = claim(a, "k");
+  operation.unknown = UnknownPolicy::retry;
+  EngineClaim running = claim(a, "k");
   days_pass(kDoubtsClock);
   EXPECT_TRUE(is_told<admission::Busy>(b, "k"));
   EXPECT_EQ(run(b.sweep_once()), 0u);
@@ -68,7 +68,7 @@ TEST_F(DoubtsTest, ATombstoneStays) {
 
 // Whether its key may run again or has expired, only the clock can tell.
 TEST_F(DoubtsTest, WhatOnlyTheClockCanTellIsNotTold) {
-  Claim first = claim(a, "k");
+  EngineClaim first = claim(a, "k");
   run(a.finish(first, retry_outcome()));
   EXPECT_EQ(state("k"), RecordState::released);
   Record released = *record("k");
@@ -86,8 +86,8 @@ TEST_F(DoubtsTest, WhatIsNewGoesOnWhileOnlyTheClockIsDoubted) {
 
 TEST_F(DoubtsTest, NothingNewBeginsInAStoreThatDoubtsItself) {
   complete(a, "done");
-  Claim running = claim(a, "running");
-  Claim failed = claim(a, "failed");
+  EngineClaim running = claim(a, "running");
+  EngineClaim failed = claim(a, "failed");
   run(a.finish(failed, retry_outcome()));
   store.set_doubts(kDoubtsClaims);
   const int swaps = store.swaps();
@@ -103,15 +103,15 @@ TEST_F(DoubtsTest, NothingNewBeginsInAStoreThatDoubtsItself) {
 }
 
 TEST_F(DoubtsTest, QueuedWorkWaits) {
-  Ask later = ask("k");
+  Call later = call("k");
   later.request = "POST pay 10";
   const auto queued = std::get<admission::Queued>(run(a.admit(later))).record;
   store.set_doubts(kDoubtsClaims);
-  EXPECT_TRUE(std::holds_alternative<StoreUnavailable>(run(a.start(queued, policy))));
+  EXPECT_TRUE(std::holds_alternative<StoreUnavailable>(run(a.start(queued, operation))));
   EXPECT_EQ(state("k"), RecordState::queued);
   store.set_doubts({});
-  EXPECT_TRUE(std::holds_alternative<Claim>(run(a.start(queued, policy))));
+  EXPECT_TRUE(std::holds_alternative<EngineClaim>(run(a.start(queued, operation))));
 }
 
 }  // namespace
-}  // namespace semel
+}  // namespace semel::engine

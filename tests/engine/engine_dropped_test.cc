@@ -1,16 +1,18 @@
-// Whoever had a claim is gone: his coroutine was destroyed, or something was thrown. Nothing stays
-// busy for that: what never ran is given back, of what may have run the outcome is unknown.
+// The holder of a claim is gone: its coroutine was destroyed, or an exception was thrown. The key
+// does not stay busy: a claim that never ran is given back; if it may have run, it is unknown.
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
-#include "engine/system.h"
-#include "semel/inbox.h"
+#include "engine/system_clock.h"
+#include "semel/driver/inbox.h"
+#include "stores/forwarding_store.h"
 #include "stores/memory_store.h"
 #include "support/engine_bench.h"
 
-namespace semel {
+namespace semel::engine {
 namespace {
 
 using namespace support;
@@ -22,8 +24,8 @@ using Fault = PlainStore::Fault;
 
 class DroppedTest : public ::testing::Test, public EngineBench {
  protected:
-  Claim take(const std::string& key) {
-    return std::get<admission::Execute>(run(a.admit(ask(key)))).claim;
+  EngineClaim take(const std::string& key) {
+    return std::get<admission::Execute>(run(a.admit(call(key)))).claim;
   }
   // Every coroutine is destroyed where it waits.
   void destroy_what_waits() {
@@ -36,7 +38,7 @@ class DroppedTest : public ::testing::Test, public EngineBench {
 
 TEST_F(DroppedTest, AClaimThatNobodyEndsIsUnknownAtOnce) {
   Later<Waited> waiter = [&] {
-    const Claim dropped = take("k");
+    const EngineClaim dropped = take("k");
     return start(a.wait(dropped.record->id, dropped.record->token, minutes(1)));
   }();
   time.run_for(milliseconds(10));
@@ -49,9 +51,9 @@ TEST_F(DroppedTest, AClaimThatNobodyEndsIsUnknownAtOnce) {
 }
 
 TEST_F(DroppedTest, TheLastCopyCounts) {
-  std::optional<Claim> copy;
+  std::optional<EngineClaim> copy;
   copy = take("k");
-  Claim other = *copy;
+  EngineClaim other = *copy;
   copy.reset();
   time.run_for(seconds(1));
   EXPECT_EQ(state("k"), RecordState::in_progress);
@@ -61,15 +63,15 @@ TEST_F(DroppedTest, TheLastCopyCounts) {
 }
 
 TEST_F(DroppedTest, AKeyThatFailsWithoutAnAnswerGetsOne) {
-  policy.unknown = UnknownPolicy::fail;
+  operation.unknown = UnknownPolicy::fail;
   take("k");
   time.run_for(milliseconds(10));
-  const Admission again = run(a.admit(ask("k")));
+  const Admission again = run(a.admit(call("k")));
   EXPECT_EQ(std::get<admission::Replay>(again).record->answer.status, 502);
 }
 
 TEST_F(DroppedTest, AnOutcomeThatWasBeingWrittenIsWrittenByTheEngine) {
-  start([](Engine& engine, Claim claim) -> awaitable<void> {
+  start([](Engine& engine, EngineClaim claim) -> awaitable<void> {
     co_await engine.finish(std::move(claim), final_outcome("paid"));
   }(a, take("k")));
   destroy_what_waits();
@@ -89,7 +91,7 @@ TEST_F(DroppedTest, AnOutcomeOfWhichTheStoreSaysNothingIsWrittenByTheEngine) {
 }
 
 TEST_F(DroppedTest, AClaimWhoseAskerIsGoneBeforeHeHasItIsGivenBack) {
-  start(a.admit(ask("k")));
+  start(a.admit(call("k")));
   destroy_what_waits();
   time.run_for(seconds(1));
   EXPECT_EQ(state("k"), RecordState::released);
@@ -98,7 +100,7 @@ TEST_F(DroppedTest, AClaimWhoseAskerIsGoneBeforeHeHasItIsGivenBack) {
 
 TEST_F(DroppedTest, AClaimThatLandsAndThrowsIsGivenBack) {
   store.next_swaps({Fault::thrown});
-  start(a.admit(ask("k")), "the store threw");
+  start(a.admit(call("k")), "the store threw");
   time.run_for(milliseconds(1));
   EXPECT_EQ(state("k"), RecordState::in_progress);
   time.run_for(seconds(1));
@@ -107,13 +109,13 @@ TEST_F(DroppedTest, AClaimThatLandsAndThrowsIsGivenBack) {
 
 TEST_F(DroppedTest, WhatIsThrownWhileAClaimIsGivenBackLeavesNothingBusy) {
   store.next_swaps({Fault::thrown, Fault::thrown});
-  start(a.admit(ask("k")), "the store threw");
-  time.run_for(policy.lease + minutes(1));
-  EXPECT_TRUE(std::holds_alternative<admission::OutcomeUnknown>(run(a.admit(ask("k")))));
+  start(a.admit(call("k")), "the store threw");
+  time.run_for(operation.lease + minutes(1));
+  EXPECT_TRUE(std::holds_alternative<admission::OutcomeUnknown>(run(a.admit(call("k")))));
 }
 
 TEST_F(DroppedTest, WhatWasToBeQueuedForNobodyIsWithdrawn) {
-  Ask request = ask("k");
+  Call request = call("k");
   request.request = "POST /charges pay 10";
   start(a.admit(std::move(request)));
   destroy_what_waits();
@@ -122,11 +124,11 @@ TEST_F(DroppedTest, WhatWasToBeQueuedForNobodyIsWithdrawn) {
 }
 
 TEST_F(DroppedTest, QueuedWorkWhoseStarterIsGoneIsQueuedAgain) {
-  Ask request = ask("k");
+  Call request = call("k");
   request.request = "POST /charges pay 10";
   const RecordPtr queued = std::get<admission::Queued>(run(a.admit(std::move(request)))).record;
   Later<Waited> waiter = start(a.wait(queued->id, queued->token, minutes(1)));
-  start(a.start(queued, policy));
+  start(a.start(queued, operation));
   destroy_what_waits();
   time.run_for(seconds(1));
   EXPECT_EQ(state("k"), RecordState::queued);
@@ -135,7 +137,7 @@ TEST_F(DroppedTest, QueuedWorkWhoseStarterIsGoneIsQueuedAgain) {
 }
 
 TEST_F(DroppedTest, WhoeverAbandonedAndIsGoneHasAbandoned) {
-  start([](Engine& engine, Claim claim) -> awaitable<void> {
+  start([](Engine& engine, EngineClaim claim) -> awaitable<void> {
     co_await engine.abandon(std::move(claim));
   }(a, take("k")));
   destroy_what_waits();
@@ -145,7 +147,7 @@ TEST_F(DroppedTest, WhoeverAbandonedAndIsGoneHasAbandoned) {
 
 TEST_F(DroppedTest, NobodyListensOnceTheListenerIsGone) {
   {
-    const Claim claim = take("k");
+    const EngineClaim claim = take("k");
     run(a.finish(claim, unknown_outcome(), Engine::Listening::yes));
     EXPECT_EQ(a.running().executions, 1u);
   }
@@ -154,7 +156,7 @@ TEST_F(DroppedTest, NobodyListensOnceTheListenerIsGone) {
 }
 
 TEST_F(DroppedTest, AfterStopNothingIsWritten) {
-  std::optional<Claim> dropped = take("k");
+  std::optional<EngineClaim> dropped = take("k");
   a.stop();
   dropped.reset();
   time.run_for(seconds(1));
@@ -163,7 +165,7 @@ TEST_F(DroppedTest, AfterStopNothingIsWritten) {
 }
 
 TEST_F(DroppedTest, AMessageWhoseHandlerIsDestroyedIsUnknown) {
-  Inbox inbox(a, scope, policy);
+  Inbox inbox(a, scope, operation);
   start(inbox.once("m", "body", [&](const Claim&) -> awaitable<Outcome> {
     co_await time.pause(1, minutes(1));
     co_return final_outcome("done");
@@ -176,7 +178,7 @@ TEST_F(DroppedTest, AMessageWhoseHandlerIsDestroyedIsUnknown) {
 }
 
 TEST_F(DroppedTest, AMessageWhoseHandlerThrowsAnythingIsUnknown) {
-  Inbox inbox(a, scope, policy);
+  Inbox inbox(a, scope, operation);
   const InboxResult result =
       run(inbox.once("m", "body", [](const Claim&) -> awaitable<Outcome> { throw 42; }));
   EXPECT_TRUE(std::holds_alternative<inbox::Unknown>(result));
@@ -191,12 +193,12 @@ class QuietObserver final : public Observer {
 
 // A program whose event loop is gone while it executes: the engine has a thread of its own.
 TEST(DroppedForReal, WithTheLoopOfItsCallerAClaimBecomesUnknown) {
-  MemoryStore store;
+  stores::MemoryStore store;
   SystemClock clock;
   SystemTokens tokens;
   QuietObserver observer;
   Engine engine(store, clock, tokens, observer, {.owner = {"a", 1}});
-  Ask request;
+  Call request;
   request.scope = {"test", "tenant", "operation"};
   request.key = "k";
   {
@@ -233,5 +235,63 @@ TEST(DroppedForReal, WithTheLoopOfItsCallerAClaimBecomesUnknown) {
   EXPECT_EQ(engine.running().executions, 0u);
 }
 
+class InterruptedStore final : public stores::ForwardingStore {
+ public:
+  InterruptedStore() : ForwardingStore(std::make_unique<stores::MemoryStore>()) {}
+  awaitable<SwapResult> swap(RecordId id, Version expected, std::shared_ptr<Record> next) override {
+    if (is_away) co_return StoreUnavailable{"it is away"};
+    co_return co_await inner().swap(id, expected, std::move(next));
+  }
+  std::atomic<bool> is_away = false;
+};
+
+// The engine goes on recording an outcome after its caller was told that it is pending, on an
+// executor of its own: the caller's may be gone by then.
+TEST(DroppedForReal, WithTheLoopOfItsCallerAPendingOutcomeIsNotLost) {
+  InterruptedStore store;
+  SystemClock clock;
+  SystemTokens tokens;
+  QuietObserver observer;
+  Engine engine(store, clock, tokens, observer, {.owner = {"a", 1}, .patience = milliseconds(50)});
+  Call request;
+  request.scope = {"test", "tenant", "operation"};
+  request.key = "k";
+  {
+    boost::asio::io_context io{1};
+    bool is_pending = false;
+    boost::asio::co_spawn(
+        io,
+        [&]() -> awaitable<void> {
+          const Admission admission = co_await engine.admit(request);
+          store.is_away = true;
+          const Finished finished =
+              co_await engine.finish(std::get<admission::Execute>(admission).claim,
+                                     {.kind = OutcomeKind::final, .answer = {201, {}, "made"}});
+          is_pending = std::holds_alternative<finish::Pending>(finished);
+        },
+        [](const std::exception_ptr&) {});
+    io.run_for(seconds(10));
+    ASSERT_TRUE(is_pending);
+  }
+  store.is_away = false;
+  boost::asio::io_context io{1};
+  RecordPtr found;
+  boost::asio::co_spawn(
+      io,
+      [&]() -> awaitable<void> {
+        const RecordId id = make_id(request.scope, request.key);
+        while (!found || found->state == RecordState::in_progress) {
+          const auto read = co_await store.read(id);
+          found = read.value();
+          co_await clock.sleep(milliseconds(1));
+        }
+      },
+      [](const std::exception_ptr&) {});
+  io.run_for(seconds(10));
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->state, RecordState::completed);
+  EXPECT_EQ(found->answer.body, "made");
+}
+
 }  // namespace
-}  // namespace semel
+}  // namespace semel::engine

@@ -4,7 +4,7 @@
 
 #include "support/engine_bench.h"
 
-namespace semel {
+namespace semel::engine {
 namespace {
 
 using namespace support;
@@ -19,7 +19,7 @@ class HeldTest : public ::testing::Test, public EngineBench {
 
 TEST_F(HeldTest, AKeyThatSomebodyIsAboutToClaimIsInProgress) {
   store.next_swaps({Fault::held});
-  Admission admission = run(a.admit(ask("k")));
+  Admission admission = run(a.admit(call("k")));
   const auto& busy = std::get<admission::Busy>(admission);
   EXPECT_EQ(busy.record->state, RecordState::in_progress);
   EXPECT_EQ(busy.record->id, id_of("k"));
@@ -31,21 +31,21 @@ TEST_F(HeldTest, AKeyThatSomebodyIsAboutToClaimIsInProgress) {
 TEST_F(HeldTest, AReleasedKeyThatSomebodyIsClaimingIsInProgress) {
   run(a.finish(claim(a, "k"), retry_outcome()));
   store.next_swaps({Fault::none, Fault::held});  // the first finds it, the second would claim it
-  Admission admission = run(a.admit(ask("k")));
+  Admission admission = run(a.admit(call("k")));
   EXPECT_TRUE(std::holds_alternative<admission::Busy>(admission));
   EXPECT_EQ(state("k"), RecordState::released);
 }
 
 TEST_F(HeldTest, WhatWasCommittedMeanwhileIsSeen) {
-  Claim first = claim(a, "k");
+  EngineClaim first = claim(a, "k");
   Engine& b = add_engine("b");
   run(a.finish(first, final_outcome("done")));
   store.next_swaps({Fault::held});
-  EXPECT_TRUE(std::holds_alternative<admission::Replay>(run(b.admit(ask("k")))));
+  EXPECT_TRUE(std::holds_alternative<admission::Replay>(run(b.admit(call("k")))));
 }
 
 TEST_F(HeldTest, AnOutcomeIsWrittenWhenTheRecordIsFreeAgain) {
-  Claim first = claim(a, "k");
+  EngineClaim first = claim(a, "k");
   store.next_swaps({Fault::held, Fault::held, Fault::held});
   Finished finished = run(a.finish(first, final_outcome("done")));
   EXPECT_TRUE(std::holds_alternative<finish::Recorded>(finished));
@@ -53,7 +53,7 @@ TEST_F(HeldTest, AnOutcomeIsWrittenWhenTheRecordIsFreeAgain) {
 }
 
 TEST_F(HeldTest, AnOutcomeOfARecordThatStaysHeldIsPendingAndLandsLater) {
-  Claim first = claim(a, "k");
+  EngineClaim first = claim(a, "k");
   store.next_swaps(std::initializer_list<Fault>{});
   for (int i = 0; i < 14; ++i) store.next_swaps({Fault::held});
   Finished finished = run(a.finish(first, final_outcome("done")));
@@ -64,7 +64,7 @@ TEST_F(HeldTest, AnOutcomeOfARecordThatStaysHeldIsPendingAndLandsLater) {
 
 // "completes: executor": to say "unknown" is what the executor's own commit forestalls.
 TEST_F(HeldTest, WhatItsHolderCommitsWinsOverAnUnknownOutcome) {
-  Claim first = claim(a, "k");
+  EngineClaim first = claim(a, "k");
   store.next_swaps({Fault::held});
   Later<Finished> finished = start(a.finish(first, unknown_outcome()));
   Record committed = *record("k");
@@ -82,7 +82,7 @@ TEST_F(HeldTest, WhatItsHolderCommitsWinsOverAnUnknownOutcome) {
 TEST_F(HeldTest, TheSweeperPassesByWhatIsHeld) {
   claim(a, "k");
   claim(a, "l");
-  time.run_for(policy.lease + kSkew + milliseconds(1));
+  time.run_for(operation.lease + kSkew + milliseconds(1));
   Engine& b = add_engine("b");
   store.next_swaps({Fault::held});
   const Time before = time.now();
@@ -92,4 +92,4 @@ TEST_F(HeldTest, TheSweeperPassesByWhatIsHeld) {
 }
 
 }  // namespace
-}  // namespace semel
+}  // namespace semel::engine

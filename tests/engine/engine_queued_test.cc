@@ -3,7 +3,7 @@
 
 #include "support/engine_bench.h"
 
-namespace semel {
+namespace semel::engine {
 namespace {
 
 using namespace support;
@@ -26,19 +26,19 @@ class QueuedTest : public ::testing::Test, public EngineBench {
     return *added;
   }
 
-  Ask queued_ask(std::string key, std::string_view payload = "pay 10") const {
-    Ask asked = ask(std::move(key), payload);
+  Call queued_call(std::string key, std::string_view payload = "pay 10") const {
+    Call asked = call(std::move(key), payload);
     asked.wants_handle = true;
     asked.request = "POST /charges " + std::string(payload);
     return asked;
   }
   Record queue(Engine& engine, const std::string& key) {
-    return *std::get<admission::Queued>(run(engine.admit(queued_ask(key)))).record;
+    return *std::get<admission::Queued>(run(engine.admit(queued_call(key)))).record;
   }
   Started begin(Engine& engine, const std::string& key) {
     Started started =
-        run(engine.start(std::make_shared<const Record>(record(key).value()), policy));
-    if (const auto* claim = std::get_if<Claim>(&started)) hold(*claim);
+        run(engine.start(std::make_shared<const Record>(record(key).value()), operation));
+    if (const auto* claim = std::get_if<EngineClaim>(&started)) hold(*claim);
     return started;
   }
 
@@ -60,7 +60,7 @@ TEST_F(QueuedTest, IsDurableBeforeAnybodyIsTold) {
 TEST_F(QueuedTest, StartsUnderAClaimLikeAnyOther) {
   Process& a = process("a");
   queue(a.engine, "k");
-  Claim claim = std::get<Claim>(begin(a.engine, "k"));
+  EngineClaim claim = std::get<EngineClaim>(begin(a.engine, "k"));
   EXPECT_EQ(claim.record->attempt, 1);
   EXPECT_EQ(claim.record->request, "POST /charges pay 10");
   EXPECT_EQ(a.engine.running().executions, 1);
@@ -74,10 +74,10 @@ TEST_F(QueuedTest, IsStartedByOneOfTwo) {
   Process& a = process("a");
   Process& b = process("b");
   const Record queued = queue(a.engine, "k");
-  Later<Started> first = start(a.engine.start(std::make_shared<const Record>(queued), policy));
-  Later<Started> second = start(b.engine.start(std::make_shared<const Record>(queued), policy));
+  Later<Started> first = start(a.engine.start(std::make_shared<const Record>(queued), operation));
+  Later<Started> second = start(b.engine.start(std::make_shared<const Record>(queued), operation));
   time.run_for(seconds(1));
-  EXPECT_TRUE(std::holds_alternative<Claim>(first.value()));
+  EXPECT_TRUE(std::holds_alternative<EngineClaim>(first.value()));
   EXPECT_TRUE(std::holds_alternative<start::Gone>(second.value()));
   EXPECT_EQ(record("k")->attempt, 1);
 }
@@ -101,7 +101,7 @@ TEST_F(QueuedTest, IsHandedOutAtOnceAfterARestartOfTheOnlyProcess) {
   ASSERT_EQ(b.handed.size(), 1);
   EXPECT_EQ(b.handed[0].id, id_of("k"));
   EXPECT_EQ(b.handed[0].token, record("k")->token);
-  EXPECT_TRUE(std::holds_alternative<Claim>(begin(b.engine, "k")));
+  EXPECT_TRUE(std::holds_alternative<EngineClaim>(begin(b.engine, "k")));
 }
 
 // It would take a place among the work that waits, although it has begun or is put off.
@@ -123,7 +123,7 @@ TEST_F(QueuedTest, IsHandedOutToAnotherProcessWhenItsLeaseRanOut) {
   EXPECT_TRUE(b.handed.empty());
   time.run_for(seconds(3));
   ASSERT_EQ(b.handed.size(), 1);
-  EXPECT_TRUE(std::holds_alternative<Claim>(begin(b.engine, "k")));
+  EXPECT_TRUE(std::holds_alternative<EngineClaim>(begin(b.engine, "k")));
 }
 
 TEST_F(QueuedTest, WhatIsPutOffIsHandedOutAgainLater) {
@@ -141,7 +141,7 @@ TEST_F(QueuedTest, WhatIsPutOffIsHandedOutAgainLater) {
 
 TEST_F(QueuedTest, PutOffWorkDoesNotKeepTheSweeperFromTheRest) {
   Process& a = process("a");
-  policy.ttl = seconds(1);
+  operation.ttl = seconds(1);
   for (std::size_t i = 0; i < 2 * kSweepBatch; ++i) {
     const Record queued = queue(a.engine, "q" + std::to_string(i));
     a.engine.put_off({queued.id, queued.token});
@@ -166,7 +166,7 @@ TEST_F(QueuedTest, WhatCouldNotBeQueuedIsNotQueuedLater) {
   Process& a = process("a");
   store.next_swaps({Fault::lost_write});
   store.set_down(true);
-  Admission admission = run(a.engine.admit(queued_ask("k")));
+  Admission admission = run(a.engine.admit(queued_call("k")));
   EXPECT_TRUE(std::holds_alternative<StoreUnavailable>(admission));
   store.set_down(false);
   time.run_for(seconds(5));
@@ -179,7 +179,7 @@ TEST_F(QueuedTest, WhatMayHaveBeenSeenAsQueuedIsDone) {
   Process& a = process("a");
   store.next_swaps({Fault::lost_reply});
   store.set_down(true);
-  Admission admission = run(a.engine.admit(queued_ask("k")));
+  Admission admission = run(a.engine.admit(queued_call("k")));
   EXPECT_TRUE(std::holds_alternative<StoreUnavailable>(admission));
   store.set_down(false);
   time.run_for(seconds(5));
@@ -191,7 +191,7 @@ TEST_F(QueuedTest, ALostReplyToTheStartIsConfirmedByAWrite) {
   Process& a = process("a");
   queue(a.engine, "k");
   store.next_swaps({Fault::lost_reply});
-  Claim claim = std::get<Claim>(begin(a.engine, "k"));
+  EngineClaim claim = std::get<EngineClaim>(begin(a.engine, "k"));
   EXPECT_EQ(record("k"), *claim.record);
   EXPECT_EQ(claim.record->attempt, 1);
 }
@@ -203,20 +203,20 @@ TEST_F(QueuedTest, AStartOfUnknownFateIsQueuedAgain) {
   const Record queued = queue(a.engine, "k");
   store.next_swaps({Fault::lost_reply});
   store.set_down(true);
-  Started started = run(a.engine.start(std::make_shared<const Record>(queued), policy));
+  Started started = run(a.engine.start(std::make_shared<const Record>(queued), operation));
   EXPECT_TRUE(std::holds_alternative<StoreUnavailable>(started));
   EXPECT_EQ(state("k"), RecordState::in_progress);  // nobody executes it
   store.set_down(false);
   time.run_for(seconds(5));
   EXPECT_EQ(state("k"), RecordState::queued);
   ASSERT_EQ(a.handed.size(), 1);
-  Claim claim = std::get<Claim>(begin(a.engine, "k"));
+  EngineClaim claim = std::get<EngineClaim>(begin(a.engine, "k"));
   EXPECT_EQ(claim.record->attempt, 2);
 }
 
 TEST_F(QueuedTest, AStartThatOutlastsItsLeaseOnTheWayIsQueuedAgain) {
   Process& a = process("a");
-  policy.lease = seconds(1);
+  operation.lease = seconds(1);
   queue(a.engine, "k");
   store.before_next_swap([&] { clock.set_offset(seconds(2)); });  // or two seconds in a pause
   const Started started = begin(a.engine, "k");
@@ -230,7 +230,7 @@ TEST_F(QueuedTest, AStartThatReachesNobodyLeavesItQueued) {
   Process& a = process("a");
   const Record queued = queue(a.engine, "k");
   store.set_down(true);
-  Started started = run(a.engine.start(std::make_shared<const Record>(queued), policy));
+  Started started = run(a.engine.start(std::make_shared<const Record>(queued), operation));
   EXPECT_TRUE(std::holds_alternative<StoreUnavailable>(started));
   store.set_down(false);
   start(a.engine.sweep_forever());
@@ -246,7 +246,7 @@ TEST_F(QueuedTest, WhoWaitsForItIsWokenWhenItBeginsAndWhenItEnds) {
   Later<Waited> waits = start(a.engine.wait(queued.id, queued.token, minutes(1)));
   time.run_for(seconds(5));
   EXPECT_FALSE(waits.done());
-  Claim claim = std::get<Claim>(begin(a.engine, "k"));
+  EngineClaim claim = std::get<EngineClaim>(begin(a.engine, "k"));
   ASSERT_TRUE(waits.done());
   EXPECT_TRUE(std::holds_alternative<waited::LookAgain>(waits.value()));
   Later<Waited> waits_on = start(a.engine.wait(queued.id, claim.record->token, minutes(1)));
@@ -259,10 +259,10 @@ TEST_F(QueuedTest, WhoWaitsForItIsWokenWhenItBeginsAndWhenItEnds) {
 TEST_F(QueuedTest, ADuplicateFindsItBusyAndAnotherRequestDiffers) {
   Process& a = process("a");
   const Record queued = queue(a.engine, "k");
-  Admission again = run(a.engine.admit(queued_ask("k")));
+  Admission again = run(a.engine.admit(queued_call("k")));
   EXPECT_EQ(*std::get<admission::Busy>(again).record, queued);
-  EXPECT_TRUE(std::holds_alternative<admission::Busy>(run(a.engine.admit(ask("k")))));
-  Admission other = run(a.engine.admit(queued_ask("k", "pay 99")));
+  EXPECT_TRUE(std::holds_alternative<admission::Busy>(run(a.engine.admit(call("k")))));
+  Admission other = run(a.engine.admit(queued_call("k", "pay 99")));
   EXPECT_TRUE(std::holds_alternative<admission::Mismatch>(other));
 }
 
@@ -270,7 +270,7 @@ TEST_F(QueuedTest, TheNextTryIsHandedOutWhenItIsDueAndNotBefore) {
   Process& a = process("a");
   start(a.engine.sweep_forever());
   queue(a.engine, "k");
-  Claim claim = std::get<Claim>(begin(a.engine, "k"));
+  EngineClaim claim = std::get<EngineClaim>(begin(a.engine, "k"));
   Outcome failed{OutcomeKind::retry, {}, "status 503"};
   failed.queue_again_after = minutes(10);
   const Finished finished = run(a.engine.finish(claim, failed));
@@ -280,7 +280,7 @@ TEST_F(QueuedTest, TheNextTryIsHandedOutWhenItIsDueAndNotBefore) {
   EXPECT_TRUE(a.handed.empty());
   time.run_for(minutes(2));
   ASSERT_EQ(a.handed.size(), 1);
-  Claim next = std::get<Claim>(begin(a.engine, "k"));
+  EngineClaim next = std::get<EngineClaim>(begin(a.engine, "k"));
   EXPECT_EQ(next.record->attempt, 2);
 }
 
@@ -288,7 +288,7 @@ TEST_F(QueuedTest, TheNextTryIsDueWhenItSaysSoAlsoAfterARestart) {
   store.set_exclusive(true);
   Process& a = process("a");
   queue(a.engine, "k");
-  Claim claim = std::get<Claim>(begin(a.engine, "k"));
+  EngineClaim claim = std::get<EngineClaim>(begin(a.engine, "k"));
   Outcome failed{OutcomeKind::retry, {}, "status 503"};
   failed.queue_again_after = minutes(10);
   run(a.engine.finish(claim, failed));
@@ -307,7 +307,7 @@ TEST_F(QueuedTest, AnExecutionLostWithItsProcessIsTriedAgainWhereThatIsSaid) {
   Process& a = process("a");
   for (const char* key : {"again", "not"}) {
     queue(a.engine, key);
-    EXPECT_TRUE(std::holds_alternative<Claim>(begin(a.engine, key)));
+    EXPECT_TRUE(std::holds_alternative<EngineClaim>(begin(a.engine, key)));
   }
   Process& b = process("b");
   b.engine.ask_about_kept([](const Record& lost) -> KeptWork {
@@ -322,7 +322,7 @@ TEST_F(QueuedTest, AnExecutionLostWithItsProcessIsTriedAgainWhereThatIsSaid) {
   start(b.engine.sweep_forever());
   time.run_for(minutes(2));
   ASSERT_EQ(b.handed.size(), 1);
-  EXPECT_EQ(std::get<Claim>(begin(b.engine, "again")).record->attempt, 2);
+  EXPECT_EQ(std::get<EngineClaim>(begin(b.engine, "again")).record->attempt, 2);
 }
 
 class ForeignWorkTest : public QueuedTest {
@@ -342,7 +342,7 @@ class ForeignWorkTest : public QueuedTest {
   void lose(const std::string& key) {
     Process& dies = process("dies");
     queue(dies.engine, key);
-    ASSERT_TRUE(std::holds_alternative<Claim>(begin(dies.engine, key)));
+    ASSERT_TRUE(std::holds_alternative<EngineClaim>(begin(dies.engine, key)));
   }
 };
 
@@ -354,7 +354,7 @@ TEST_F(ForeignWorkTest, WhatIsLostIsDecidedByAProcessThatKnowsItsRoute) {
   start(c.engine.sweep_forever());
   time.run_for(seconds(36));  // its lease of 30 s, the skew, a second's pause
   ASSERT_EQ(c.handed.size(), 1);
-  EXPECT_EQ(std::get<Claim>(begin(c.engine, "k")).record->attempt, 2);
+  EXPECT_EQ(std::get<EngineClaim>(begin(c.engine, "k")).record->attempt, 2);
   EXPECT_EQ(observer.left_alone, 0);
 }
 
@@ -386,7 +386,7 @@ TEST_F(ForeignWorkTest, WhatIsQueuedIsNotKeptFromThoseWhoKnowIt) {
 TEST_F(ForeignWorkTest, DoesNotKeepTheSweeperFromTheRest) {
   for (std::size_t i = 0; i < 2 * kSweepBatch; ++i) lose("q" + std::to_string(i));
   Process& b = stranger("b");
-  policy.ttl = seconds(1);
+  operation.ttl = seconds(1);
   time.run_for(minutes(1));
   run(b.engine.finish(claim(b.engine, "k"), final_outcome("paid")));
   time.run_for(seconds(2));
@@ -412,8 +412,8 @@ TEST_F(QueuedTest, WhatAnOperatorReleasedIsNotStarted) {
   Resolution release{.answer = std::nullopt, .who = "ada", .why = "its route is gone"};
   EXPECT_TRUE(std::holds_alternative<resolve::Done>(run(a.engine.resolve(queued.id, release))));
   EXPECT_TRUE(std::holds_alternative<start::Gone>(
-      run(a.engine.start(std::make_shared<const Record>(queued), policy))));
+      run(a.engine.start(std::make_shared<const Record>(queued), operation))));
 }
 
 }  // namespace
-}  // namespace semel
+}  // namespace semel::engine

@@ -1,10 +1,10 @@
 // An operation that had another name: what was done under it is not done again.
 #include <gtest/gtest.h>
 
-#include "semel/engine.h"
+#include "semel/driver/engine.h"
 #include "support/engine_bench.h"
 
-namespace semel {
+namespace semel::engine {
 namespace {
 
 using namespace support;
@@ -13,8 +13,8 @@ using std::chrono::hours;
 class EngineRenamesTest : public ::testing::Test, public EngineBench {
  protected:
   // As asked after the rename.
-  Ask renamed(const std::string& key, std::string_view payload = "pay 10") {
-    Ask again = ask(key, payload);
+  Call renamed(const std::string& key, std::string_view payload = "pay 10") {
+    Call again = call(key, payload);
     again.scope.operation = "new name";
     again.former_operations = {"operation", "even older"};
     return again;
@@ -22,11 +22,11 @@ class EngineRenamesTest : public ::testing::Test, public EngineBench {
   std::optional<Record> new_record(const std::string& key) {
     return store.model().read(make_id({"test", "tenant", "new name"}, key));
   }
-  Claim claim_renamed(Engine& engine, const std::string& key) {
+  EngineClaim claim_renamed(Engine& engine, const std::string& key) {
     return hold(std::get<admission::Execute>(run(engine.admit(renamed(key)))).claim);
   }
   template <typename Kind>
-  Kind admitted(Ask request) {
+  Kind admitted(Call request) {
     return std::get<Kind>(run(a.admit(std::move(request))));
   }
 
@@ -54,7 +54,7 @@ TEST_F(EngineRenamesTest, WhatIsNewBeginsUnderTheNewName) {
 }
 
 TEST_F(EngineRenamesTest, WhatRunsUnderTheOldNameIsBusyAndFinishesThere) {
-  const Claim running = claim(a, "k");
+  const EngineClaim running = claim(a, "k");
   EXPECT_EQ(admitted<admission::Busy>(renamed("k")).record->token, running.record->token);
   Later<Waited> waits = start(a.wait(running.record->id, running.record->token, hours(1)));
   run(a.finish(running, final_outcome("paid")));
@@ -72,7 +72,7 @@ TEST_F(EngineRenamesTest, WhatIsUnknownUnderTheOldNameIsNotRunAgain) {
 TEST_F(EngineRenamesTest, WhatWasReleasedIsTheNextAttemptOfTheSameRecord) {
   run(a.finish(claim(a, "k"), retry_outcome()));
   admitted<admission::Mismatch>(renamed("k", "pay 11"));
-  const Claim second = claim_renamed(a, "k");
+  const EngineClaim second = claim_renamed(a, "k");
   EXPECT_EQ(second.record->attempt, 2u);
   EXPECT_EQ(second.record->id, id_of("k"));
   admitted<admission::Busy>(renamed("k"));
@@ -81,7 +81,7 @@ TEST_F(EngineRenamesTest, WhatWasReleasedIsTheNextAttemptOfTheSameRecord) {
 }
 
 TEST_F(EngineRenamesTest, WhatHasExpiredUnderTheOldNameIsNewUnderTheNewOne) {
-  policy.ttl = hours(1);
+  operation.ttl = hours(1);
   run(a.finish(claim(a, "k"), final_outcome("paid")));
   time.run_for(hours(2));
   claim_renamed(a, "k");
@@ -90,8 +90,8 @@ TEST_F(EngineRenamesTest, WhatHasExpiredUnderTheOldNameIsNewUnderTheNewOne) {
 }
 
 TEST_F(EngineRenamesTest, ATombstoneUnderTheOldNameStillSaysGone) {
-  policy.ttl = hours(1);
-  policy.tombstone = hours(24);
+  operation.ttl = hours(1);
+  operation.tombstone = hours(24);
   run(a.finish(claim(a, "k"), final_outcome("paid")));
   time.run_for(hours(2));
   admitted<admission::Expired>(renamed("k"));
@@ -99,17 +99,17 @@ TEST_F(EngineRenamesTest, ATombstoneUnderTheOldNameStillSaysGone) {
 
 TEST_F(EngineRenamesTest, ABumpedVersionIsGoneUnderTheOldNameToo) {
   run(a.finish(claim(a, "k"), final_outcome("paid")));
-  policy.response_version = "2";
+  operation.response_version = "2";
   admitted<admission::VersionChanged>(renamed("k"));
-  policy.on_version_change = OnVersionChange::fresh;
-  const Claim fresh = claim_renamed(a, "k");
+  operation.on_version_change = OnVersionChange::fresh;
+  const EngineClaim fresh = claim_renamed(a, "k");
   EXPECT_EQ(fresh.record->operation, "new name");
   run(a.finish(fresh, final_outcome("paid, in the new form")));
   EXPECT_EQ(admitted<admission::Replay>(renamed("k")).record->answer.body, "paid, in the new form");
 }
 
 TEST_F(EngineRenamesTest, AClaimUnderTheOldNameThatIsBeingWrittenHereIsNotMissed) {
-  Later<Admission> old_one = start(a.admit(ask("k")));      // entered, not in the store yet
+  Later<Admission> old_one = start(a.admit(call("k")));     // entered, not in the store yet
   Later<Admission> new_one = start(a.admit(renamed("k")));  // its look at the store crosses it
   for (int ms = 0; ms < 100; ++ms) time.run_for(Duration(1));
   EXPECT_TRUE(std::holds_alternative<admission::Execute>(old_one.value()));
@@ -118,7 +118,7 @@ TEST_F(EngineRenamesTest, AClaimUnderTheOldNameThatIsBeingWrittenHereIsNotMissed
 
 TEST_F(EngineRenamesTest, AClaimUnderTheOldNameThatHasNotReachedTheStoreYetIsWaitedFor) {
   store.next_swaps({PlainStore::Fault::lost_write});
-  Later<Admission> old_one = start(a.admit(ask("k")));
+  Later<Admission> old_one = start(a.admit(call("k")));
   time.run_for(Duration(2));  // its first write is lost, and the next one not yet sent
   ASSERT_FALSE(record("k"));
   Later<Admission> new_one = start(a.admit(renamed("k")));
@@ -157,4 +157,4 @@ TEST_F(EngineRenamesTest, AStoreThatCannotBeReadAdmitsNothing) {
 }
 
 }  // namespace
-}  // namespace semel
+}  // namespace semel::engine

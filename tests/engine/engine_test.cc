@@ -1,11 +1,11 @@
 // A request with a key, from admission to replay, over a store that works.
-#include "semel/engine.h"
+#include "semel/driver/engine.h"
 
 #include <gtest/gtest.h>
 
 #include "support/engine_bench.h"
 
-namespace semel {
+namespace semel::engine {
 namespace {
 
 using namespace support;
@@ -18,14 +18,14 @@ class EngineTest : public ::testing::Test, public EngineBench {
  protected:
   template <typename Kind>
   bool admitted(Engine& engine, const std::string& key, std::string_view payload = "pay 10") {
-    return std::holds_alternative<Kind>(run(engine.admit(ask(key, payload))));
+    return std::holds_alternative<Kind>(run(engine.admit(call(key, payload))));
   }
 
   Engine& a = add_engine("a");
 };
 
 TEST_F(EngineTest, ExecutesOnceAndReplaysForEver) {
-  Claim first = claim(a, "k");
+  EngineClaim first = claim(a, "k");
   EXPECT_EQ(first.record->attempt, 1u);
   EXPECT_EQ(state("k"), RecordState::in_progress);  // durable before it is executed
   EXPECT_EQ(a.running().executions, 1u);
@@ -35,28 +35,28 @@ TEST_F(EngineTest, ExecutesOnceAndReplaysForEver) {
   EXPECT_EQ(a.running().executions, 0u);
 
   for (int i = 0; i < 100; ++i) {
-    Admission again = run(a.admit(ask("k")));
+    Admission again = run(a.admit(call("k")));
     EXPECT_EQ(std::get<admission::Replay>(again).record->answer.body, "paid");
   }
   EXPECT_EQ(observer.transitions, 2);
 }
 
 TEST_F(EngineTest, ANewKeyCostsTwoSwapsAndADuplicateOne) {
-  Claim first = claim(a, "k");
+  EngineClaim first = claim(a, "k");
   run(a.finish(first, final_outcome("paid")));
   EXPECT_EQ(store.swaps(), 2);
-  run(a.admit(ask("k")));
+  run(a.admit(call("k")));
   EXPECT_EQ(store.swaps(), 3);
 }
 
 // Only what admit() would replay, and without a word to the store.
 TEST_F(EngineTest, WhatIsAtHandIsReplayedWithoutAClaim) {
-  const Ask retry = ask("k");
-  const auto recorded = [&](const Ask& asked) {
-    return a.recorded(id_of("k"), asked.recipe, asked.fingerprint, asked.policy);
+  const Call retry = call("k");
+  const auto recorded = [&](const Call& asked) {
+    return a.recorded(id_of("k"), asked.recipe, asked.fingerprint, asked.operation);
   };
   EXPECT_EQ(recorded(retry), nullptr);
-  Claim first = claim(a, "k");
+  EngineClaim first = claim(a, "k");
   EXPECT_EQ(recorded(retry), nullptr) << "it is being executed";
   run(a.finish(first, final_outcome("paid")));
   const int swaps = store.swaps();
@@ -65,14 +65,14 @@ TEST_F(EngineTest, WhatIsAtHandIsReplayedWithoutAClaim) {
   EXPECT_EQ(store.swaps(), swaps);
   EXPECT_EQ(store.reads(), 0);
 
-  EXPECT_EQ(recorded(ask("k", "pay 20")), nullptr) << "another request";
-  Ask other_recipe = retry;
+  EXPECT_EQ(recorded(call("k", "pay 20")), nullptr) << "another request";
+  Call other_recipe = retry;
   other_recipe.recipe.headers = {"x-account"};
   EXPECT_EQ(recorded(other_recipe), nullptr) << "it cannot be compared";
-  Ask other_version = retry;
-  other_version.policy.response_version = "2";
+  Call other_version = retry;
+  other_version.operation.response_version = "2";
   EXPECT_EQ(recorded(other_version), nullptr);
-  time.run_for(policy.ttl + seconds(1));
+  time.run_for(operation.ttl + seconds(1));
   EXPECT_EQ(recorded(retry), nullptr) << "it has expired";
 }
 
@@ -85,7 +85,7 @@ TEST_F(EngineTest, ADuplicateInFlightIsBusy) {
 
 TEST_F(EngineTest, OfAHundredAtOnceOneExecutes) {
   std::vector<Later<Admission>> all;
-  for (int i = 0; i < 100; ++i) all.push_back(start(a.admit(ask("k"))));
+  for (int i = 0; i < 100; ++i) all.push_back(start(a.admit(call("k"))));
   time.run_for(seconds(1));
   int executed = 0;
   for (const auto& one : all) {
@@ -96,18 +96,18 @@ TEST_F(EngineTest, OfAHundredAtOnceOneExecutes) {
 }
 
 TEST_F(EngineTest, AnotherPayloadUnderTheKeyIsAMismatch) {
-  Claim first = claim(a, "k");
+  EngineClaim first = claim(a, "k");
   EXPECT_TRUE(admitted<admission::Mismatch>(a, "k", "pay 99"));
   run(a.finish(first, final_outcome("paid")));
-  Admission mismatch = run(a.admit(ask("k", "pay 99")));
+  Admission mismatch = run(a.admit(call("k", "pay 99")));
   EXPECT_EQ(std::get<admission::Mismatch>(mismatch).differs, std::vector<std::string>{"body"});
 }
 
 TEST_F(EngineTest, ARetryIsComparedUnderTheRecordsOwnRecipe) {
-  Claim first = claim(a, "k");
+  EngineClaim first = claim(a, "k");
   run(a.finish(first, final_outcome("paid")));
 
-  Ask retry = ask("k");
+  Call retry = call("k");
   retry.recipe.exclude = {"/sent_at"};  // the configuration was edited
   retry.fingerprint = fingerprint_of("under the new recipe");
   int asked = 0;
@@ -122,14 +122,14 @@ TEST_F(EngineTest, ARetryIsComparedUnderTheRecordsOwnRecipe) {
 }
 
 TEST_F(EngineTest, ARetryIsComparedUnderTheRecordsOwnVersionOfTheRecipe) {
-  Ask first = ask("k");
+  Call first = call("k");
   first.recipe.version = 1;
   Admission admission = run(a.admit(first));
   run(a.finish(std::get<admission::Execute>(admission).claim, final_outcome("paid")));
 
-  Ask retry = ask("k");
+  Call retry = call("k");
   retry.fingerprint = fingerprint_of("under the new version");
-  EXPECT_FALSE(a.recorded(make_id(retry.scope, "k"), retry.recipe, retry.fingerprint, policy));
+  EXPECT_FALSE(a.recorded(make_id(retry.scope, "k"), retry.recipe, retry.fingerprint, operation));
   retry.fingerprint_under = [&](Recipe recipe) -> boost::asio::awaitable<Fingerprint> {
     EXPECT_EQ(recipe.version, 1);
     co_return fingerprint_of("pay 10");
@@ -138,23 +138,23 @@ TEST_F(EngineTest, ARetryIsComparedUnderTheRecordsOwnVersionOfTheRecipe) {
 }
 
 TEST_F(EngineTest, AReleasedKeyIsExecutedAgain) {
-  Claim first = claim(a, "k");
+  EngineClaim first = claim(a, "k");
   run(a.finish(first, retry_outcome()));
-  Claim second = claim(a, "k");
+  EngineClaim second = claim(a, "k");
   EXPECT_EQ(second.record->attempt, 2u);
   EXPECT_NE(second.record->token, first.record->token);
 }
 
 TEST_F(EngineTest, AForgottenKeyBeginsAnew) {
-  policy.on_retry = OnRetry::forget;
-  Claim first = claim(a, "k");
+  operation.on_retry = OnRetry::forget;
+  EngineClaim first = claim(a, "k");
   Finished finished = run(a.finish(first, retry_outcome()));
   EXPECT_EQ(std::get<finish::Recorded>(finished).record, nullptr);
   EXPECT_EQ(claim(a, "k").record->attempt, 1u);
 }
 
 TEST_F(EngineTest, AClaimIsGivenBack) {
-  Claim first = claim(a, "k");
+  EngineClaim first = claim(a, "k");
   start(a.abandon(first));
   time.run_for(seconds(1));
   EXPECT_EQ(state("k"), RecordState::released);
@@ -162,7 +162,7 @@ TEST_F(EngineTest, AClaimIsGivenBack) {
 }
 
 TEST_F(EngineTest, AnUnknownOutcomeIsHeldUntilAnOperatorDecides) {
-  Claim first = claim(a, "k");
+  EngineClaim first = claim(a, "k");
   run(a.finish(first, unknown_outcome()));
   EXPECT_TRUE(admitted<admission::OutcomeUnknown>(a, "k"));
 
@@ -173,7 +173,7 @@ TEST_F(EngineTest, AnUnknownOutcomeIsHeldUntilAnOperatorDecides) {
 }
 
 TEST_F(EngineTest, ALateAnswerIsRecordedWhileItIsListenedFor) {
-  Claim first = claim(a, "k");
+  EngineClaim first = claim(a, "k");
   run(a.finish(first, unknown_outcome(), Engine::Listening::yes));
   EXPECT_EQ(state("k"), RecordState::unknown);
   EXPECT_EQ(a.running().executions, 1u);
@@ -187,7 +187,7 @@ TEST_F(EngineTest, ALateAnswerIsRecordedWhileItIsListenedFor) {
 }
 
 TEST_F(EngineTest, NobodyListensForEver) {
-  Claim first = claim(a, "k");
+  EngineClaim first = claim(a, "k");
   run(a.finish(first, unknown_outcome(), Engine::Listening::yes));
   a.stop_listening(first);
   EXPECT_EQ(a.running().executions, 0u);
@@ -196,11 +196,11 @@ TEST_F(EngineTest, NobodyListensForEver) {
 }
 
 TEST_F(EngineTest, AStaleFinisherIsGivenTheRecord) {
-  policy.unknown = UnknownPolicy::retry;
+  operation.unknown = UnknownPolicy::retry;
   Engine& b = add_engine("b");
-  Claim zombie = claim(a, "k");
+  EngineClaim zombie = claim(a, "k");
   time.run_for(minutes(1));
-  Claim winner = claim(b, "k");
+  EngineClaim winner = claim(b, "k");
   run(b.finish(winner, final_outcome("winner")));
   Finished finished = run(a.finish(zombie, final_outcome("zombie")));
   EXPECT_EQ(std::get<finish::Stale>(finished).record->answer.body, "winner");
@@ -208,15 +208,15 @@ TEST_F(EngineTest, AStaleFinisherIsGivenTheRecord) {
 }
 
 TEST_F(EngineTest, AStaleFinisherIsNotGivenTheRecordOfAnotherRequest) {
-  policy.ttl = seconds(1);
-  policy.unknown = UnknownPolicy::retry;
+  operation.ttl = seconds(1);
+  operation.unknown = UnknownPolicy::retry;
   Engine& b = add_engine("b");
-  Claim zombie = claim(a, "k");
+  EngineClaim zombie = claim(a, "k");
   time.run_for(minutes(1));
-  Claim winner = claim(b, "k");
+  EngineClaim winner = claim(b, "k");
   run(b.finish(winner, final_outcome("winner")));
   time.run_for(minutes(1));  // expired
-  auto other = std::get<admission::Execute>(run(b.admit(ask("k", "pay 99")))).claim;
+  auto other = std::get<admission::Execute>(run(b.admit(call("k", "pay 99")))).claim;
   run(b.finish(other, final_outcome("paid 99")));
   Finished finished = run(a.finish(zombie, final_outcome("zombie")));
   EXPECT_EQ(std::get<finish::Stale>(finished).record, nullptr);
@@ -224,16 +224,16 @@ TEST_F(EngineTest, AStaleFinisherIsNotGivenTheRecordOfAnotherRequest) {
 
 TEST_F(EngineTest, AnotherOutcomeThatWasRecordedFirstStands) {
   Engine& b = add_engine("b");
-  Claim slow = claim(a, "k");
+  EngineClaim slow = claim(a, "k");
   time.run_for(minutes(1));
-  policy.unknown = UnknownPolicy::fail;
+  operation.unknown = UnknownPolicy::fail;
   EXPECT_TRUE(admitted<admission::Replay>(b, "k"));  // a 502, as a answers no more
   Finished finished = run(a.finish(slow, final_outcome("paid after all")));
   EXPECT_EQ(std::get<finish::Stale>(finished).record->answer.status, 502);
 }
 
 TEST_F(EngineTest, AStreamsStatusIsDurableBeforeItsFirstByte) {
-  Claim first = claim(a, "k");
+  EngineClaim first = claim(a, "k");
   EXPECT_TRUE(run(a.begin_stream(first, 200)));
   EXPECT_EQ(record("k")->status_begun, 200);
   run(a.finish(first, final_outcome("whole")));
@@ -242,14 +242,14 @@ TEST_F(EngineTest, AStreamsStatusIsDurableBeforeItsFirstByte) {
 
 // Trap 1, in the engine: what is taken over is what was read, or nothing.
 TEST_F(EngineTest, ATakeoverCrossedByARenewalTakesNothing) {
-  policy.unknown = UnknownPolicy::retry;
+  operation.unknown = UnknownPolicy::retry;
   Engine& b = add_engine("b");
   claim(a, "k");
   time.run_for(seconds(40));
   Record orphan = *record("k");
   bool crossed = false;
   // b has read the orphan, and on the way of its claim to the store its owner shows up.
-  Later<Admission> taking = start(b.admit(ask("k")));
+  Later<Admission> taking = start(b.admit(call("k")));
   time.run_for(milliseconds(1));
   store.before_next_swap([&] {
     crossed = true;
@@ -264,12 +264,12 @@ TEST_F(EngineTest, ATakeoverCrossedByARenewalTakesNothing) {
 
 // Trap 2, likewise.
 TEST_F(EngineTest, ATakeoverCrossedByACompletionReplaysIt) {
-  policy.unknown = UnknownPolicy::retry;
+  operation.unknown = UnknownPolicy::retry;
   Engine& b = add_engine("b");
   claim(a, "k");
   time.run_for(seconds(40));
   Record orphan = *record("k");
-  Later<Admission> taking = start(b.admit(ask("k")));
+  Later<Admission> taking = start(b.admit(call("k")));
   time.run_for(milliseconds(1));
   store.before_next_swap([&] {
     Record done = orphan;
@@ -283,4 +283,4 @@ TEST_F(EngineTest, ATakeoverCrossedByACompletionReplaysIt) {
 }
 
 }  // namespace
-}  // namespace semel
+}  // namespace semel::engine

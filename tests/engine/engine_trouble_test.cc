@@ -4,7 +4,7 @@
 
 #include "support/engine_bench.h"
 
-namespace semel {
+namespace semel::engine {
 namespace {
 
 using namespace support;
@@ -20,7 +20,7 @@ class TroubleTest : public ::testing::Test, public EngineBench {
 
 TEST_F(TroubleTest, AStoreThatIsDownAdmitsNothing) {
   store.set_down(true);
-  Admission admission = run(a.admit(ask("k")));
+  Admission admission = run(a.admit(call("k")));
   EXPECT_TRUE(std::holds_alternative<StoreUnavailable>(admission));
   EXPECT_EQ(a.running().executions, 0u);
   store.set_down(false);
@@ -29,7 +29,7 @@ TEST_F(TroubleTest, AStoreThatIsDownAdmitsNothing) {
 
 TEST_F(TroubleTest, AClaimWhoseReplyWasLostIsConfirmedByWritingAgain) {
   store.next_swaps({Fault::lost_reply});
-  Claim first = claim(a, "k");
+  EngineClaim first = claim(a, "k");
   EXPECT_EQ(*first.record, record("k"));
   EXPECT_EQ(store.swaps(), 3);  // written, found to be ours, swapped with itself
 }
@@ -43,8 +43,8 @@ TEST_F(TroubleTest, AClaimThatWasLostIsWrittenAgain) {
 TEST_F(TroubleTest, OfTwoNodesThatLoseTheirRepliesOneExecutes) {
   Engine& b = add_engine("b");
   store.next_swaps({Fault::lost_reply, Fault::lost_write});
-  Later<Admission> by_a = start(a.admit(ask("k")));
-  Later<Admission> by_b = start(b.admit(ask("k")));
+  Later<Admission> by_a = start(a.admit(call("k")));
+  Later<Admission> by_b = start(b.admit(call("k")));
   time.run_for(seconds(5));
   EXPECT_TRUE(std::holds_alternative<admission::Execute>(by_a.value()));
   EXPECT_TRUE(std::holds_alternative<admission::Busy>(by_b.value()));
@@ -53,10 +53,10 @@ TEST_F(TroubleTest, OfTwoNodesThatLoseTheirRepliesOneExecutes) {
 TEST_F(TroubleTest, AClaimWhoseFateStaysUnknownIsGivenBack) {
   store.next_swaps({Fault::lost_reply});
   store.before_next_swap([&] { store.set_down(true); });
-  Admission admission = run(a.admit(ask("k")));
+  Admission admission = run(a.admit(call("k")));
   EXPECT_TRUE(std::holds_alternative<StoreUnavailable>(admission));
   EXPECT_EQ(state("k"), RecordState::in_progress);  // it had landed, and nobody will execute it
-  Later<Admission> meanwhile = start(a.admit(ask("k")));
+  Later<Admission> meanwhile = start(a.admit(call("k")));
   store.set_down(false);
   time.run_for(seconds(5));
   EXPECT_TRUE(std::holds_alternative<StoreUnavailable>(meanwhile.value()) ||
@@ -67,7 +67,7 @@ TEST_F(TroubleTest, AClaimWhoseFateStaysUnknownIsGivenBack) {
 
 TEST_F(TroubleTest, AClaimThatWasSweptUpBeforeItWasConfirmedIsGivenBack) {
   store.next_swaps({Fault::lost_reply});
-  Later<Admission> admission = start(a.admit(ask("k")));
+  Later<Admission> admission = start(a.admit(call("k")));
   time.run_for(milliseconds(2));
   Record swept = *record("k");
   swept.state = RecordState::unknown;  // by a node whose clock is ahead
@@ -78,9 +78,9 @@ TEST_F(TroubleTest, AClaimThatWasSweptUpBeforeItWasConfirmedIsGivenBack) {
 }
 
 TEST_F(TroubleTest, AClaimThatOutlastsItsLeaseOnTheWayIsNotExecuted) {
-  policy.lease = seconds(1);
+  operation.lease = seconds(1);
   store.before_next_swap([&] { clock.set_offset(seconds(2)); });  // or two seconds in a pause
-  Admission admission = run(a.admit(ask("k")));
+  Admission admission = run(a.admit(call("k")));
   EXPECT_TRUE(std::holds_alternative<StoreUnavailable>(admission));
   time.run_for(seconds(1));
   EXPECT_EQ(state("k"), RecordState::released);
@@ -88,7 +88,7 @@ TEST_F(TroubleTest, AClaimThatOutlastsItsLeaseOnTheWayIsNotExecuted) {
 }
 
 TEST_F(TroubleTest, AnOutcomeIsPendingWhileTheStoreIsDownAndLandsLater) {
-  Claim first = claim(a, "k");
+  EngineClaim first = claim(a, "k");
   store.set_down(true);
   const Time asked = time.now();
   Finished finished = run(a.finish(first, final_outcome("paid")));
@@ -103,7 +103,7 @@ TEST_F(TroubleTest, AnOutcomeIsPendingWhileTheStoreIsDownAndLandsLater) {
 }
 
 TEST_F(TroubleTest, AnOutcomeWhoseReplyWasLostIsRecordedOnce) {
-  Claim first = claim(a, "k");
+  EngineClaim first = claim(a, "k");
   store.next_swaps({Fault::lost_reply});
   Finished finished = run(a.finish(first, final_outcome("paid")));
   EXPECT_EQ(*std::get<finish::Recorded>(finished).record, record("k"));
@@ -111,8 +111,8 @@ TEST_F(TroubleTest, AnOutcomeWhoseReplyWasLostIsRecordedOnce) {
 }
 
 TEST_F(TroubleTest, AForgottenOutcomeWhoseReplyWasLostIsRecorded) {
-  policy.on_retry = OnRetry::forget;
-  Claim first = claim(a, "k");
+  operation.on_retry = OnRetry::forget;
+  EngineClaim first = claim(a, "k");
   Later<Waited> waiter = start(a.wait(first.record->id, first.record->token, minutes(1)));
   store.next_swaps({Fault::lost_reply});
   Finished finished = run(a.finish(first, retry_outcome()));
@@ -122,16 +122,16 @@ TEST_F(TroubleTest, AForgottenOutcomeWhoseReplyWasLostIsRecorded) {
 }
 
 TEST_F(TroubleTest, AnOutcomeThatTurnsOutStaleInTheBackgroundIsNobodysAnswer) {
-  policy.unknown = UnknownPolicy::retry;
+  operation.unknown = UnknownPolicy::retry;
   Engine& b = add_engine("b");
-  Claim zombie = claim(a, "k");
+  EngineClaim zombie = claim(a, "k");
   Later<Waited> waiter = start(a.wait(zombie.record->id, zombie.record->token, minutes(10)));
   store.set_down(true);
   run(a.finish(zombie, final_outcome("zombie")));
   Record orphan = *record("k");
   orphan.lease_until = clock.now() - minutes(1);
   store.model().swap(orphan.id, orphan.version, orphan);
-  Later<Admission> winner = start(b.admit(ask("k")));
+  Later<Admission> winner = start(b.admit(call("k")));
   store.next_swaps({Fault::none, Fault::none});
   time.run_for(milliseconds(2));
   store.set_down(false);
@@ -143,10 +143,10 @@ TEST_F(TroubleTest, AnOutcomeThatTurnsOutStaleInTheBackgroundIsNobodysAnswer) {
 
 TEST_F(TroubleTest, AnAnswerThatIsTooLargeIsRecordedWithoutItsBody) {
   store.set_body_bytes_max(100);
-  Claim first = claim(a, "k");
+  EngineClaim first = claim(a, "k");
   Finished finished = run(a.finish(first, final_outcome(std::string(101, 'x'))));
   ASSERT_TRUE(std::holds_alternative<finish::Recorded>(finished));
-  Admission again = run(a.admit(ask("k")));
+  Admission again = run(a.admit(call("k")));
   const Answer& replayed = std::get<admission::Replay>(again).record->answer;
   EXPECT_EQ(replayed.status, 200);
   EXPECT_EQ(replayed.body, "");
@@ -154,7 +154,7 @@ TEST_F(TroubleTest, AnAnswerThatIsTooLargeIsRecordedWithoutItsBody) {
 }
 
 TEST_F(TroubleTest, AResolutionWhoseReplyWasLostIsDone) {
-  Claim first = claim(a, "k");
+  EngineClaim first = claim(a, "k");
   run(a.finish(first, unknown_outcome()));
   store.next_swaps({Fault::lost_reply});
   Resolution release{.answer = {}, .who = "operator", .why = "nothing in the books"};
@@ -167,7 +167,7 @@ TEST_F(TroubleTest, AResolutionWhoseReplyWasLostIsDone) {
 TEST_F(TroubleTest, AResolutionDoesNotTouchTheClaimThatCrossedIt) {
   store.set_exclusive(true);
   Engine& restarted = add_engine("a");  // knows: what does not run here does not run
-  Claim first = claim(restarted, "k");
+  EngineClaim first = claim(restarted, "k");
   run(restarted.finish(first, unknown_outcome()));
   Resolution release{.answer = {}, .who = "operator", .why = "nothing in the books"};
   Later<Resolved> second = start(restarted.resolve(id_of("k"), release));
@@ -186,7 +186,7 @@ TEST_F(TroubleTest, AResolutionDoesNotTouchTheClaimThatCrossedIt) {
 }
 
 TEST_F(TroubleTest, AbandoningDoesNotWaitForAStoreThatIsDown) {
-  Claim first = claim(a, "k");
+  EngineClaim first = claim(a, "k");
   store.set_down(true);
   start(a.abandon(first));
   time.run_for(seconds(10));
@@ -197,4 +197,4 @@ TEST_F(TroubleTest, AbandoningDoesNotWaitForAStoreThatIsDown) {
 }
 
 }  // namespace
-}  // namespace semel
+}  // namespace semel::engine

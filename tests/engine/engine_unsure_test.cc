@@ -5,7 +5,7 @@
 
 #include "support/engine_bench.h"
 
-namespace semel {
+namespace semel::engine {
 namespace {
 
 using namespace support;
@@ -29,7 +29,7 @@ class UnsureTest : public ::testing::Test, public EngineBench {
 
 TEST_F(UnsureTest, AClaimThatWasSeenAndThenLostIsNotExecutedBeforeItIsWrittenAgain) {
   store.next_swaps({Fault::lost_reply});
-  Later<Admission> admission = start(a.admit(ask("k")));
+  Later<Admission> admission = start(a.admit(call("k")));
   time.run_for(milliseconds(2));
   ASSERT_EQ(state("k"), RecordState::in_progress);
   lose_what_was_seen("k", std::nullopt);
@@ -39,7 +39,7 @@ TEST_F(UnsureTest, AClaimThatWasSeenAndThenLostIsNotExecutedBeforeItIsWrittenAga
 }
 
 TEST_F(UnsureTest, AnOutcomeThatWasSeenAndThenLostIsWrittenAgain) {
-  const Claim first = claim(a, "k");
+  const EngineClaim first = claim(a, "k");
   store.next_swaps({Fault::lost_reply});
   Later<Finished> finished = start(a.finish(first, final_outcome("paid")));
   time.run_for(milliseconds(2));
@@ -51,7 +51,7 @@ TEST_F(UnsureTest, AnOutcomeThatWasSeenAndThenLostIsWrittenAgain) {
 }
 
 TEST_F(UnsureTest, AnOutcomeThatALaterTryFindsRecordedIsWrittenAgain) {
-  const Claim first = claim(a, "k");
+  const EngineClaim first = claim(a, "k");
   store.next_swaps({Fault::lost_reply});
   store.before_next_swap([&] { store.set_down(true); });
   const Finished finished = run(a.finish(first, final_outcome("paid")));
@@ -65,9 +65,9 @@ TEST_F(UnsureTest, AnOutcomeThatALaterTryFindsRecordedIsWrittenAgain) {
 }
 
 TEST_F(UnsureTest, AForgottenOutcomeThatComesBackIsForgottenAgain) {
-  policy.on_retry = OnRetry::forget;
+  operation.on_retry = OnRetry::forget;
   start(a.sweep_forever());
-  const Claim first = claim(a, "k");
+  const EngineClaim first = claim(a, "k");
   store.next_swaps({Fault::lost_reply});
   Later<Finished> finished = start(a.finish(first, retry_outcome()));
   time.run_for(milliseconds(2));
@@ -83,19 +83,19 @@ TEST_F(UnsureTest, AForgottenOutcomeThatComesBackIsForgottenAgain) {
 }
 
 TEST_F(UnsureTest, AForgottenKeyIsNewAtOnceForAnyRequest) {
-  policy.on_retry = OnRetry::forget;
+  operation.on_retry = OnRetry::forget;
   store.next_swaps({Fault::none, Fault::lost_reply});
   run(a.finish(claim(a, "k"), retry_outcome()));
-  const Admission other = run(a.admit(ask("k", "pay 99")));
+  const Admission other = run(a.admit(call("k", "pay 99")));
   EXPECT_EQ(std::get<admission::Execute>(other).claim.record->attempt, 1u);
 }
 
 TEST_F(UnsureTest, AnAnswerMadeOfAnUnknownOutcomeIsNotGivenBeforeItIsDurable) {
   run(a.finish(claim(a, "k"), unknown_outcome()));
   const Record unknown = *record("k");
-  policy.unknown = UnknownPolicy::fail;
+  operation.unknown = UnknownPolicy::fail;
   store.next_swaps({Fault::none, Fault::lost_reply});
-  Later<Admission> admission = start(a.admit(ask("k")));
+  Later<Admission> admission = start(a.admit(call("k")));
   time.run_for(milliseconds(3));
   ASSERT_EQ(state("k"), RecordState::completed);
   lose_what_was_seen("k", unknown);
@@ -104,11 +104,11 @@ TEST_F(UnsureTest, AnAnswerMadeOfAnUnknownOutcomeIsNotGivenBeforeItIsDurable) {
   EXPECT_EQ(*std::get<admission::Replay>(admission.value()).record, record("k"));
 }
 
-// What is still on its way to the store must find itself too late, and not begin what nobody runs.
+// A write that is still on its way to the store must come too late: nobody would run its claim.
 TEST_F(UnsureTest, AClaimThatWasGivenUpCannotLandAnyMore) {
   store.next_swaps({Fault::lost_write});
   store.set_down(true);
-  ASSERT_TRUE(std::holds_alternative<StoreUnavailable>(run(a.admit(ask("k")))));
+  ASSERT_TRUE(std::holds_alternative<StoreUnavailable>(run(a.admit(call("k")))));
   store.set_down(false);
   time.run_for(seconds(5));
   ASSERT_TRUE(record("k"));
@@ -130,7 +130,7 @@ TEST_F(UnsureTest, AClaimOfUnknownFateIsNotGivenUpToWhoeverHoldsTheRecord) {
 }
 
 TEST_F(UnsureTest, AnOutcomeThatIsSeenInAHeldRecordIsCountedOnceAsAChange) {
-  const Claim first = claim(a, "k");
+  const EngineClaim first = claim(a, "k");
   store.next_swaps({Fault::lost_reply, Fault::held});
   const Finished finished = run(a.finish(first, final_outcome("paid")));
   EXPECT_EQ(*std::get<finish::Recorded>(finished).record, record("k"));
@@ -139,7 +139,7 @@ TEST_F(UnsureTest, AnOutcomeThatIsSeenInAHeldRecordIsCountedOnceAsAChange) {
 
 TEST_F(UnsureTest, RoomIsAskedForOncePerRequest) {
   int asked = 0;
-  Ask request = ask("k");
+  Call request = call("k");
   request.may_execute = [&](bool) { return ++asked == 1; };  // it was the last place
   Later<Admission> admission = start(a.admit(std::move(request)));
   time.run_for(milliseconds(1));  // it has read that there is no record, and has its place
@@ -161,4 +161,4 @@ TEST_F(UnsureTest, RoomIsAskedForOncePerRequest) {
 }
 
 }  // namespace
-}  // namespace semel
+}  // namespace semel::engine

@@ -1,9 +1,9 @@
-// What the engine does by itself: leases, expiry, recovery after a restart.
+// The engine's background work: leases, expiry, recovery after a restart.
 #include <gtest/gtest.h>
 
 #include "support/engine_bench.h"
 
-namespace semel {
+namespace semel::engine {
 namespace {
 
 using namespace support;
@@ -15,7 +15,7 @@ using std::chrono::seconds;
 class UpkeepTest : public ::testing::Test, public EngineBench {
  protected:
   void complete(Engine& engine, const std::string& key) {
-    Claim first = claim(engine, key);
+    EngineClaim first = claim(engine, key);
     run(engine.finish(first, final_outcome("paid")));
   }
 
@@ -23,13 +23,13 @@ class UpkeepTest : public ::testing::Test, public EngineBench {
 };
 
 TEST_F(UpkeepTest, ASlowExecutionKeepsItsLease) {
-  policy.unknown = UnknownPolicy::retry;
+  operation.unknown = UnknownPolicy::retry;
   Engine& b = add_engine("b");
   start(a.keep());
-  Claim slow = claim(a, "k");
+  EngineClaim slow = claim(a, "k");
   for (int i = 0; i < 10; ++i) {
     time.run_for(seconds(30));
-    EXPECT_TRUE(std::holds_alternative<admission::Busy>(run(b.admit(ask("k")))));
+    EXPECT_TRUE(std::holds_alternative<admission::Busy>(run(b.admit(call("k")))));
   }
   EXPECT_TRUE(std::holds_alternative<finish::Recorded>(run(a.finish(slow, final_outcome("slow")))));
   EXPECT_EQ(observer.leases_lost, 0);
@@ -43,20 +43,20 @@ TEST_F(UpkeepTest, ARenewalSurvivesAShortOutage) {
   time.run_for(seconds(15));
   store.set_down(false);
   time.run_for(seconds(30));
-  EXPECT_TRUE(std::holds_alternative<admission::Busy>(run(b.admit(ask("k")))));
+  EXPECT_TRUE(std::holds_alternative<admission::Busy>(run(b.admit(call("k")))));
 }
 
 TEST_F(UpkeepTest, ALeaseIsNotRenewedForEver) {
-  policy.max_execution = minutes(2);
+  operation.max_execution = minutes(2);
   Engine& b = add_engine("b");
   start(a.keep());
   claim(a, "k");
   time.run_for(minutes(2) + seconds(32));
-  EXPECT_TRUE(std::holds_alternative<admission::OutcomeUnknown>(run(b.admit(ask("k")))));
+  EXPECT_TRUE(std::holds_alternative<admission::OutcomeUnknown>(run(b.admit(call("k")))));
 }
 
 TEST_F(UpkeepTest, ALeaseThatWasLostIsReported) {
-  policy.unknown = UnknownPolicy::retry;
+  operation.unknown = UnknownPolicy::retry;
   Engine& b = add_engine("b");
   claim(a, "k");
   time.run_for(minutes(1));  // a hangs
@@ -85,16 +85,16 @@ TEST_F(UpkeepTest, ARenewalCountsFromWhenItIsWritten) {
 
 // Trap 33.
 TEST_F(UpkeepTest, AForwardClockStepTakesNothingFromARunningExecution) {
-  policy.unknown = UnknownPolicy::retry;
-  Claim running = claim(a, "k");
+  operation.unknown = UnknownPolicy::retry;
+  EngineClaim running = claim(a, "k");
   clock.set_offset(hours(24 * 30));
   EXPECT_EQ(run(a.sweep_once()), 0u);
-  EXPECT_TRUE(std::holds_alternative<admission::Busy>(run(a.admit(ask("k")))));
+  EXPECT_TRUE(std::holds_alternative<admission::Busy>(run(a.admit(call("k")))));
   EXPECT_TRUE(std::holds_alternative<finish::Recorded>(run(a.finish(running, final_outcome("")))));
 }
 
 TEST_F(UpkeepTest, TheSweeperWorksInBatches) {
-  policy.ttl = seconds(1);
+  operation.ttl = seconds(1);
   for (std::size_t i = 0; i < kSweepBatch * 2 + 5; ++i) complete(a, "k" + std::to_string(i));
   time.run_for(seconds(2));
   EXPECT_EQ(run(a.sweep_once()), kSweepBatch);
@@ -105,7 +105,7 @@ TEST_F(UpkeepTest, TheSweeperWorksInBatches) {
 }
 
 TEST_F(UpkeepTest, TheSweeperDoesNotWaitLongBetweenFullBatches) {
-  policy.ttl = seconds(1);
+  operation.ttl = seconds(1);
   for (std::size_t i = 0; i < kSweepBatch * 10; ++i) complete(a, "k" + std::to_string(i));
   time.run_for(seconds(2));
   start(a.sweep_forever());
@@ -115,7 +115,7 @@ TEST_F(UpkeepTest, TheSweeperDoesNotWaitLongBetweenFullBatches) {
 
 TEST_F(UpkeepTest, TheSweeperLeavesWhatIsNotDue) {
   complete(a, "completed");
-  Claim held = claim(a, "unknown");
+  EngineClaim held = claim(a, "unknown");
   run(a.finish(held, unknown_outcome()));
   claim(a, "in progress");
   time.run_for(seconds(20));
@@ -133,15 +133,15 @@ TEST_F(UpkeepTest, TheSweeperFindsWhatOtherNodesLeftBehind) {
   EXPECT_EQ(state("k"), RecordState::unknown);
 }
 
-// What the sweeper has read may be claimed before it writes, by an execution that runs right here.
+// A record may be claimed by this engine between the sweeper's read and its write.
 TEST_F(UpkeepTest, TheSweeperDoesNotTouchTheClaimThatCrossedIt) {
   store.set_exclusive(true);
-  policy.unknown = UnknownPolicy::retry;
+  operation.unknown = UnknownPolicy::retry;
   Engine& before = add_engine("a");
   claim(before, "k");
   Engine& restarted = add_engine("a");
   time.run_for(minutes(1));
-  Later<Admission> taking = start(restarted.admit(ask("k")));
+  Later<Admission> taking = start(restarted.admit(call("k")));
   Later<std::size_t> sweeping = start(restarted.sweep_once());  // reads the orphan, writes second
   time.run_for(seconds(1));
   EXPECT_TRUE(std::holds_alternative<admission::Execute>(taking.value()));
@@ -157,7 +157,7 @@ TEST_F(UpkeepTest, WhatAnEarlierRunLeftInProgressIsUnknownAtOnce) {
 
   Engine& restarted = add_engine("a");
   // Requests need not wait for recovery.
-  EXPECT_TRUE(std::holds_alternative<admission::OutcomeUnknown>(run(restarted.admit(ask("k0")))));
+  EXPECT_TRUE(std::holds_alternative<admission::OutcomeUnknown>(run(restarted.admit(call("k0")))));
   claim(restarted, "new");
   start(restarted.recover());
   time.run_for(seconds(1));
@@ -198,8 +198,8 @@ TEST_F(UpkeepTest, StopEndsTheLoops) {
 // max_execution ends renewals; a clock that is set forward by more than that must not.
 TEST_F(UpkeepTest, AClockThatIsSetForwardDoesNotEndTheRenewals) {
   start(a.keep());
-  policy.max_execution = std::chrono::minutes(15);
-  Claim running = claim(a, "k");
+  operation.max_execution = std::chrono::minutes(15);
+  EngineClaim running = claim(a, "k");
   clock.set_offset(std::chrono::hours(1));
   time.run_for(std::chrono::minutes(5));
   EXPECT_GT(record("k")->lease_until, clock.now());
@@ -209,4 +209,4 @@ TEST_F(UpkeepTest, AClockThatIsSetForwardDoesNotEndTheRenewals) {
 }
 
 }  // namespace
-}  // namespace semel
+}  // namespace semel::engine

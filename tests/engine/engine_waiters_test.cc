@@ -4,7 +4,7 @@
 
 #include "support/engine_bench.h"
 
-namespace semel {
+namespace semel::engine {
 namespace {
 
 using namespace support;
@@ -17,7 +17,7 @@ class WaitersTest : public ::testing::Test, public EngineBench {
  protected:
   WaitersTest() { start(a.keep()); }
 
-  Later<Waited> wait(Engine& engine, const Claim& claim, Duration timeout = minutes(1)) {
+  Later<Waited> wait(Engine& engine, const EngineClaim& claim, Duration timeout = minutes(1)) {
     return start(engine.wait(claim.record->id, claim.record->token, timeout));
   }
 
@@ -25,7 +25,7 @@ class WaitersTest : public ::testing::Test, public EngineBench {
 };
 
 TEST_F(WaitersTest, GetTheAnswerWhenItIsThere) {
-  Claim first = claim(a, "k");
+  EngineClaim first = claim(a, "k");
   Later<Waited> waiter = wait(a, first);
   time.run_for(seconds(5));
   EXPECT_FALSE(waiter.done());
@@ -37,7 +37,7 @@ TEST_F(WaitersTest, GetTheAnswerWhenItIsThere) {
 }
 
 TEST_F(WaitersTest, GoWhenTheirTimeIsOver) {
-  Claim first = claim(a, "k");
+  EngineClaim first = claim(a, "k");
   Later<Waited> waiter = wait(a, first, seconds(5));
   time.run_for(seconds(5) - milliseconds(50));
   EXPECT_FALSE(waiter.done());
@@ -46,7 +46,7 @@ TEST_F(WaitersTest, GoWhenTheirTimeIsOver) {
 }
 
 TEST_F(WaitersTest, AreNeitherSentAwayNorHeldByAClockThatIsSet) {
-  Claim first = claim(a, "k");
+  EngineClaim first = claim(a, "k");
   Later<Waited> waiter = wait(a, first, seconds(5));
   clock.set_offset(std::chrono::hours(1));
   time.run_for(seconds(4));
@@ -57,14 +57,14 @@ TEST_F(WaitersTest, AreNeitherSentAwayNorHeldByAClockThatIsSet) {
 }
 
 TEST_F(WaitersTest, LookAgainWhereNothingRuns) {
-  Claim first = claim(a, "k");
+  EngineClaim first = claim(a, "k");
   run(a.finish(first, final_outcome("paid")));
   Waited waited = run(a.wait(first.record->id, first.record->token, minutes(1)));
   EXPECT_TRUE(std::holds_alternative<waited::LookAgain>(waited));
 }
 
 TEST_F(WaitersTest, LookAgainWhenTheClaimIsGivenBack) {
-  Claim first = claim(a, "k");
+  EngineClaim first = claim(a, "k");
   Later<Waited> waiter = wait(a, first);
   start(a.abandon(first));
   time.run_for(seconds(1));
@@ -72,23 +72,23 @@ TEST_F(WaitersTest, LookAgainWhenTheClaimIsGivenBack) {
 }
 
 TEST_F(WaitersTest, LookAgainWhenTheExecutionTurnsOutStale) {
-  policy.unknown = UnknownPolicy::retry;
-  policy.max_execution = seconds(1);  // its lease is not renewed
+  operation.unknown = UnknownPolicy::retry;
+  operation.max_execution = seconds(1);  // its lease is not renewed
   Engine& b = add_engine("b");
-  Claim zombie = claim(a, "k");
+  EngineClaim zombie = claim(a, "k");
   Later<Waited> waiter = wait(a, zombie, minutes(10));
   time.run_for(minutes(1));
-  Claim winner = claim(b, "k");
+  EngineClaim winner = claim(b, "k");
   run(a.finish(zombie, final_outcome("zombie")));
   EXPECT_TRUE(std::holds_alternative<waited::LookAgain>(waiter.value()));
 }
 
 TEST_F(WaitersTest, AreNotWokenByAnotherExecutionOfTheirKey) {
-  policy.on_retry = OnRetry::forget;
-  Claim first = claim(a, "k");
+  operation.on_retry = OnRetry::forget;
+  EngineClaim first = claim(a, "k");
   run(a.finish(first, retry_outcome()));
   // Meanwhile the key is used for something else. Whoever waits for the first must not get that.
-  auto other = std::get<admission::Execute>(run(a.admit(ask("k", "pay 99")))).claim;
+  auto other = std::get<admission::Execute>(run(a.admit(call("k", "pay 99")))).claim;
   Waited waited = run(a.wait(first.record->id, first.record->token, minutes(1)));
   EXPECT_TRUE(std::holds_alternative<waited::LookAgain>(waited));
   Later<Waited> right = wait(a, other);
@@ -97,7 +97,7 @@ TEST_F(WaitersTest, AreNotWokenByAnotherExecutionOfTheirKey) {
 }
 
 TEST_F(WaitersTest, GetTheUnknownOutcomeAndThoseAfterThemTheLateAnswer) {
-  Claim first = claim(a, "k");
+  EngineClaim first = claim(a, "k");
   Later<Waited> early = wait(a, first);
   run(a.finish(first, unknown_outcome(), Engine::Listening::yes));
   EXPECT_EQ(std::get<SettledPtr>(early.value())->outcome.kind, OutcomeKind::unknown);
@@ -108,7 +108,7 @@ TEST_F(WaitersTest, GetTheUnknownOutcomeAndThoseAfterThemTheLateAnswer) {
 }
 
 TEST_F(WaitersTest, AreAnsweredOnceTheOutcomeIsDurableAndNotBefore) {
-  Claim first = claim(a, "k");
+  EngineClaim first = claim(a, "k");
   Later<Waited> waiter = wait(a, first);
   store.set_down(true);
   Finished pending = run(a.finish(first, final_outcome("paid")));
@@ -123,10 +123,10 @@ TEST_F(WaitersTest, AreAnsweredOnceTheOutcomeIsDurableAndNotBefore) {
 
 // Trap 34.
 TEST_F(WaitersTest, AThousandOnAFailedExecutionGetItsAnswerAndNoneExecutes) {
-  Claim first = claim(a, "k");
+  EngineClaim first = claim(a, "k");
   std::vector<Later<Waited>> waiters;
   for (int i = 0; i < 1000; ++i) {
-    Admission duplicate = run(a.admit(ask("k")));
+    Admission duplicate = run(a.admit(call("k")));
     const Record& busy = *std::get<admission::Busy>(duplicate).record;
     waiters.push_back(start(a.wait(busy.id, busy.token, minutes(1))));
   }
@@ -139,10 +139,10 @@ TEST_F(WaitersTest, AThousandOnAFailedExecutionGetItsAnswerAndNoneExecutes) {
 }
 
 TEST_F(WaitersTest, AreGoneWithTheEngine) {
-  Claim first = claim(a, "k");
+  EngineClaim first = claim(a, "k");
   Later<Waited> waiter = wait(a, first);
   EXPECT_FALSE(waiter.done());  // and the bench takes everything down, without a leak or a crash
 }
 
 }  // namespace
-}  // namespace semel
+}  // namespace semel::engine

@@ -1,23 +1,24 @@
-// What long work is written as: preferences, the queued request, the handle.
+// Encodings for long work: preferences, the queued request, the handle.
 #include <gtest/gtest.h>
 
 #include "base/base64.h"
 #include "execution/answer/handle.h"
 #include "execution/queued_request.h"
-#include "http/prefer.h"
-#include "semel/scope.h"
+#include "http/fields/prefer.h"
+#include "semel/driver/scope.h"
 
-namespace semel {
+namespace semel::engine {
 namespace {
 
-Preferences preferences(std::vector<net::Field> fields) {
-  return read_preferences(fields);
+http::Preferences preferences(std::vector<http::Field> fields) {
+  return http::read_preferences(fields);
 }
 
 TEST(Prefer, IsReadOverAllFieldsAndTheRestIsPassedOn) {
-  const Preferences read = preferences({{"Prefer", "return=minimal; x=\"a,b\", Respond-Async"},
-                                        {"Accept", "respond-async"},
-                                        {"prefer", " wait=5 ,, respond-async ; q=1"}});
+  const http::Preferences read =
+      preferences({{"Prefer", "return=minimal; x=\"a,b\", Respond-Async"},
+                   {"Accept", "respond-async"},
+                   {"prefer", " wait=5 ,, respond-async ; q=1"}});
   EXPECT_TRUE(read.respond_async);
   EXPECT_EQ(read.others, "return=minimal; x=\"a,b\", wait=5");
 }
@@ -26,14 +27,14 @@ TEST(Prefer, AQuotedStringIsNoPreference) {
   for (const char* value :
        {"x=\"respond-async\"", "x=\"\\\", respond-async\"", "x=\", respond-async",
         "respond-async=1", "respond-async-x", "", "\""}) {
-    const Preferences read = preferences({{"Prefer", value}});
+    const http::Preferences read = preferences({{"Prefer", value}});
     EXPECT_FALSE(read.respond_async) << value;
     EXPECT_EQ(read.others, value);
   }
   EXPECT_TRUE(preferences({{"Prefer", "respond-async = \"\""}}).respond_async);
 }
 
-QueuedRequest sample() {
+execution::QueuedRequest sample() {
   return {"charges",
           "POST",
           "/v1/charges?a=1",
@@ -45,7 +46,7 @@ QueuedRequest sample() {
 }
 
 TEST(QueuedRequest, IsReadBackAsItWas) {
-  const auto read = decode_queued_request(encode(sample()));
+  const auto read = execution::decode_queued_request(execution::encode(sample()));
   ASSERT_TRUE(read);
   EXPECT_EQ(read->route, "charges");
   EXPECT_EQ(read->method, "POST");
@@ -60,28 +61,30 @@ TEST(QueuedRequest, IsReadBackAsItWas) {
 }
 
 TEST(QueuedRequest, WhatIsCutOrLongerOrOfAnotherVersionIsRefused) {
-  const std::string bytes = encode(sample());
+  const std::string bytes = execution::encode(sample());
   for (std::size_t size = 0; size < bytes.size(); ++size) {
-    EXPECT_FALSE(decode_queued_request(bytes.substr(0, size))) << size;
+    EXPECT_FALSE(execution::decode_queued_request(bytes.substr(0, size))) << size;
   }
-  EXPECT_FALSE(decode_queued_request(bytes + "x"));
+  EXPECT_FALSE(execution::decode_queued_request(bytes + "x"));
   std::string other = bytes;
   other[0] = 2;
-  EXPECT_FALSE(decode_queued_request(other));
-  EXPECT_FALSE(decode_queued_request(std::string("\x01\x00", 2) + std::string(20, '\xff')));
+  EXPECT_FALSE(execution::decode_queued_request(other));
+  EXPECT_FALSE(
+      execution::decode_queued_request(std::string("\x01\x00", 2) + std::string(20, '\xff')));
 }
 
 TEST(QueuedRequest, LeavesOutWhatConcernsTheConnectionButNotTheKey) {
-  RouteConfig route;
-  const std::vector<net::Field> fields = {{"Host", "api"},
-                                          {"Connection", "X-Hop, Idempotency-Key"},
-                                          {"X-Hop", "1"},
-                                          {"Idempotency-Key", "k"},
-                                          {"Prefer", "respond-async"},
-                                          {"Transfer-Encoding", "chunked"}};
-  const Forwarded from;
-  const QueuedRequest request = to_queue({"POST", "/", fields, from}, PassedOn(fields, {}, route),
-                                         route.name, "", true, "k", "");
+  config::RouteConfig route;
+  const std::vector<http::Field> fields = {{"Host", "api"},
+                                           {"Connection", "X-Hop, Idempotency-Key"},
+                                           {"X-Hop", "1"},
+                                           {"Idempotency-Key", "k"},
+                                           {"Prefer", "respond-async"},
+                                           {"Transfer-Encoding", "chunked"}};
+  const execution::Forwarded from;
+  const execution::QueuedRequest request =
+      execution::to_queue({"POST", "/", fields, from}, execution::PassedOn(fields, {}, route),
+                          route.name, "", true, "k", "");
   EXPECT_EQ(request.headers, (std::vector<Header>{{"Host", "api"}, {"Idempotency-Key", "k"}}));
 }
 
@@ -95,69 +98,72 @@ Record handled(std::string_view tenant) {
 
 TEST(Handle, FitsOneRecordAndOneTenant) {
   const Record record = handled("ann");
-  const auto handle = parse_handle(handle_text(record, "ann", "key-1"), "ann");
+  const auto handle =
+      execution::parse_handle(execution::handle_text(record, "ann", "key-1"), "ann");
   ASSERT_TRUE(handle);
   EXPECT_EQ(make_id({"default", "ann", handle->operation}, handle->key), record.id);
-  EXPECT_TRUE(fits(*handle, record, "ann"));
-  EXPECT_FALSE(fits(*handle, record, "bob"));
+  EXPECT_TRUE(execution::fits(*handle, record, "ann"));
+  EXPECT_FALSE(execution::fits(*handle, record, "bob"));
   Record other = record;
   other.handle.bytes[3] = 8;
-  EXPECT_FALSE(fits(*handle, other, "ann"));
+  EXPECT_FALSE(execution::fits(*handle, other, "ann"));
 }
 
 // The store is asked for what make_id() gives: if that were ever another tenant's record, the time
 // it takes would tell whether there is one.
 TEST(Handle, LeadsToRecordsOfWhoAsksOnly) {
   const Record record = handled("ann");
-  std::string stolen = decode_base64url(handle_text(record, "ann", "key-1")).value();
+  std::string stolen =
+      base::decode_base64url(execution::handle_text(record, "ann", "key-1")).value();
   for (std::size_t at = 0; at < stolen.size(); ++at) {
     for (const char change : {'\0', '\x01', '\x80'}) {
       stolen[at] = static_cast<char>(stolen[at] ^ change);
-      const auto handle = parse_handle(encode_base64url(stolen), "bob");
+      const auto handle = execution::parse_handle(base::encode_base64url(stolen), "bob");
       if (handle) {
         EXPECT_NE(make_id({"default", "bob", handle->operation}, handle->key), record.id);
       }
       stolen[at] = static_cast<char>(stolen[at] ^ change);
     }
   }
-  // What named a record by its id, as handles once did, names nothing.
+  // Old handles, which named a record by its id, are not valid any more.
   const std::string id(record.id.bytes.begin(), record.id.bytes.end());
-  EXPECT_FALSE(parse_handle(encode_base64url(id + std::string(16, 'p')), "bob"));
+  EXPECT_FALSE(execution::parse_handle(base::encode_base64url(id + std::string(16, 'p')), "bob"));
 }
 
 TEST(Handle, DoesNotShowTheKey) {
-  const std::string bytes = decode_base64url(handle_text(handled("ann"), "ann", "key-1")).value();
+  const std::string bytes =
+      base::decode_base64url(execution::handle_text(handled("ann"), "ann", "key-1")).value();
   EXPECT_FALSE(bytes.contains("key-1"));
   EXPECT_FALSE(bytes.contains("charges"));
 }
 
 TEST(Handle, ARecordWithoutOneFitsNone) {
   Record record;
-  const auto handle = parse_handle(handle_text(record, "ann", "k"), "ann");
-  EXPECT_FALSE(fits(*handle, record, "ann"));
+  const auto handle = execution::parse_handle(execution::handle_text(record, "ann", "k"), "ann");
+  EXPECT_FALSE(execution::fits(*handle, record, "ann"));
 }
 
 TEST(Handle, HasOneSpelling) {
-  const std::string text = handle_text(handled("ann"), "ann", "key-1");
-  ASSERT_TRUE(parse_handle(text, "ann"));
-  EXPECT_FALSE(parse_handle(text + "A", "ann"));
-  EXPECT_FALSE(parse_handle(text + "AAAA", "ann"));
-  EXPECT_FALSE(parse_handle(text.substr(1), "ann"));
-  EXPECT_FALSE(parse_handle("", "ann"));
-  EXPECT_FALSE(parse_handle(std::string(63, 'A') + "+", "ann"));
+  const std::string text = execution::handle_text(handled("ann"), "ann", "key-1");
+  ASSERT_TRUE(execution::parse_handle(text, "ann"));
+  EXPECT_FALSE(execution::parse_handle(text + "A", "ann"));
+  EXPECT_FALSE(execution::parse_handle(text + "AAAA", "ann"));
+  EXPECT_FALSE(execution::parse_handle(text.substr(1), "ann"));
+  EXPECT_FALSE(execution::parse_handle("", "ann"));
+  EXPECT_FALSE(execution::parse_handle(std::string(63, 'A') + "+", "ann"));
 }
 
 TEST(Base64, EncodesWhatItDecodes) {
   std::string bytes;
   for (int i = 0; i < 70; ++i) {
-    EXPECT_EQ(decode_base64(encode_base64(bytes)), bytes) << i;
-    EXPECT_EQ(decode_base64url(encode_base64url(bytes)), bytes) << i;
+    EXPECT_EQ(base::decode_base64(base::encode_base64(bytes)), bytes) << i;
+    EXPECT_EQ(base::decode_base64url(base::encode_base64url(bytes)), bytes) << i;
     bytes.push_back(static_cast<char>(i * 37 + 200));
   }
-  EXPECT_EQ(encode_base64("f"), "Zg==");
-  EXPECT_EQ(encode_base64("fo"), "Zm8=");
-  EXPECT_EQ(encode_base64url("fo"), "Zm8");
+  EXPECT_EQ(base::encode_base64("f"), "Zg==");
+  EXPECT_EQ(base::encode_base64("fo"), "Zm8=");
+  EXPECT_EQ(base::encode_base64url("fo"), "Zm8");
 }
 
 }  // namespace
-}  // namespace semel
+}  // namespace semel::engine

@@ -8,7 +8,7 @@
 #include <stdexcept>
 #include <vector>
 
-namespace semel {
+namespace semel::engine {
 namespace {
 
 using boost::asio::awaitable;
@@ -47,7 +47,7 @@ TEST_F(SpawnTest, ATaskThatThrowsIsReported) {
   boost::asio::co_spawn(io, task, OrReport{"giving back"});
   io.run();
   EXPECT_EQ(reports, std::vector<std::string>{
-                         "giving back: something was thrown that is no std::exception"});
+                         "giving back: something was thrown that is not a std::exception"});
 }
 
 TEST_F(SpawnTest, WhatTheProcessCannotDoWithoutEndsIt) {
@@ -67,4 +67,4 @@ TEST_F(SpawnTest, WhatTheProcessCannotDoWithoutEndsIt) {
 }
 
 }  // namespace
-}  // namespace semel
+}  // namespace semel::engine

@@ -1,11 +1,11 @@
-// Whose time it is: the store's while there is one that has a clock.
+// The engine goes by the store's clock, if there is a store that has one.
 #include "engine/store_clock.h"
 
 #include <gtest/gtest.h>
 
 #include "support/plain_store.h"
 
-namespace semel {
+namespace semel::engine {
 namespace {
 
 using namespace support;
@@ -27,4 +27,4 @@ TEST(StoreClock, TheTimeIsTheStoresWhileThereIsAStore) {
 }
 
 }  // namespace
-}  // namespace semel
+}  // namespace semel::engine

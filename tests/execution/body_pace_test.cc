@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace semel {
+namespace semel::execution {
 namespace {
 
 using std::chrono::milliseconds;
@@ -29,4 +29,4 @@ TEST(ClientPace, WhatWasTakenEarnsTimeAndOthersTimeDoesNotCount) {
 }
 
 }  // namespace
-}  // namespace semel
+}  // namespace semel::execution

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace semel {
+namespace semel::execution {
 namespace {
 
 std::string by_pointer(const std::string& pointer, std::string_view body) {
@@ -36,4 +36,4 @@ TEST(Resource, IsFoundInAHeader) {
 }
 
 }  // namespace
-}  // namespace semel
+}  // namespace semel::execution

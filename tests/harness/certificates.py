@@ -57,7 +57,7 @@ class Authority:
 
 
 class Certificates:
-    """What most tests need: a server's certificate, a client's, and an authority nobody trusts."""
+    """Certificates for most tests: a server's, a client's, and an authority that nobody trusts."""
 
     def __init__(self, folder):
         self.ca = Authority(folder, "ca")

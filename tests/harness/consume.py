@@ -56,7 +56,7 @@ def until_settled(queue, *consumers, operation=None, timeout):
 
 
 class RabbitmqBroker:
-    """What a test needs to know of the broker it runs on."""
+    """The parts of a broker that tests use."""
 
     name = "rabbitmq"
 

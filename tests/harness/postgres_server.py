@@ -14,7 +14,7 @@ import psycopg2
 
 from harness.ports import free_port
 
-# Of the newest of the versions that are installed: Debian 12 has 15, Debian 13 has 17.
+# The newest installed version: Debian 12 has 15, Debian 13 has 17.
 BINARIES = max(pathlib.Path("/usr/lib/postgresql").glob("*/bin/postgres"),
                key=lambda path: float(path.parts[-3])).parent
 START_SECONDS = 60

@@ -114,6 +114,6 @@ class Receiver:
                   f"awaited {count} different ones")
 
     def firsts(self):
-        """What was accepted, each the first time only."""
+        """Returns the first accepted delivery per key."""
         seen = set()
         return [d for d in self.accepted if not (d.key in seen or seen.add(d.key))]

@@ -35,9 +35,9 @@ STORES = {
         "kind": "tiered", "durable": {"kind": "postgres", "url": shared_server.new_database()},
         "cache": {"kind": "redis", "url": redis_server.new_database()}},
 }
-# What a gateway gets that names none: the whole suite can be run on another kind.
+# The store of a gateway that names none. The whole suite can run on another kind.
 DEFAULT_STORE = os.environ.get("SEMEL_TEST_STORE", "embedded")
-# What a test runs on that is run on every store: each of the others has a run of the whole suite.
+# The stores for tests that try every store. Each of the others has a run of the whole suite.
 TRIED_STORES = ["memory", "embedded"] if DEFAULT_STORE == "embedded" else [DEFAULT_STORE]
 
 
@@ -271,7 +271,7 @@ class Gateway:
         return self.admin(target, method="POST", json=decision, headers=headers)
 
     def record(self, key):
-        """What the admin API shows of the only record with this key."""
+        """Returns the only record with this key, as the admin API shows it."""
         found = self.admin(f"/api/keys?key={key}").json()["keys"]
         assert len(found) == 1, found
         return self.admin(f"/api/keys/{found[0]['id']}").json()
@@ -339,7 +339,7 @@ class Background:
 
 
 def at_once(count, gateway, *args, **more):
-    """The same POST on `count` connections, all written before the first answer is read."""
+    """Sends one POST on each of `count` connections, all before it reads the first answer."""
     wire = request_bytes("POST", *args, **more)
     connections = [gateway.connect() for _ in range(count)]
     try:
@@ -404,7 +404,7 @@ def assert_problem(response, status, code):
 
 
 def store_calls(metrics):
-    """What the store was asked, without what it says of its clock by itself."""
+    """Returns the metrics of calls to the store, without the clock, which the store reports unasked."""
     return {name: value for name, value in metrics.items()
             if name.startswith("semel_store_") and name != "semel_store_clock_ahead_seconds"}
 

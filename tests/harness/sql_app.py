@@ -73,7 +73,7 @@ def effects(database):
 
 
 def state(database):
-    """Of the one record."""
+    """Returns the state of the only record."""
     return {2: "in_progress", 3: "completed", 4: "released", 5: "unknown"}[
         database.one("SELECT state FROM semel.records")]
 

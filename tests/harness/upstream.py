@@ -62,7 +62,7 @@ class Script:
 
 
 class Ledger:
-    """What has arrived and what was done. `changed` is notified of everything."""
+    """Requests that have arrived, and their effects. Notifies `changed` of every change."""
 
     def __init__(self):
         self.changed = asyncio.Condition()

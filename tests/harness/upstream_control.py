@@ -53,7 +53,7 @@ class Upstream:
         return f"https://127.0.0.1:{port}"
 
     def requests(self, key=None, path=None):
-        """What has arrived: method, target, headers, attempt, effect, digest, bytes, connection,
+        """Requests that have arrived: method, target, headers, attempt, effect, digest, bytes, connection,
         and over TLS sni, tls and peer."""
         return [r for r in self._ask("ledger")
                 if (key is None or r["key"] == key) and (path is None or r["path"] == path)]

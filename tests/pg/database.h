@@ -33,13 +33,13 @@ inline Connection connect(const std::string& url = server_url()) {
 class DatabaseTest : public testing::Test {
  protected:
   static void SetUpTestSuite() {
-    const auto applied = apply_schema(server_url(), "semel");
+    const auto applied = postgres::apply_schema(server_url(), "semel");
     if (!applied) throw std::runtime_error(applied.error());
     query(connect().get(), "CREATE TABLE IF NOT EXISTS public.effects (key text, what text)");
   }
 
-  Claim claim(std::string key = testing::UnitTest::GetInstance()->current_test_info()->name()) {
-    return {.tenant = "shop", .operation = "orders", .key = std::move(key)};
+  Call call(std::string key = testing::UnitTest::GetInstance()->current_test_info()->name()) {
+    return {.key = std::move(key), .tenant = "shop"};
   }
 
   static void have_effect(PGconn* connection, const std::string& key, const std::string& what) {
@@ -68,6 +68,7 @@ class DatabaseTest : public testing::Test {
   }
   static std::string bytes_of(const RecordId& id) { return "\\x" + id.hex(); }
 
+  const Operation orders{.name = "orders"};
   Connection a = connect();
   Connection b = connect();
   Connection look = connect();

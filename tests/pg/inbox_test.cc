@@ -4,8 +4,8 @@
 #include <csignal>
 
 #include "pg/database.h"
+#include "semel/driver/scope.h"
 #include "semel/pg_inbox.h"
-#include "semel/scope.h"
 
 namespace semel::pg {
 namespace {
@@ -13,10 +13,10 @@ namespace {
 class PgInboxTest : public DatabaseTest {
  protected:
   const std::string id = testing::UnitTest::GetInstance()->current_test_info()->name();
-  const Inbox inbox{{.tenant = "shop", .operation = "payments"}};
+  const Inbox inbox{{.name = "payments"}, "shop"};
 
   Work pay(PGconn* connection) {
-    return [this, connection](const Context&) {
+    return [this, connection](const Claim&) {
       have_effect(connection, id, "paid");
       return created("paid");
     };
@@ -95,7 +95,7 @@ TEST_F(PgInboxTest, AnotherMessageUnderTheIdIsRefused) {
 }
 
 TEST_F(PgInboxTest, AHandlerMayReturnAnAnswerWithoutAStatus) {
-  const auto pays = [this](const Context&) -> Answer {
+  const auto pays = [this](const Claim&) -> Answer {
     have_effect(a.get(), id, "paid");
     return {};
   };
@@ -111,7 +111,7 @@ TEST_F(PgInboxTest, AHandlerMayReturnAnAnswerWithoutAStatus) {
 }
 
 TEST_F(PgInboxTest, AHandlerThatThrowsIsToBeCalledAgain) {
-  const auto throws = [this](const Context&) -> Answer {
+  const auto throws = [this](const Claim&) -> Answer {
     have_effect(a.get(), id, "half");
     throw std::runtime_error("no");
   };
@@ -129,7 +129,7 @@ TEST_F(PgInboxTest, WhatSomebodyElseLeftUnknownIsPutAside) {
       {id, bytea(digest_of("pay 7"))});
   let_lease_run_out(record);
   const auto unknown = std::get<inbox::Unknown>(deliver(a.get()));
-  EXPECT_EQ(unknown.record.id, record);
+  EXPECT_EQ(unknown.record, record);
   EXPECT_EQ(effects(id), 0);
 }
 

@@ -2,7 +2,7 @@
 
 #include "pg/database.h"
 #include "semel/derive.h"
-#include "semel/scope.h"
+#include "semel/driver/scope.h"
 
 namespace semel::pg {
 namespace {
@@ -10,9 +10,9 @@ namespace {
 class OnceTest : public DatabaseTest {
  protected:
   // In a transaction that is left open.
-  Result begin_and_do(PGconn* connection, const Claim& what, const std::string& body = "{}") {
+  Result begin_and_do(PGconn* connection, const Call& what, const std::string& body = "{}") {
     query(connection, "BEGIN");
-    return once(connection, what, [&](const Context&) {
+    return once(connection, orders, what, [&](const Claim&) {
       have_effect(connection, what.key, "done");
       return created(body);
     });
@@ -21,7 +21,7 @@ class OnceTest : public DatabaseTest {
 };
 
 TEST_F(OnceTest, TheFirstExecutesAndTheSecondReplaysTheSameBytes) {
-  const Claim what = claim();
+  const Call what = call();
   const std::string body("\0\xff{\"id\":1}", 10);
   const Result first = begin_and_do(a.get(), what, body);
   end(a.get());
@@ -42,7 +42,7 @@ TEST_F(OnceTest, TextInAParameterWithoutATypeIsKeptAsItIs) {
     return query(look.get(), "SELECT payload FROM semel.outbox WHERE id = $1", {id}).bytes(0, 0);
   };
   EXPECT_EQ(payload(), text);
-  const Claim what = claim();
+  const Call what = call();
   const std::string made = "(SELECT c FROM semel.claim('shop', 'orders', $1) AS c)";
   one("SELECT semel.complete((c).record, (c).token, $2, $3, $4) FROM " + made + " AS x(c)",
       {what.key, "201", "[]", text});
@@ -52,7 +52,7 @@ TEST_F(OnceTest, TextInAParameterWithoutATypeIsKeptAsItIs) {
 }
 
 TEST_F(OnceTest, WhileTheTransactionIsOpenOthersAreTold) {
-  const Claim what = claim();
+  const Call what = call();
   begin_and_do(a.get(), what);
   EXPECT_TRUE(std::holds_alternative<Busy>(begin_and_do(b.get(), what)));
   end(b.get());
@@ -63,7 +63,7 @@ TEST_F(OnceTest, WhileTheTransactionIsOpenOthersAreTold) {
 }
 
 TEST_F(OnceTest, AnotherRequestUnderTheKeyIsAMismatch) {
-  Claim what = claim();
+  Call what = call();
   what.fingerprint = digest_of("4200");
   begin_and_do(a.get(), what);
   end(a.get());
@@ -74,10 +74,10 @@ TEST_F(OnceTest, AnotherRequestUnderTheKeyIsAMismatch) {
 }
 
 TEST_F(OnceTest, WhatTheWorkThrowsPassesAndARollbackLeavesNothing) {
-  const Claim what = claim();
+  const Call what = call();
   query(a.get(), "BEGIN");
-  EXPECT_THROW(once(a.get(), what,
-                    [&](const Context&) -> Answer {
+  EXPECT_THROW(once(a.get(), orders, what,
+                    [&](const Claim&) -> Answer {
                       have_effect(a.get(), what.key, "half");
                       throw std::domain_error("no stock");
                     }),
@@ -89,10 +89,10 @@ TEST_F(OnceTest, WhatTheWorkThrowsPassesAndARollbackLeavesNothing) {
 }
 
 TEST_F(OnceTest, AnExceptionThatWasSwallowedCannotCommitHalfOfIt) {
-  const Claim what = claim();
+  const Call what = call();
   query(a.get(), "BEGIN");
   try {
-    once(a.get(), what, [&](const Context&) -> Answer {
+    once(a.get(), orders, what, [&](const Claim&) -> Answer {
       have_effect(a.get(), what.key, "half");
       throw std::domain_error("swallowed");
     });
@@ -103,12 +103,12 @@ TEST_F(OnceTest, AnExceptionThatWasSwallowedCannotCommitHalfOfIt) {
 }
 
 TEST_F(OnceTest, AKeyWithAZeroByteIsNotTheKeyBeforeIt) {
-  EXPECT_THROW(begin_and_do(a.get(), claim(std::string("key\0more", 8))), Error);
+  EXPECT_THROW(begin_and_do(a.get(), call(std::string("key\0more", 8))), Error);
   EXPECT_EQ(effects("key"), 0);
 }
 
 TEST_F(OnceTest, ABodyThatWasTooLargeToKeepIsToldSo) {
-  const Claim what = claim();
+  const Call what = call();
   begin_and_do(a.get(), what);
   end(a.get());
   one("UPDATE semel.records SET flags = flags | 4 WHERE key = $1 RETURNING 1", {what.key});
@@ -119,13 +119,13 @@ TEST_F(OnceTest, ABodyThatWasTooLargeToKeepIsToldSo) {
 }
 
 TEST_F(OnceTest, NeedsATransaction) {
-  EXPECT_THROW(once(a.get(), claim(), [](const Context&) { return created(); }), Error);
+  EXPECT_THROW(once(a.get(), orders, call(), [](const Claim&) { return created(); }), Error);
 }
 
 TEST_F(OnceTest, ByItselfIsRunAgainWhereItFailedInPassing) {
-  const Claim what = claim();
+  const Call what = call();
   int tries = 0;
-  const Result result = once_by_itself(a.get(), what, [&](const Context&) {
+  const Result result = once_by_itself(a.get(), orders, what, [&](const Claim&) {
     have_effect(a.get(), what.key, "done");
     if (++tries < 3) query(a.get(), "DO $$ BEGIN RAISE serialization_failure; END $$");
     return created();
@@ -137,8 +137,8 @@ TEST_F(OnceTest, ByItselfIsRunAgainWhereItFailedInPassing) {
 
 TEST_F(OnceTest, ByItselfGivesUpAfterAFewTries) {
   int tries = 0;
-  EXPECT_THROW(once_by_itself(a.get(), claim(),
-                              [&](const Context&) -> Answer {
+  EXPECT_THROW(once_by_itself(a.get(), orders, call(),
+                              [&](const Claim&) -> Answer {
                                 ++tries;
                                 query(a.get(), "DO $$ BEGIN RAISE deadlock_detected; END $$");
                                 return created();
@@ -149,43 +149,50 @@ TEST_F(OnceTest, ByItselfGivesUpAfterAFewTries) {
 }
 
 TEST_F(OnceTest, DerivesTheSameKeysAsSql) {
-  const Claim what = claim();
+  const Call what = call();
   query(a.get(), "BEGIN");
-  once(a.get(), what, [&](const Context& context) {
+  once(a.get(), orders, what, [&](const Claim& claim) {
     const Rows rows =
-        query(a.get(), "SELECT semel.derive_key($1, 'charge')", {"\\x" + context.record.hex()});
-    EXPECT_EQ(context.derive("charge"), rows.at(0, 0));
-    EXPECT_EQ(context.derive("charge"), derive(context.record, "charge"));
+        query(a.get(), "SELECT semel.derive_key($1, 'charge')", {"\\x" + claim.record.hex()});
+    EXPECT_EQ(claim.derive("charge"), rows.at(0, 0));
+    EXPECT_EQ(claim.derive("charge"), derive(claim.record, "charge"));
     return created();
   });
   end(a.get());
 }
 
 TEST_F(OnceTest, AHandedClaimIsCompletedInTheTransactionOfTheEffect) {
-  const Claim what = claim();
+  const Call what = call();
   const Rows rows =
       query(a.get(), "SELECT record, token FROM semel.claim('shop', 'orders', $1)", {what.key});
   const std::string record(rows.at(0, 0).substr(2)), token(rows.at(0, 1).substr(2));
-  const auto mine = handed(record, token);
-  ASSERT_TRUE(mine);
+  const Claim mine = parse_claim(record, token);
   query(a.get(), "BEGIN");
-  guard(a.get(), *mine);
+  guard(a.get(), mine);
   have_effect(a.get(), what.key, "done");
-  complete(a.get(), *mine, created());
+  complete(a.get(), mine, created());
   end(a.get());
-  EXPECT_EQ(state_of(mine->record), "3");
+  EXPECT_EQ(state_of(mine.record), "3");
 
-  const auto zombie = handed(record, "00112233445566778899aabbccddeeff");
+  const Claim zombie = parse_claim(record, "00112233445566778899aabbccddeeff");
   query(a.get(), "BEGIN");
   have_effect(a.get(), what.key, "again");
-  EXPECT_THROW(complete(a.get(), *zombie, created()), Stale);
+  EXPECT_THROW(complete(a.get(), zombie, created()), Stale);
   end(a.get());  // answered with ROLLBACK
   EXPECT_EQ(effects(what.key), 1);
 }
 
 TEST_F(OnceTest, BadHeadersAreNamed) {
-  EXPECT_THAT(handed("12", std::string(32, 'a')).error(), testing::HasSubstr("Semel-Record"));
-  EXPECT_THAT(handed(std::string(64, 'a'), std::string(31, 'a') + "g").error(),
+  const auto error_of = [](const std::string& record, const std::string& token) -> std::string {
+    try {
+      parse_claim(record, token);
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_THAT(error_of("12", std::string(32, 'a')), testing::HasSubstr("Semel-Record"));
+  EXPECT_THAT(error_of(std::string(64, 'a'), std::string(31, 'a') + "g"),
               testing::HasSubstr("Semel-Token"));
 }
 
@@ -195,7 +202,7 @@ TEST_F(OnceTest, ARoleWithoutAGrantIsRefused) {
   std::string url = server_url();
   url.replace(url.find("semel@"), 5, "stranger");
   const Connection stranger = connect(url);
-  EXPECT_THROW(begin_and_do(stranger.get(), claim()), Error);
+  EXPECT_THROW(begin_and_do(stranger.get(), call()), Error);
 }
 
 }  // namespace

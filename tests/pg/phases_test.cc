@@ -13,7 +13,7 @@ namespace {
 class PhasesTest : public DatabaseTest {
  protected:
   void SetUp() override {
-    operation = Operation("orders")
+    operation = PhasedOperation("orders")
                     .phase("reserve",
                            [this](Transaction& t, PhaseState& state) {
                              have_effect(t.connection(), key, "reserve");
@@ -21,7 +21,7 @@ class PhasesTest : public DatabaseTest {
                              at("reserve");
                            })
                     .call("charge",
-                          [this](Call& call, PhaseState& state) {
+                          [this](ForeignCall& call, PhaseState& state) {
                             at("before charge");
                             charges[call.key()] += 1;
                             state["charged"] = true;
@@ -40,7 +40,7 @@ class PhasesTest : public DatabaseTest {
                     });
   }
 
-  // What happens at this point of the first run that comes there.
+  // Springs the trap at this point, once: in the first run that gets there.
   void at(const std::string& point) {
     const auto found = traps.find(point);
     if (found == traps.end()) return;
@@ -53,7 +53,7 @@ class PhasesTest : public DatabaseTest {
   }
 
   Result run_on(const Connection& connection) {
-    return run(connection.get(), operation, claim(), arguments);
+    return run(connection.get(), operation, call(), arguments);
   }
   void expect_one_order() {
     for (const char* what : {"reserve", "book", "finish"}) EXPECT_EQ(effects(key, what), 1) << what;
@@ -64,7 +64,7 @@ class PhasesTest : public DatabaseTest {
   }
   RecordId id() {
     const auto found = one("SELECT encode(id, 'hex') FROM semel.records WHERE key = $1", {key});
-    return handed(found, std::string(32, '0'))->record;
+    return parse_claim(found, std::string(32, '0')).record;
   }
   std::string recovery_point() {
     return one("SELECT recovery_point FROM semel.operations WHERE key = $1", {key});
@@ -75,7 +75,7 @@ class PhasesTest : public DatabaseTest {
 
   const std::string key = testing::UnitTest::GetInstance()->current_test_info()->name();
   std::string arguments = R"({"amount":4200})";
-  Operation operation{"orders"};
+  PhasedOperation operation{"orders"};
   std::map<std::string, std::function<void()>> traps;
   std::map<std::string, int> charges;
 };
@@ -172,7 +172,7 @@ TEST_F(PhasesTest, WhatTheSweeperCalledUnknownIsResumedWithoutAnOperator) {
 TEST_F(PhasesTest, SerializationFailuresAreRunAgainAndForgetWhatTheTryWrote) {
   int tries = 0;
   const auto result = run(a.get(),
-                          Operation("orders")
+                          PhasedOperation("orders")
                               .isolation(Isolation::serializable)
                               .phase("count",
                                      [&](Transaction& t, PhaseState& state) {
@@ -186,7 +186,7 @@ TEST_F(PhasesTest, SerializationFailuresAreRunAgainAndForgetWhatTheTryWrote) {
                               .finish([](Transaction&, PhaseState& state) {
                                 return created(std::to_string(state.at("tries").as_int64()));
                               }),
-                          claim(), arguments);
+                          call(), arguments);
   EXPECT_EQ(std::get<Executed>(result).answer, created("3"));
   EXPECT_EQ(effects(key), 1);
 }
@@ -201,7 +201,7 @@ TEST_F(PhasesTest, RealSerializationConflictsEndWithBothDone) {
     query(on, "INSERT INTO public.balances SELECT count(*) FROM public.balances");
   };
   run(a.get(),
-      Operation("orders")
+      PhasedOperation("orders")
           .isolation(Isolation::serializable)
           .phase("add",
                  [&](Transaction& t, PhaseState&) {
@@ -213,21 +213,21 @@ TEST_F(PhasesTest, RealSerializationConflictsEndWithBothDone) {
                    query(b.get(), "COMMIT");
                  })
           .finish([](Transaction&, PhaseState&) { return created(); }),
-      claim(), arguments);
+      call(), arguments);
   EXPECT_EQ(tries, 2);
   EXPECT_EQ(one("SELECT string_agg(n::text, ',' ORDER BY n) FROM public.balances"), "0,1");
 }
 
 TEST_F(PhasesTest, APhaseThatEndsItsTransactionIsFound) {
-  const Operation careless = Operation("orders")
-                                 .phase("reserve",
-                                        [&](Transaction& t, PhaseState&) {
-                                          t.query("COMMIT");
-                                          t.query("BEGIN");
-                                          have_effect(t.connection(), key, "reserve");
-                                        })
-                                 .finish([](Transaction&, PhaseState&) { return created(); });
-  EXPECT_THROW(run(a.get(), careless, claim(), arguments), Error);
+  const PhasedOperation careless = PhasedOperation("orders")
+                                       .phase("reserve",
+                                              [&](Transaction& t, PhaseState&) {
+                                                t.query("COMMIT");
+                                                t.query("BEGIN");
+                                                have_effect(t.connection(), key, "reserve");
+                                              })
+                                       .finish([](Transaction&, PhaseState&) { return created(); });
+  EXPECT_THROW(run(a.get(), careless, call(), arguments), Error);
   EXPECT_EQ(effects(key), 0);
 }
 
@@ -237,12 +237,12 @@ TEST_F(PhasesTest, AClaimOfTheGatewayIsAdoptedAndResumedUnderTheNextOne) {
                             "SELECT encode(record, 'hex'), encode(token, 'hex') "
                             "FROM semel.claim('shop', 'orders', $1, unknown => 'retry')",
                             {key});
-    return *handed(rows.at(0, 0), rows.at(0, 1));
+    return parse_claim(rows.at(0, 0), rows.at(0, 1));
   };
-  const Handed first = hand();
+  const Claim first = hand();
   fail_at("charge");
   EXPECT_THROW(run(a.get(), operation, first, arguments), std::runtime_error);
-  const Handed second = hand();
+  const Claim second = hand();
   EXPECT_THROW(run(a.get(), operation, first, arguments), Stale);
   const Result result = run(a.get(), operation, second, "not the first arguments");
   EXPECT_TRUE(std::holds_alternative<Executed>(result));
@@ -251,16 +251,16 @@ TEST_F(PhasesTest, AClaimOfTheGatewayIsAdoptedAndResumedUnderTheNextOne) {
 
 TEST_F(PhasesTest, TheArgumentsAreThoseOfTheFirstAttempt) {
   std::set<std::string> seen;
-  const Operation looking = Operation("orders")
-                                .call("look",
-                                      [&](Call& call, PhaseState&) {
-                                        seen.insert(std::string(call.arguments()));
-                                        at("look");
-                                      })
-                                .finish([](Transaction&, PhaseState&) { return created(); });
+  const PhasedOperation looking = PhasedOperation("orders")
+                                      .call("look",
+                                            [&](ForeignCall& call, PhaseState&) {
+                                              seen.insert(std::string(call.arguments()));
+                                              at("look");
+                                            })
+                                      .finish([](Transaction&, PhaseState&) { return created(); });
   arguments = std::string("\0 and \xff", 7);
   fail_at("look");
-  EXPECT_THROW(run(a.get(), looking, claim(), arguments), std::runtime_error);
+  EXPECT_THROW(run(a.get(), looking, call(), arguments), std::runtime_error);
   let_lease_run_out(id());
   EXPECT_EQ(complete_abandoned(b.get(), {&looking, 1}).resumed.size(), 1u);
   EXPECT_THAT(seen, testing::ElementsAre(arguments));
@@ -354,20 +354,20 @@ TEST_F(PhasesTest, ARoleResumesOnlyWhatIsGrantedToIt) {
 TEST_F(PhasesTest, ARenamedStepIsAnErrorAndNotAFreshStart) {
   fail_at("charge");
   EXPECT_THROW(run_on(a), std::runtime_error);
-  const Operation renamed = Operation("orders")
-                                .phase("hold", [](Transaction&, PhaseState&) { FAIL(); })
-                                .finish([](Transaction&, PhaseState&) { return created(); });
-  EXPECT_THROW(run(a.get(), renamed, claim(), arguments), Error);
+  const PhasedOperation renamed = PhasedOperation("orders")
+                                      .phase("hold", [](Transaction&, PhaseState&) { FAIL(); })
+                                      .finish([](Transaction&, PhaseState&) { return created(); });
+  EXPECT_THROW(run(a.get(), renamed, call(), arguments), Error);
   run_on(a);
   expect_one_order();
 }
 
 TEST(OperationTest, NamesAreThereAndDiffer) {
   const auto nothing = [](Transaction&, PhaseState&) {};
-  EXPECT_THROW(Operation(""), std::invalid_argument);
-  EXPECT_THROW(Operation("o").phase("", nothing), std::invalid_argument);
-  EXPECT_THROW(Operation("o").phase("a", nothing).phase("a", nothing), std::invalid_argument);
-  EXPECT_THROW(Operation("o").phase("a", nothing).require_finish(), std::invalid_argument);
+  EXPECT_THROW(PhasedOperation(""), std::invalid_argument);
+  EXPECT_THROW(PhasedOperation("o").phase("", nothing), std::invalid_argument);
+  EXPECT_THROW(PhasedOperation("o").phase("a", nothing).phase("a", nothing), std::invalid_argument);
+  EXPECT_THROW(PhasedOperation("o").phase("a", nothing).require_finish(), std::invalid_argument);
 }
 
 }  // namespace

@@ -17,14 +17,14 @@ Message message_with(std::vector<Header> headers) {
   return message;
 }
 
-RelayDestination events() {
-  RelayDestination config;
+config::RelayDestination events() {
+  config::RelayDestination config;
   config.cloudevents.emplace();
   return config;
 }
 
 TEST(Envelope, WithoutCloudEventsEverythingIsAHeader) {
-  RelayDestination config;
+  config::RelayDestination config;
   config.headers = {{"X-Both", "config"}, {"X-Config", "1"}};
   const auto out = envelope_of(message_with({{"x-both", "own"}, {"ce-type", "t"}}), config);
   ASSERT_TRUE(out);
@@ -48,7 +48,7 @@ TEST(Envelope, AnEventSaysWhatItIsAndNobodyElseSaysItsId) {
 }
 
 TEST(Envelope, AConfiguredAttributeGivesWayToTheMessages) {
-  RelayDestination config = events();
+  config::RelayDestination config = events();
   config.headers = {{"ce-type", "config"}, {"ce-region", "eu"}};
   const auto out = envelope_of(message_with({{"ce_type", "own"}}), config);
   ASSERT_TRUE(out);
@@ -59,7 +59,7 @@ TEST(Envelope, AConfiguredAttributeGivesWayToTheMessages) {
 TEST(Envelope, WhatCannotBeSentIsSaid) {
   EXPECT_THAT(envelope_of(message_with({{"Host", "h"}}), {}).error(), HasSubstr("Host"));
   EXPECT_THAT(envelope_of(message_with({{"X", "a\nb"}}), {}).error(), HasSubstr("X"));
-  RelayDestination broker = events();
+  config::RelayDestination broker = events();
   broker.broker.emplace();
   EXPECT_THAT(envelope_of(message_with({{"nats-rollup", "all"}}), broker).error(),
               HasSubstr("nats-rollup"));

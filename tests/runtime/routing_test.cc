@@ -6,23 +6,23 @@
 #include "http/path.h"
 #include "http/target.h"
 
-namespace semel {
+namespace semel::runtime {
 namespace {
 
-RouteConfig plain(std::string path) {
-  RouteConfig route;
+config::RouteConfig plain(std::string path) {
+  config::RouteConfig route;
   route.path = std::move(path);
   return route;
 }
 
-RouteConfig webhook(std::string path) {
-  RouteConfig route = plain(std::move(path));
+config::RouteConfig webhook(std::string path) {
+  config::RouteConfig route = plain(std::move(path));
   route.webhook.emplace();
   return route;
 }
 
 std::optional<std::size_t> route_of(const Router& router, std::string_view target) {
-  const auto parsed = parse_target(target);
+  const auto parsed = http::parse_target(target);
   return parsed ? router.match(parsed->path) : std::nullopt;
 }
 
@@ -34,14 +34,14 @@ TEST(LoosePath, ReadsAsTheMostLenientServiceDoes) {
         "/hooks/stripe.",    "/hooks/stripe%20",      "/hooks/stripe%00.png", "/hooks/stripe%3Fa=1",
         "/hooks/stripe%23a", "/hooks/%73tripe",       "/hooks/%%37%33tripe",  "/../hooks/stripe",
         "hooks/stripe",      "/a/..%20/hooks/stripe", "/a/..%09/hooks/stripe"}) {
-    EXPECT_EQ(loose_path(spelling), "/hooks/stripe") << spelling;
+    EXPECT_EQ(http::loose_path(spelling), "/hooks/stripe") << spelling;
   }
-  EXPECT_EQ(loose_path("/"), "/");
-  EXPECT_EQ(loose_path(""), "/");
-  EXPECT_EQ(loose_path("/a%zz"), "/a%zz");
-  EXPECT_EQ(without_extension("/hooks/stripe.json"), "/hooks/stripe");
-  EXPECT_EQ(without_extension("/v1.2/stripe"), "/v1.2/stripe");
-  EXPECT_EQ(without_extension("/hooks/.json"), "/hooks/.json");
+  EXPECT_EQ(http::loose_path("/"), "/");
+  EXPECT_EQ(http::loose_path(""), "/");
+  EXPECT_EQ(http::loose_path("/a%zz"), "/a%zz");
+  EXPECT_EQ(http::without_extension("/hooks/stripe.json"), "/hooks/stripe");
+  EXPECT_EQ(http::without_extension("/v1.2/stripe"), "/v1.2/stripe");
+  EXPECT_EQ(http::without_extension("/hooks/.json"), "/hooks/.json");
 }
 
 TEST(Target, HasOneReading) {
@@ -65,12 +65,12 @@ TEST(Target, HasOneReading) {
       {"https://h.example", "/"},
   };
   for (const auto& [target, origin] : sent_as) {
-    const auto parsed = parse_target(target);
+    const auto parsed = http::parse_target(target);
     ASSERT_TRUE(parsed) << target << ": " << parsed.error();
     EXPECT_EQ(parsed->origin, origin) << target;
     EXPECT_EQ(parsed->path, parsed->origin.substr(0, parsed->origin.find('?'))) << target;
   }
-  EXPECT_EQ(parse_target("http://h.example:80/a")->authority, "h.example:80");
+  EXPECT_EQ(http::parse_target("http://h.example:80/a")->authority, "h.example:80");
 }
 
 TEST(Target, ThatLeadsElsewhereIsNone) {
@@ -115,7 +115,7 @@ TEST(Target, ThatLeadsElsewhereIsNone) {
                              "HTTP://h/a",
                              "ftp://h/a",
                              "**"}) {
-    EXPECT_FALSE(parse_target(target)) << target;
+    EXPECT_FALSE(http::parse_target(target)) << target;
   }
 }
 
@@ -160,4 +160,4 @@ TEST(Router, WithoutAWebhookSpellingIsNotLookedAt) {
 }
 
 }  // namespace
-}  // namespace semel
+}  // namespace semel::runtime

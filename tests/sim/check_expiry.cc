@@ -7,7 +7,7 @@
 namespace semel::sim {
 namespace {
 
-// What is no step to the engine, once for every time that the clock was set.
+// Largest change that the engine does not take for a step. Counts once per step of the clock.
 constexpr Duration kNoStep = std::chrono::seconds(1);
 
 Duration tolerance(const Lab& lab, Time from, Time until) {

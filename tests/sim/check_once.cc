@@ -20,8 +20,8 @@ bool released_by_hand_between(const Lab& lab, const Written& first, const Writte
 
 // May `second` run, in view of `first`, whose claim came before?
 bool allowed(const Lab& lab, const Execution& first, const Written& first_claim,
-             const Written& second_claim, const Policy& policy) {
-  if (policy.unknown == UnknownPolicy::retry) return true;
+             const Written& second_claim, const Operation& operation) {
+  if (operation.unknown == UnknownPolicy::retry) return true;
   if (first.reported_harmless_at && *first.reported_harmless_at <= second_claim.at) return true;
   if (released_by_hand_between(lab, first_claim, second_claim)) return true;
   if (first_claim.life == second_claim.life) return false;
@@ -47,12 +47,12 @@ void check_key(const Lab& lab, int key, Violations& violations) {
   }
   // By claim, not by start: a node that slept between the two starts late, but came first.
   std::ranges::sort(runs, {}, [](const Claimed& run) { return run.claim->record->version; });
-  const Policy& policy = lab.scenario.keys[static_cast<std::size_t>(key)].policy;
+  const Operation& operation = lab.scenario.keys[static_cast<std::size_t>(key)].operation;
   for (std::size_t second = 1; second < runs.size(); ++second) {
     for (std::size_t first = 0; first < second; ++first) {
       const auto& [earlier, earlier_claim] = runs[first];
       const auto& [later, later_claim] = runs[second];
-      if (allowed(lab, *earlier, *earlier_claim, *later_claim, policy)) continue;
+      if (allowed(lab, *earlier, *earlier_claim, *later_claim, operation)) continue;
       violations.push_back(fmt::format("{}: \"{}\" ran although \"{}\" may have had its effect",
                                        lab.key_name(key), later->answer.body,
                                        earlier->answer.body));

@@ -15,7 +15,7 @@ bool follows(const Record& queued, const std::optional<Record>& next) {
     return next->attempt == queued.attempt + 1 && next->request == queued.request &&
            next->fingerprint == queued.fingerprint;
   }
-  return next->reason.starts_with("released by ") || next->reason.starts_with("completed by ");
+  return next->reason_code == ReasonCode::operator_decision;
 }
 
 void check_key(const Lab& lab, const RecordId& id, Violations& violations) {

@@ -7,7 +7,7 @@
 
 namespace semel::sim {
 
-// What a run left behind, for the checkers. Each checks one promise and says where it is broken.
+// Checkers of a finished run. Each checks one promise and reports where it is broken.
 using Violations = std::vector<std::string>;
 
 // (a) One recorded answer: everybody who is answered for a key, in one life of its record, gets the
@@ -15,7 +15,7 @@ using Violations = std::vector<std::string>;
 void check_one_answer(const Lab& lab, Violations& violations);
 
 // (b) Once: no second execution, unless the first provably did nothing and the engine was told so,
-// or an operator released the key, or its policy is to retry, or its record had expired.
+// or an operator released the key, or its operation says to retry, or its record had expired.
 void check_once(const Lab& lab, Violations& violations);
 
 // (c) Never two live leases: see leases.h. Needs bounded clocks.

@@ -5,7 +5,7 @@
 #include <optional>
 #include <utility>
 
-#include "semel/record.h"
+#include "semel/driver/record.h"
 
 namespace semel::sim {
 

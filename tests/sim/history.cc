@@ -5,7 +5,7 @@
 namespace semel::sim {
 namespace {
 
-// What was never executed has not ended: it is still the same life when it is.
+// A record that was never executed has not ended: its first execution belongs to the same life.
 bool begins_a_life(const Record& before, const Record& next) {
   const bool waits = before.state == RecordState::queued || before.state == RecordState::released;
   if (next.token == before.token || (waits && before.attempt == 0)) return false;

@@ -4,7 +4,7 @@
 #include <optional>
 #include <vector>
 
-#include "semel/record.h"
+#include "semel/driver/record.h"
 
 namespace semel::sim {
 
@@ -30,7 +30,7 @@ class History {
   // `latest_reading`: the latest time that any clock has shown so far.
   void wrote(const std::optional<Record>& before, const Record* next, Time now,
              Time latest_reading);
-  // What was written last never was.
+  // Removes the last write, as if it had never happened.
   void taken_back(const RecordId& id);
 
   const std::vector<Written>& of(const RecordId& id) const;

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "semel/scope.h"
+#include "semel/driver/scope.h"
 #include "sim/fading.h"
 #include "sim/history.h"
 #include "sim/leases.h"
@@ -35,7 +35,7 @@ struct Accepted {
   Token token;
 };
 
-// What everything in one run shares: the world outside the nodes, and what was seen of it.
+// Shared by everything in one run: the world outside the nodes, and the observations of it.
 struct Lab {
   Lab(std::uint64_t seed, Plant planted, bool traced, support::ModelStore& below)
       : random(seed),

@@ -51,10 +51,10 @@ class Leases {
 };
 
 // Sees what the engine is told of its renewals.
-class WatchedStore final : public ForwardingStore {
+class WatchedStore final : public stores::ForwardingStore {
  public:
   WatchedStore(std::unique_ptr<Store> inner, Leases& leases)
-      : ForwardingStore(std::move(inner)), leases_(leases) {}
+      : stores::ForwardingStore(std::move(inner)), leases_(leases) {}
   boost::asio::awaitable<SwapResult> swap(RecordId id, Version expected,
                                           std::shared_ptr<Record> next) override;
 

@@ -128,19 +128,19 @@ void Node::die() {
   lab_.time.run_ready();  // unwinds what has just been dropped
 }
 
-Ask Node::ask(const Request& request) const {
+Call Node::call(const Request& request) const {
   const KeyRules& rules = lab_.scenario.keys[static_cast<std::size_t>(request.key)];
-  Ask ask;
-  ask.scope = lab_.scope;
-  ask.key = lab_.key_name(request.key);
-  ask.policy = rules.policy;
+  Call call;
+  call.scope = lab_.scope;
+  call.key = lab_.key_name(request.key);
+  call.operation = rules.operation;
   if (lab_.time.now() - support::VirtualTime::kStart >= rules.version_bump_at) {
-    ask.policy.response_version = "2";
+    call.operation.response_version = "2";
   }
-  ask.fingerprint = fingerprint_of(request.payload);
-  ask.wants_handle = true;
-  if (request.async) ask.request = write_request(request);
-  return ask;
+  call.fingerprint = fingerprint_of(request.payload);
+  call.wants_handle = true;
+  if (request.async) call.request = write_request(request);
+  return call;
 }
 
 // Reads the request anew, as whoever finds it after a restart must.
@@ -153,9 +153,9 @@ awaitable<void> Node::run_queued(QueuedWork work) {
     co_return;
   }
   const Request request = read_request((*found)->request);
-  Ask same = ask(request);
-  Started started = co_await engine_.start(*found, std::move(same.policy));
-  if (auto* claim = std::get_if<Claim>(&started)) {
+  Call same = call(request);
+  Started started = co_await engine_.start(*found, std::move(same.operation));
+  if (auto* claim = std::get_if<EngineClaim>(&started)) {
     lab_.tally.count("queued work started");
     co_await execute(request, std::move(*claim));
   }
@@ -165,7 +165,7 @@ awaitable<void> Node::handle(Request request) {
   const OpenSession open(lab_.open_sessions);
   co_await lab_.time.pause(place_.lane, lab_.random.ms(0, 5));
   for (int look = 0; look < kLooksMax; ++look) {
-    Admission admission = co_await engine_.admit(ask(request));
+    Admission admission = co_await engine_.admit(call(request));
     lab_.trace.line(lab_.time.now(), [&] {
       return fmt::format("{} k{} admitted: {}", name_, request.key, verdict_name(admission));
     });
@@ -203,7 +203,7 @@ awaitable<void> Node::handle(Request request) {
   }
 }
 
-awaitable<void> Node::execute(Request request, Claim claim) {
+awaitable<void> Node::execute(Request request, EngineClaim claim) {
   const Token token = claim.record->token;
   lab_.leases.began(*claim.record, place_.lane, clock_);
   // Claimed and not yet sent: a node may die or hang here as anywhere.
@@ -230,7 +230,7 @@ awaitable<void> Node::execute(Request request, Claim claim) {
   co_await finish(request, std::move(claim), execution);
 }
 
-awaitable<void> Node::finish(Request request, Claim claim, Execution& execution) {
+awaitable<void> Node::finish(Request request, EngineClaim claim, Execution& execution) {
   const Outcome outcome = outcome_of(execution);
   if (outcome.kind == OutcomeKind::retry) execution.reported_harmless_at = lab_.time.now();
   const bool listens = execution.fate == Fate::silent && execution.late;

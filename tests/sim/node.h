@@ -2,7 +2,7 @@
 
 #include <memory>
 
-#include "semel/engine.h"
+#include "semel/driver/engine.h"
 #include "sim/faulty_store.h"
 
 namespace semel::sim {
@@ -40,11 +40,11 @@ class Node final : private Observer {
  private:
   boost::asio::awaitable<void> handle(Request request);
   boost::asio::awaitable<void> run_queued(QueuedWork work);
-  boost::asio::awaitable<void> execute(Request request, Claim claim);
-  boost::asio::awaitable<void> finish(Request request, Claim claim, Execution& execution);
+  boost::asio::awaitable<void> execute(Request request, EngineClaim claim);
+  boost::asio::awaitable<void> finish(Request request, EngineClaim claim, Execution& execution);
   boost::asio::awaitable<void> resolve_key(int key, bool complete);
   void spawn(boost::asio::awaitable<void> task);
-  Ask ask(const Request& request) const;
+  Call call(const Request& request) const;
   void answered(const Request& request, const Record* record, const Answer& answer,
                 std::string how);
   void answer_first(const Request& request, const Finished& finished, const Outcome& outcome);

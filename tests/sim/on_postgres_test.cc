@@ -1,4 +1,4 @@
-// The same schedules of faults, with PostgreSQL where the model was: it must be as good a
+// Runs the schedules of faults with PostgreSQL in place of the model: it must be as good a
 // compare-and-swap map as the model is.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@ constexpr std::uint64_t kSeedsOnPostgres = 10;
 
 TEST(SimulationOnPostgres, KeepsEveryPromiseUnderFaults) {
   for (std::uint64_t seed = 1; seed <= kSeedsOnPostgres; ++seed) {
-    PostgresHarness postgres;
+    stores::PostgresHarness postgres;
     OnStore store(postgres.store());
     const Report report = run_seed_on(store, seed);
     ASSERT_TRUE(report.violations.empty()) << "seed " << seed << "\n"

@@ -1,7 +1,7 @@
 #pragma once
 
+#include "conformance/run.h"
 #include "support/model_store.h"
-#include "support/run.h"
 
 namespace semel::sim {
 
@@ -14,7 +14,7 @@ class OnStore final : public support::ModelStore {
   SwapResult swap(const RecordId& id, Version expected, std::optional<Record> next) override {
     std::optional<Record> before = read(id);
     std::optional<Record> after = next;
-    SwapResult result = run(store_.swap(id, expected, shared(std::move(next))));
+    SwapResult result = conformance::run(store_.swap(id, expected, shared(std::move(next))));
     if (const auto* applied = std::get_if<swap::Applied>(&result)) {
       if (after) after->version = applied->version;
       if (told_) told_(before, after ? &*after : nullptr);
@@ -24,13 +24,13 @@ class OnStore final : public support::ModelStore {
     return result;
   }
   std::optional<Record> read(const RecordId& id) const override {
-    return value_of(run(store_.read(id)).value());
+    return value_of(conformance::run(store_.read(id)).value());
   }
   std::vector<RecordPtr> sweep(Time now, std::size_t limit) const override {
-    return run(store_.sweep(now, limit)).value();
+    return conformance::run(store_.sweep(now, limit)).value();
   }
   ScanPage scan(const std::optional<RecordId>& after, std::size_t limit) const override {
-    return run(store_.scan(after, limit)).value();
+    return conformance::run(store_.scan(after, limit)).value();
   }
   bool take_back(const RecordId&, const std::optional<Record>&) override { return false; }
   std::map<RecordId, Record> records() const override {

@@ -11,9 +11,9 @@ namespace {
 
 using boost::asio::awaitable;
 
-class NoFence final : public ForwardingStore {
+class NoFence final : public stores::ForwardingStore {
  public:
-  using ForwardingStore::ForwardingStore;
+  using stores::ForwardingStore::ForwardingStore;
 
   awaitable<SwapResult> swap(RecordId id, Version expected, std::shared_ptr<Record> next) override {
     if (next && next->state == RecordState::in_progress) mine_[id] = next->token;
@@ -31,9 +31,9 @@ class NoFence final : public ForwardingStore {
   std::map<RecordId, Token> mine_;
 };
 
-class UnknownIsSuccess final : public ForwardingStore {
+class UnknownIsSuccess final : public stores::ForwardingStore {
  public:
-  using ForwardingStore::ForwardingStore;
+  using stores::ForwardingStore::ForwardingStore;
 
   awaitable<SwapResult> swap(RecordId id, Version expected, std::shared_ptr<Record> next) override {
     const bool removes = !next;
@@ -45,9 +45,9 @@ class UnknownIsSuccess final : public ForwardingStore {
   }
 };
 
-class TakeoverWithoutCas final : public ForwardingStore {
+class TakeoverWithoutCas final : public stores::ForwardingStore {
  public:
-  using ForwardingStore::ForwardingStore;
+  using stores::ForwardingStore::ForwardingStore;
 
   awaitable<SwapResult> swap(RecordId id, Version expected, std::shared_ptr<Record> next) override {
     const bool takes_over = next && next->state == RecordState::in_progress && next->attempt > 1 &&
@@ -63,9 +63,9 @@ class TakeoverWithoutCas final : public ForwardingStore {
   std::set<Token> claims_;
 };
 
-class RenewalsLost final : public ForwardingStore {
+class RenewalsLost final : public stores::ForwardingStore {
  public:
-  using ForwardingStore::ForwardingStore;
+  using stores::ForwardingStore::ForwardingStore;
 
   awaitable<SwapResult> swap(RecordId id, Version expected, std::shared_ptr<Record> next) override {
     const bool renews =
@@ -82,18 +82,18 @@ class RenewalsLost final : public ForwardingStore {
   std::set<Token> held_;
 };
 
-class NothingDue final : public ForwardingStore {
+class NothingDue final : public stores::ForwardingStore {
  public:
-  using ForwardingStore::ForwardingStore;
+  using stores::ForwardingStore::ForwardingStore;
 
   awaitable<StoreResult<std::vector<RecordPtr>>> sweep(Time, std::size_t) override {
     co_return std::vector<RecordPtr>();
   }
 };
 
-class StartWithoutCas final : public ForwardingStore {
+class StartWithoutCas final : public stores::ForwardingStore {
  public:
-  using ForwardingStore::ForwardingStore;
+  using stores::ForwardingStore::ForwardingStore;
 
   awaitable<SwapResult> swap(RecordId id, Version expected, std::shared_ptr<Record> next) override {
     const bool starts = next && next->state == RecordState::in_progress && !next->request.empty() &&
@@ -109,9 +109,9 @@ class StartWithoutCas final : public ForwardingStore {
   std::set<Token> claims_;
 };
 
-class FoundIsDurable final : public ForwardingStore {
+class FoundIsDurable final : public stores::ForwardingStore {
  public:
-  using ForwardingStore::ForwardingStore;
+  using stores::ForwardingStore::ForwardingStore;
 
   awaitable<SwapResult> swap(RecordId id, Version expected, std::shared_ptr<Record> next) override {
     std::optional<Record> sent;
@@ -133,9 +133,9 @@ class FoundIsDurable final : public ForwardingStore {
   std::map<RecordId, std::optional<Record>> unsure_;
 };
 
-class QueuedForgotten final : public ForwardingStore {
+class QueuedForgotten final : public stores::ForwardingStore {
  public:
-  using ForwardingStore::ForwardingStore;
+  using stores::ForwardingStore::ForwardingStore;
 
   awaitable<StoreResult<std::vector<RecordPtr>>> sweep(Time now, std::size_t limit) override {
     auto due = co_await inner().sweep(now, limit);
@@ -150,6 +150,16 @@ class QueuedForgotten final : public ForwardingStore {
 
  private:
   static bool is_queued(const RecordPtr& record) { return record->state == RecordState::queued; }
+};
+
+class ReleaseIsUnknown final : public stores::ForwardingStore {
+ public:
+  using stores::ForwardingStore::ForwardingStore;
+
+  awaitable<SwapResult> swap(RecordId id, Version expected, std::shared_ptr<Record> next) override {
+    if (next && next->state == RecordState::released) next->state = RecordState::unknown;
+    co_return co_await inner().swap(id, expected, std::move(next));
+  }
 };
 
 }  // namespace
@@ -174,6 +184,8 @@ std::unique_ptr<Store> make_planted(Plant plant, std::unique_ptr<Store> inner) {
       return std::make_unique<FoundIsDurable>(std::move(inner));
     case Plant::queued_forgotten:
       return std::make_unique<QueuedForgotten>(std::move(inner));
+    case Plant::release_is_unknown:
+      return std::make_unique<ReleaseIsUnknown>(std::move(inner));
   }
   return inner;
 }

@@ -4,7 +4,7 @@
 #include <memory>
 #include <string_view>
 
-#include "semel/store.h"
+#include "semel/driver/store.h"
 
 namespace semel::sim {
 
@@ -20,6 +20,7 @@ enum class Plant {
   start_without_cas,     // queued work is begun whoever has begun it since it was read
   found_is_durable,      // a write of unknown fate that is found in the store counts as done
   queued_forgotten,      // queued work is not found again after a restart
+  release_is_unknown,    // an attempt that had no effect is recorded as unknown
 };
 
 struct PlantName {
@@ -35,6 +36,7 @@ inline constexpr std::array kPlants = {
     PlantName{Plant::start_without_cas, "start_without_cas"},
     PlantName{Plant::found_is_durable, "found_is_durable"},
     PlantName{Plant::queued_forgotten, "queued_forgotten"},
+    PlantName{Plant::release_is_unknown, "release_is_unknown"},
 };
 
 // `inner` itself for Plant::none.

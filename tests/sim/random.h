@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "semel/clock.h"
+#include "semel/driver/clock.h"
 
 namespace semel::sim {
 

@@ -7,7 +7,7 @@
 
 namespace semel::sim {
 
-// What to type to see a seed again.
+// Returns the command that runs a seed again.
 std::string replay_command(std::uint64_t seed, Plant plant = Plant::none);
 
 // Should the process die from here on, it says at which seed.

@@ -8,19 +8,19 @@ using std::chrono::seconds;
 
 KeyRules draw_key(Random& random) {
   KeyRules rules;
-  Policy& policy = rules.policy;
+  Operation& operation = rules.operation;
   const int kind = random.below(10);
-  policy.unknown = kind < 5   ? UnknownPolicy::hold
-                   : kind < 8 ? UnknownPolicy::retry
-                              : UnknownPolicy::fail;
-  policy.on_retry = random.chance(250) ? OnRetry::forget : OnRetry::keep;
-  policy.lease = Scenario::kLease;
-  policy.max_execution = Scenario::kMaxExecution;
-  policy.ttl = random.chance(600) ? Duration(random.ms(300, 4000)) : std::chrono::hours(1);
-  policy.tombstone = random.chance(150) ? random.ms(500, 3000) : Duration(0);
-  policy.hold_for = random.chance(100) ? random.ms(2000, 8000) : Duration::max();
-  policy.ttl_from_creation = random.chance(200);
-  policy.on_version_change = random.chance(500) ? OnVersionChange::gone : OnVersionChange::fresh;
+  operation.unknown = kind < 5   ? UnknownPolicy::hold
+                      : kind < 8 ? UnknownPolicy::retry
+                                 : UnknownPolicy::fail;
+  operation.on_retry = random.chance(250) ? OnRetry::forget : OnRetry::keep;
+  operation.lease = Scenario::kLease;
+  operation.max_execution = Scenario::kMaxExecution;
+  operation.ttl = random.chance(600) ? Duration(random.ms(300, 4000)) : std::chrono::hours(1);
+  operation.tombstone = random.chance(150) ? random.ms(500, 3000) : Duration(0);
+  operation.hold_for = random.chance(100) ? random.ms(2000, 8000) : Duration::max();
+  operation.ttl_from_creation = random.chance(200);
+  operation.on_version_change = random.chance(500) ? OnVersionChange::gone : OnVersionChange::fresh;
   if (random.chance(150)) rules.version_bump_at = random.ms(4000, 16000);
   return rules;
 }

@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "semel/policy.h"
+#include "semel/driver/operation.h"
 #include "sim/random.h"
 
 namespace semel::sim {
@@ -19,12 +19,12 @@ struct FaultRates {
 };
 
 struct KeyRules {
-  Policy policy;
+  Operation operation;
   // From then on requests come with response_version "2"; kNever: they do not.
   Duration version_bump_at = Duration::max();
 };
 
-// What one seed means. All times are short: a lease lasts two seconds, a run half a minute.
+// Parameters drawn from a seed. Times are short: a lease lasts two seconds, a run half a minute.
 struct Scenario {
   // One process at a time with the store to itself (embedded), or several over one (shared).
   bool exclusive = false;

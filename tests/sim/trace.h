@@ -10,7 +10,7 @@
 
 namespace semel::sim {
 
-// What happened, line by line, for whoever replays a seed. Costs nothing when nobody looks.
+// The events of a run, line by line, for replaying a seed. Costs nothing when it is off.
 class Trace {
  public:
   explicit Trace(bool on) : on_(on) {}

@@ -39,7 +39,7 @@ int status_of(Fate fate) {
 
 }  // namespace
 
-Execution& Upstream::start(const Claim& claim, Time now) {
+Execution& Upstream::start(const EngineClaim& claim, Time now) {
   Execution execution;
   execution.id = claim.record->id;
   execution.token = claim.record->token;

@@ -3,12 +3,12 @@
 #include <deque>
 #include <optional>
 
-#include "semel/engine.h"
+#include "semel/driver/engine.h"
 #include "sim/random.h"
 
 namespace semel::sim {
 
-// What the executor does with a request that it is sent.
+// The executor's response to a request.
 enum class Fate {
   final,    // does it and says so
   retry,    // 503, nothing done
@@ -37,7 +37,7 @@ class Upstream {
  public:
   explicit Upstream(std::uint64_t seed) : random_(seed) {}
 
-  Execution& start(const Claim& claim, Time now);
+  Execution& start(const EngineClaim& claim, Time now);
   const std::deque<Execution>& ledger() const { return ledger_; }
 
  private:

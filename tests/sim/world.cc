@@ -119,7 +119,7 @@ class World {
     if (!site.node) return;
     lab_.trace.line(lab_.time.now(), [&] { return fmt::format("node {} DIES", site.number); });
     if (lab_.scenario.exclusive) {
-      // Of the writes under way, those that came first reached the disk.
+      // Some of the writes under way reach the disk, the earliest first.
       auto writes = lab_.time.take(site.wire);
       const int landed = lab_.random.below(static_cast<int>(writes.size()) + 1);
       for (int write = 0; write < landed; ++write) writes[static_cast<std::size_t>(write)]();

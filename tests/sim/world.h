@@ -20,7 +20,7 @@ struct Report {
 // One run: everything that happens in it follows from the seed.
 Report run_seed(std::uint64_t seed, Plant plant = Plant::none, bool traced = false);
 
-// The same over another store, which is empty.
+// Runs a seed over another store, which must be empty.
 Report run_seed_on(support::ModelStore& store, std::uint64_t seed);
 
 }  // namespace semel::sim

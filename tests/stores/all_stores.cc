@@ -1,13 +1,13 @@
 // The stores that the suite is run against: one line each.
-#include "conformance/store_suite.h"
 #include "stores/caching_harness.h"
 #include "stores/embedded_harness.h"
 #include "stores/memory_store.h"
 #include "stores/postgres_harness.h"
 #include "stores/redis_harness.h"
 #include "stores/sealed_harness.h"
+#include "stores/suite.h"
 
-namespace semel {
+namespace semel::stores {
 namespace {
 
 class MemoryHarness final : public StoreHarness {
@@ -24,22 +24,28 @@ StoreUnderTest under_test(std::string name, Args... args) {
   return {std::move(name), [args...] { return std::make_unique<Harness>(args...); }};
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Stores, StoreSuite,
-    testing::Values(under_test<MemoryHarness>("memory"),
-                    under_test<EmbeddedHarness>("embedded", true),
-                    under_test<EmbeddedHarness>("embedded_crash", false),
-                    under_test<PostgresHarness>("postgres"),
-                    under_test<RedisHarness>("redis", RedisSetup::single),
-                    under_test<RedisHarness>("redis_replicated", RedisSetup::replicated),
-                    under_test<RedisHarness>("redis_cluster", RedisSetup::cluster),
-                    under_test<CachingHarness>("tiered", CachingHarness::Kind::tiered),
-                    under_test<CachingHarness>("redis_cached", CachingHarness::Kind::local),
-                    under_test<SealedHarness>("sealed_memory", SealedHarness::Over::memory),
-                    under_test<SealedHarness>("sealed_embedded", SealedHarness::Over::embedded),
-                    under_test<SealedHarness>("sealed_postgres", SealedHarness::Over::postgres),
-                    under_test<SealedHarness>("sealed_redis", SealedHarness::Over::redis)),
-    [](const auto& test) { return test.param.name; });
+StoreUnderTest sealed_under_test(std::string name, SealedHarness::Over over) {
+  StoreUnderTest store = under_test<SealedHarness>(std::move(name), over);
+  store.differences.seals = true;
+  return store;
+}
+
+[[maybe_unused]] const bool added = [] {
+  add_store(under_test<MemoryHarness>("memory"));
+  add_store(under_test<EmbeddedHarness>("embedded", true));
+  add_store(under_test<EmbeddedHarness>("embedded_crash", false));
+  add_store(under_test<PostgresHarness>("postgres"));
+  add_store(under_test<RedisHarness>("redis", RedisSetup::single));
+  add_store(under_test<RedisHarness>("redis_replicated", RedisSetup::replicated));
+  add_store(under_test<RedisHarness>("redis_cluster", RedisSetup::cluster));
+  add_store(under_test<CachingHarness>("tiered", CachingHarness::Kind::tiered));
+  add_store(under_test<CachingHarness>("redis_cached", CachingHarness::Kind::local));
+  add_store(sealed_under_test("sealed_memory", SealedHarness::Over::memory));
+  add_store(sealed_under_test("sealed_embedded", SealedHarness::Over::embedded));
+  add_store(sealed_under_test("sealed_postgres", SealedHarness::Over::postgres));
+  add_store(sealed_under_test("sealed_redis", SealedHarness::Over::redis));
+  return true;
+}();
 
 }  // namespace
-}  // namespace semel
+}  // namespace semel::stores

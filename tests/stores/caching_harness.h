@@ -8,7 +8,7 @@
 #include "stores/redis/cache.h"
 #include "stores/redis_harness.h"
 
-namespace semel {
+namespace semel::stores {
 
 // A store behind a cache: PostgreSQL behind Redis (tiered), or Redis behind this process.
 class CachingHarness final : public StoreHarness {
@@ -39,4 +39,4 @@ class CachingHarness final : public StoreHarness {
   std::unique_ptr<CachingStore> store_;
 };
 
-}  // namespace semel
+}  // namespace semel::stores

@@ -1,20 +1,20 @@
-// What lies in front of a store: the cache in this process, the one in Redis, and the store that
-// asks either first.
+// Caches in front of a store: the one in this process, the one in Redis, and the store that asks
+// either of them first.
 #include "stores/cache/caching_store.h"
 
 #include <gtest/gtest.h>
 
 #include <thread>
 
-#include "conformance/store_suite.h"
-#include "engine/system.h"
+#include "engine/system_clock.h"
 #include "stores/cache/local_cache.h"
 #include "stores/memory_store.h"
 #include "stores/redis/cache.h"
 #include "stores/redis/layout.h"
 #include "stores/redis_harness.h"
+#include "stores/suite.h"
 
-namespace semel {
+namespace semel::stores {
 namespace {
 
 using namespace std::chrono_literals;
@@ -31,11 +31,11 @@ bool finish(Work work) {
 
 // As of now, by the clocks of this machine.
 AnswerCache::Asked now(std::chrono::milliseconds ago = 0ms) {
-  return {SystemClock().now() - ago, std::chrono::steady_clock::now() - ago};
+  return {engine::SystemClock().now() - ago, std::chrono::steady_clock::now() - ago};
 }
 
 Time at() {
-  return SystemClock().now();
+  return engine::SystemClock().now();
 }
 
 Record answer_of(std::uint64_t number, std::size_t body_bytes = 10) {
@@ -419,4 +419,4 @@ TEST(Tiered, TheAnswerTakesThePlaceOfTheNote) {
 }
 
 }  // namespace
-}  // namespace semel
+}  // namespace semel::stores

@@ -1,4 +1,4 @@
-// What the embedded store keeps at hand: completed records, and never one that is out of date.
+// The embedded store's cache of completed records: it never returns one that is out of date.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -8,7 +8,7 @@
 #include "stores/embedded_harness.h"
 #include "stores/faulty_files.h"
 
-namespace semel {
+namespace semel::stores {
 namespace {
 
 using namespace std::chrono_literals;
@@ -41,7 +41,7 @@ class EmbeddedAnswersTest : public ::testing::Test {
   ScratchDirectory directory_;
   FaultyFiles files_;
   EmbeddedOptions options_{.path = directory_.path() / "store", .env = files_.env()};
-  std::unique_ptr<EmbeddedStore> store_;
+  std::unique_ptr<Store> store_;
 };
 
 TEST_F(EmbeddedAnswersTest, WhatWasCompletedIsAtHandAsItIsKept) {
@@ -147,4 +147,4 @@ TEST_F(EmbeddedAnswersTest, NothingAtHandIsOlderThanWhatWasAcknowledged) {
 }
 
 }  // namespace
-}  // namespace semel
+}  // namespace semel::stores

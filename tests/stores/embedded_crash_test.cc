@@ -1,5 +1,5 @@
-// What the embedded store finds after a kill or a power cut: everything it had acknowledged. Where
-// that is not sure it refuses to open.
+// After a kill or a power cut the embedded store has everything it had acknowledged. If it cannot
+// be sure of that, it refuses to open.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@
 #include "stores/embedded/wal.h"
 #include "stores/embedded_harness.h"
 
-namespace semel {
+namespace semel::stores {
 namespace {
 
 namespace asio = boost::asio;
@@ -72,14 +72,14 @@ class PowerCutTest : public testing::Test {
               log_.begin() + static_cast<std::ptrdiff_t>(to), '\0');
   }
 
-  std::expected<std::unique_ptr<EmbeddedStore>, std::string> open_after() {
+  std::expected<std::unique_ptr<Store>, std::string> open_after() {
     std::ofstream(log_of(after_), std::ios::binary | std::ios::trunc) << log_;
-    return EmbeddedStore::open({.path = after_});
+    return open_embedded_store({.path = after_});
   }
   // How many of the swaps are there, without a gap. Opens twice: recovery must be repeatable.
   std::uint64_t recovered() {
     for (int round = 0; round < 2; ++round) {
-      const auto store = round == 0 ? open_after() : EmbeddedStore::open({.path = after_});
+      const auto store = round == 0 ? open_after() : open_embedded_store({.path = after_});
       if (!store) throw std::runtime_error(store.error());
       std::uint64_t count = 0;
       while (count < kRecords && run((*store)->read(id_of(count))).value()) ++count;
@@ -207,27 +207,27 @@ TEST_P(OlderLogTest, WholeItOpens) {
 
 TEST_P(OlderLogTest, ShortenedItIsRefused) {
   fs::resize_file(older_, before_second_);
-  const auto store = EmbeddedStore::open(options_);
+  const auto store = open_embedded_store(options_);
   ASSERT_FALSE(store);
   EXPECT_THAT(store.error(), HasSubstr("is damaged"));
-  EXPECT_THAT(store.error(), HasSubstr("Put back the whole directory"));
+  EXPECT_THAT(store.error(), HasSubstr("Restore the whole directory"));
 }
 
 TEST_P(OlderLogTest, ShortenedByOneByteItIsRefused) {
   fs::resize_file(older_, fs::file_size(older_) - 1);
-  EXPECT_FALSE(EmbeddedStore::open(options_));
+  EXPECT_FALSE(open_embedded_store(options_));
 }
 
 TEST_P(OlderLogTest, MissingItIsRefused) {
   fs::remove(older_);
-  EXPECT_FALSE(EmbeddedStore::open(options_));
+  EXPECT_FALSE(open_embedded_store(options_));
 }
 
 TEST_P(OlderLogTest, WithoutAnyLogTheStoreIsRefused) {
   options_.path = directory_.path() / "one log";
   acknowledge(*open_or_throw(options_), 1);
   fs::remove(log_of(options_.path));
-  const auto store = EmbeddedStore::open(options_);
+  const auto store = open_embedded_store(options_);
   ASSERT_FALSE(store);
   EXPECT_THAT(store.error(), HasSubstr("logs (*.log) are missing"));
 }
@@ -321,4 +321,4 @@ void write_until_killed(const std::string& path, bool sync) {
   io.run();
 }
 
-}  // namespace semel
+}  // namespace semel::stores

@@ -6,10 +6,10 @@
 #include <stdexcept>
 #include <string>
 
-#include "conformance/store_suite.h"
 #include "stores/embedded/store.h"
+#include "stores/suite.h"
 
-namespace semel {
+namespace semel::stores {
 
 // A directory that is there as long as this is.
 class ScratchDirectory {
@@ -32,8 +32,8 @@ class ScratchDirectory {
   std::filesystem::path path_;
 };
 
-inline std::unique_ptr<EmbeddedStore> open_or_throw(const EmbeddedOptions& options) {
-  auto store = EmbeddedStore::open(options);
+inline std::unique_ptr<Store> open_or_throw(const EmbeddedOptions& options) {
+  auto store = open_embedded_store(options);
   if (!store) throw std::runtime_error(store.error());
   return *std::move(store);
 }
@@ -54,7 +54,7 @@ class EmbeddedHarness final : public StoreHarness {
  private:
   ScratchDirectory directory_;
   EmbeddedOptions options_;
-  std::unique_ptr<EmbeddedStore> store_;
+  std::unique_ptr<Store> store_;
 };
 
-}  // namespace semel
+}  // namespace semel::stores

@@ -1,4 +1,4 @@
-// What only the embedded store promises: opening, refusing to open, grouping, and stopping.
+// Promises of the embedded store alone: opening, refusing to open, grouping, and stopping.
 #include "stores/embedded/store.h"
 
 #include <gmock/gmock.h>
@@ -15,7 +15,7 @@
 #include "stores/embedded_harness.h"
 #include "stores/faulty_files.h"
 
-namespace semel {
+namespace semel::stores {
 namespace {
 
 namespace asio = boost::asio;
@@ -29,7 +29,7 @@ Version apply(Store& store, const RecordId& id, Version expected, std::optional<
 }
 
 std::string refusal(const EmbeddedOptions& options) {
-  auto store = EmbeddedStore::open(options);
+  auto store = open_embedded_store(options);
   return store ? "it opened" : store.error();
 }
 
@@ -76,13 +76,13 @@ class RawDatabase {
     return tables.file_count;
   }
   void empty_value(const RecordId& id) {
-    ASSERT_TRUE(db_->Put({}, families_[1], bytes_of(id), "").ok());
+    ASSERT_TRUE(db_->Put({}, families_[1], core::bytes_of(id), "").ok());
   }
   void flip_last_bit(const RecordId& id) {
     std::string value;
-    ASSERT_TRUE(db_->Get({}, families_[1], bytes_of(id), &value).ok());
+    ASSERT_TRUE(db_->Get({}, families_[1], core::bytes_of(id), &value).ok());
     value.back() ^= 1;
-    ASSERT_TRUE(db_->Put({}, families_[1], bytes_of(id), value).ok());
+    ASSERT_TRUE(db_->Put({}, families_[1], core::bytes_of(id), value).ok());
   }
 
  private:
@@ -123,7 +123,7 @@ TEST_F(EmbeddedTest, ClosesADirectoryThatOthersMayEnter) {
   }
   EXPECT_EQ(mode_of(from_before), 0600);
   ASSERT_EQ(warnings.size(), 4);
-  EXPECT_THAT(warnings.front(), HasSubstr("others could enter it"));
+  EXPECT_THAT(warnings.front(), HasSubstr("other users could enter it"));
   open_or_throw(options_);
   EXPECT_EQ(warnings.size(), 4) << "it is closed now";
 }
@@ -166,7 +166,7 @@ TEST_F(EmbeddedTest, RefusesAFile) {
 
 TEST_F(EmbeddedTest, RefusesAPlaceItCannotWrite) {
   options_.path = "/proc/self/store";
-  EXPECT_THAT(refusal(options_), HasSubstr("cannot make the directory"));
+  EXPECT_THAT(refusal(options_), HasSubstr("cannot create the directory"));
 }
 
 TEST_F(EmbeddedTest, RefusesANewerFormat) {
@@ -440,4 +440,4 @@ TEST_F(EmbeddedFaultTest, TheDestructorFinishesWhatWasBegun) {
 }
 
 }  // namespace
-}  // namespace semel
+}  // namespace semel::stores

@@ -7,7 +7,7 @@
 
 #include "stores/embedded_harness.h"
 
-namespace semel {
+namespace semel::stores {
 namespace {
 
 class EmbeddedWriterTest : public testing::Test {
@@ -75,7 +75,7 @@ TEST_F(EmbeddedWriterTest, AnOldSightingIsNotBelieved) {
   }
 }
 
-// What ends an execution does not read: it is told the head of what is in progress, and only that.
+// Ending an execution needs no read: the writer keeps the heads of records in progress, no others.
 TEST_F(EmbeddedWriterTest, TheHeadsOfRecordsInProgressAreAtHand) {
   SwapRequest claim = request(1, 0, "claim", look(1));
   claim.in_progress = true;
@@ -127,4 +127,4 @@ TEST_F(EmbeddedWriterTest, AnOldHeadIsNotBelieved) {
 }
 
 }  // namespace
-}  // namespace semel
+}  // namespace semel::stores

@@ -9,7 +9,7 @@
 #include <string>
 #include <thread>
 
-namespace semel {
+namespace semel::stores {
 
 // Files whose write-ahead logs can be made to fail or to be slow, and that counts their syncs.
 class FaultyFiles {
@@ -74,4 +74,4 @@ class FaultyFiles {
   std::unique_ptr<rocksdb::Env> env_;
 };
 
-}  // namespace semel
+}  // namespace semel::stores

@@ -5,8 +5,8 @@
 #include "stores/crash_child.h"
 
 int main(int argc, char** argv) {
-  if (argc == 4 && argv[1] == std::string_view(semel::kWriteUntilKilled)) {
-    semel::write_until_killed(argv[2], argv[3] == std::string_view("sync"));
+  if (argc == 4 && argv[1] == std::string_view(semel::stores::kWriteUntilKilled)) {
+    semel::stores::write_until_killed(argv[2], argv[3] == std::string_view("sync"));
     return 0;
   }
   ::testing::InitGoogleTest(&argc, argv);

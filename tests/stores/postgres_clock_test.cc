@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-namespace semel {
+namespace semel::stores {
 namespace {
 
 using std::chrono::milliseconds;
@@ -80,7 +80,7 @@ TEST_F(PostgresClockTest, AClockThatIsSetForwardIsFollowedAtOnce) {
   EXPECT_GE(behind(), Duration(0));
 }
 
-// What a takeover goes by: the reply that brings the other's record brings the time too.
+// A takeover goes by the time in the reply that brought the other node's record.
 TEST_F(PostgresClockTest, ALiveClaimMadeAfterTheSetBackIsNotTakenForLost) {
   ask();
   set_server(-minutes(5));
@@ -91,4 +91,4 @@ TEST_F(PostgresClockTest, ALiveClaimMadeAfterTheSetBackIsNotTakenForLost) {
 }
 
 }  // namespace
-}  // namespace semel
+}  // namespace semel::stores

@@ -10,20 +10,20 @@
 #include "stores/postgres_harness.h"
 
 // For tests of the PostgreSQL store alone.
-namespace semel {
+namespace semel::stores {
 
 // A session of an application, with transactions of its own.
 class Session {
  public:
-  Session() : link_(PgLink::connect(postgres_url()).value()) {}
-  PgRows run(const std::string& statement) {
+  Session() : link_(postgres::PgLink::connect(postgres_url()).value()) {}
+  postgres::PgRows run(const std::string& statement) {
     auto rows = link_.run(statement);
     if (!rows) throw std::runtime_error(statement + ": " + rows.error().why);
     return *std::move(rows);
   }
 
  private:
-  PgLink link_;
+  postgres::PgLink link_;
 };
 
 inline std::string literal(const RecordId& id) {
@@ -53,7 +53,7 @@ class PostgresStoreTest : public testing::Test {
     return std::get<swap::Applied>(swap(id, expected, std::move(next))).version;
   }
   std::optional<Record> read(const RecordId& id) { return value_of(run(store_->read(id)).value()); }
-  // What make() makes of 0 … `records` - 1, all asked for at once.
+  // Writes make(0) … make(records - 1), all requested at once. Returns their versions.
   template <typename Make>
   std::vector<Version> apply_together(std::uint64_t records, Make make,
                                       std::vector<Version> versions = {}) {
@@ -87,7 +87,7 @@ class PostgresStoreTest : public testing::Test {
   }
 
  private:
-  std::unique_ptr<PostgresStore> store_;
+  std::unique_ptr<Store> store_;
 };
 
-}  // namespace semel
+}  // namespace semel::stores

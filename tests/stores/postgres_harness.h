@@ -5,12 +5,12 @@
 #include <stdexcept>
 #include <string>
 
-#include "conformance/store_suite.h"
 #include "postgres/link.h"
 #include "postgres/schema.h"
 #include "stores/postgres/store.h"
+#include "stores/suite.h"
 
-namespace semel {
+namespace semel::stores {
 
 // The server that tests/harness/with_postgres.py has started.
 inline std::string postgres_url() {
@@ -20,16 +20,16 @@ inline std::string postgres_url() {
 }
 
 // Runs one statement on a connection of the test's own.
-inline PgRows in_postgres(const std::string& statement) {
-  auto link = PgLink::connect(postgres_url());
+inline postgres::PgRows in_postgres(const std::string& statement) {
+  auto link = postgres::PgLink::connect(postgres_url());
   if (!link) throw std::runtime_error(link.error());
   auto rows = link->run(statement);
   if (!rows) throw std::runtime_error(statement + ": " + rows.error().why);
   return *std::move(rows);
 }
 
-inline std::unique_ptr<PostgresStore> open_postgres_or_throw(PostgresOptions options) {
-  auto store = PostgresStore::open(std::move(options));
+inline std::unique_ptr<Store> open_postgres_or_throw(PostgresOptions options) {
+  auto store = open_postgres_store(std::move(options));
   if (!store) throw std::runtime_error(store.error());
   return *std::move(store);
 }
@@ -37,7 +37,7 @@ inline std::unique_ptr<PostgresStore> open_postgres_or_throw(PostgresOptions opt
 // Empties the one schema that all tests use.
 inline void empty_postgres() {
   static const bool applied = [] {
-    const auto done = apply_schema(postgres_url(), "semel");
+    const auto done = postgres::apply_schema(postgres_url(), "semel");
     if (!done) throw std::runtime_error(done.error());
     return true;
   }();
@@ -62,7 +62,7 @@ class PostgresHarness final : public StoreHarness {
   }
 
  private:
-  std::unique_ptr<PostgresStore> store_;
+  std::unique_ptr<Store> store_;
 };
 
-}  // namespace semel
+}  // namespace semel::stores

@@ -7,7 +7,7 @@
 
 #include "stores/postgres_fixture.h"
 
-namespace semel {
+namespace semel::stores {
 namespace {
 
 using namespace std::chrono_literals;
@@ -16,7 +16,7 @@ constexpr std::uint64_t kMany = 400;
 
 // Which of the claims are in a list.
 std::vector<std::uint64_t> listed_numbers() {
-  const PgRows listed = in_postgres("SELECT unnest(ids) FROM semel.leases");
+  const postgres::PgRows listed = in_postgres("SELECT unnest(ids) FROM semel.leases");
   std::set<RecordId> ids;
   for (int row = 0; row < listed.size(); ++row) {
     RecordId id;
@@ -125,4 +125,4 @@ TEST_F(PostgresStoreTest, ALostClaimIsFoundWhenItsLeaseIsOverHoweverItWasMade) {
 }
 
 }  // namespace
-}  // namespace semel
+}  // namespace semel::stores

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace semel {
+namespace semel::stores {
 namespace {
 
 Time at(std::int64_t ms) {
@@ -30,6 +30,7 @@ TEST(PostgresNotes, EveryLineIsALineOfTheHistoryAndTheLastOneTheReason) {
   EXPECT_EQ(record.history[3],
             (HistoryEntry{at(1700000000002), RecordState::completed, 2, "done"}));
   EXPECT_EQ(record.reason, "done");
+  EXPECT_EQ(record.reason_code, ReasonCode::other);
   EXPECT_EQ(record.request, "");
   EXPECT_EQ(record.status_begun, 0);
 }
@@ -37,9 +38,20 @@ TEST(PostgresNotes, EveryLineIsALineOfTheHistoryAndTheLastOneTheReason) {
 TEST(PostgresNotes, AClaimHasNoReason) {
   Record record = in_progress();
   record.reason = "no answer";
+  record.reason_code = ReasonCode::other;
   take_notes(record, "1700000000001 2 2 claimed again");
   EXPECT_EQ(record.reason, "");
+  EXPECT_EQ(record.reason_code, ReasonCode::none);
   EXPECT_EQ(record.request, "");
+}
+
+// A client is shown the executor's status, and nothing else that happens to begin like it.
+TEST(PostgresNotes, TheWordsOfAnApplicationAreNeverTakenForAStatus) {
+  Record record = in_progress();
+  record.reason_code = ReasonCode::executor_status;
+  take_notes(record, "1700000000001 4 1 status of account 7 is frozen");
+  EXPECT_EQ(record.reason, "status of account 7 is frozen");
+  EXPECT_EQ(record.reason_code, ReasonCode::other);
 }
 
 TEST(PostgresNotes, WhatBecameUnknownKeepsWhatItHad) {
@@ -70,4 +82,4 @@ TEST(PostgresNotes, WhatCannotBeReadIsKeptAsItIs) {
 }
 
 }  // namespace
-}  // namespace semel
+}  // namespace semel::stores

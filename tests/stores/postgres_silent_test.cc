@@ -8,7 +8,7 @@
 
 #include "stores/postgres_fixture.h"
 
-namespace semel {
+namespace semel::stores {
 namespace {
 
 using namespace std::chrono_literals;
@@ -21,7 +21,7 @@ constexpr auto kHeldUp = 4s;  // what was sent over the silent connection is giv
 TEST_F(PostgresStoreTest, ASilentConnectionHoldsUpOnlyWhatWasSentOverIt) {
   close();
   const auto mine = open_postgres_or_throw({.url = postgres_url(), .connections = 2});
-  const PgRows backends = in_postgres(
+  const postgres::PgRows backends = in_postgres(
       "SELECT pid::bigint FROM pg_stat_activity WHERE application_name = 'semel' AND "
       "pid <> pg_backend_pid()");
   ASSERT_GE(backends.size(), 2);
@@ -67,4 +67,4 @@ TEST_F(PostgresStoreTest, ASilentConnectionHoldsUpOnlyWhatWasSentOverIt) {
 }
 
 }  // namespace
-}  // namespace semel
+}  // namespace semel::stores

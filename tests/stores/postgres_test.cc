@@ -1,4 +1,4 @@
-// What the PostgreSQL store promises beyond what every store does.
+// Promises of the PostgreSQL store beyond those that every store makes.
 #include "stores/postgres/store.h"
 
 #include <gmock/gmock.h>
@@ -10,7 +10,7 @@
 
 #include "stores/postgres_fixture.h"
 
-namespace semel {
+namespace semel::stores {
 namespace {
 
 namespace asio = boost::asio;
@@ -41,7 +41,7 @@ TEST_F(PostgresStoreTest, ARowThatAnApplicationHoldsIsBusyAndOtherKeysGoOn) {
 TEST_F(PostgresStoreTest, ARecordThatIsAboutToBeMadeIsBusyUntilItIs) {
   Session application;
   application.run("BEGIN");
-  const PgRows claimed =
+  const postgres::PgRows claimed =
       application.run("SELECT record, token FROM semel.claim('acme', 'charges', 'k')");
   const RecordId id = [&] {
     RecordId out;
@@ -66,7 +66,7 @@ TEST_F(PostgresStoreTest, ARecordThatIsAboutToBeMadeIsBusyUntilItIs) {
 
 TEST_F(PostgresStoreTest, WhatSqlCompletesIsReadAndWhatIsWrittenSqlReads) {
   Session application;
-  const PgRows made = application.run(
+  const postgres::PgRows made = application.run(
       "SELECT encode(record, 'hex'), encode(token, 'hex') FROM semel.claim('acme', 'charges', "
       "'k')");
   const std::string arguments =
@@ -89,7 +89,7 @@ TEST_F(PostgresStoreTest, WhatSqlCompletesIsReadAndWhatIsWrittenSqlReads) {
   record.version = version;
   EXPECT_EQ(read(record.id), record) << "folded into the encoding";
   EXPECT_TRUE(in_postgres("SELECT noted FROM semel.records").is_null(0, 0));
-  const PgRows replay =
+  const postgres::PgRows replay =
       application.run("SELECT verdict, body FROM semel.claim('acme', 'charges', 'k')");
   EXPECT_EQ(replay.bytes(0, 0), "replay");
   EXPECT_EQ(replay.bytes(0, 1), "paid");
@@ -120,7 +120,7 @@ TEST_F(PostgresStoreTest, ADuplicateStormCostsAFewRoundTrips) {
   EXPECT_LT(took, round_trip * kDuplicates / 2);
 }
 
-// What was found is sent in replies of a bounded size; nobody is told of an absence that is none.
+// Replies are of a bounded size; a record left out of one must not be reported as absent.
 TEST_F(PostgresStoreTest, LargeAnswersThatAreAskedForAtOnceAllArrive) {
   constexpr std::uint64_t kRecords = 40;
   const auto body_of = [](std::uint64_t n) {
@@ -226,6 +226,32 @@ TEST_F(PostgresStoreTest, SweepingRemovesWhatIsPastItsTimeByTheDatabasesClock) {
   EXPECT_EQ(number_in_postgres("count(*) FROM semel.answers"), 3) << "answers go with their day";
 }
 
+TEST_F(PostgresStoreTest, RecordsThatCannotBeReadKeepNoOtherFromItsTurn) {
+  constexpr std::uint64_t kDamaged = 300;
+  constexpr std::size_t kBatch = 16;
+  close();
+  std::vector<std::string> told;
+  const auto told_of = [&told](std::string_view call, const std::string& why) {
+    told.push_back(std::string(call) + ": " + why);
+  };
+  const auto mine = open_postgres_or_throw({.url = postgres_url(), .failed = told_of});
+  for (std::uint64_t n = 0; n <= kDamaged; ++n) {
+    Record lapsed = claim_of(id_of(n));
+    lapsed.lease_until = kThen - (n < kDamaged ? 2h : 1h);
+    ASSERT_TRUE(std::holds_alternative<swap::Applied>(
+        run(mine->swap(lapsed.id, 0, shared(std::move(lapsed))))));
+  }
+  in_postgres("UPDATE semel.records SET rest = '\\x00' WHERE id <> " + literal(id_of(kDamaged)));
+  const auto due = run(mine->sweep(kThen, kBatch));
+  ASSERT_TRUE(due);
+  ASSERT_EQ(due->size(), 1);
+  EXPECT_EQ(due->front()->id, id_of(kDamaged));
+  EXPECT_EQ(number_in_postgres("count(*) FROM semel.records"), kDamaged + 1);
+  EXPECT_TRUE(run(mine->read(id_of(0))).error().unreadable);
+  ASSERT_FALSE(told.empty());
+  EXPECT_THAT(told.front(), HasSubstr("sweep: PostgreSQL: due records that cannot be read"));
+}
+
 TEST_F(PostgresStoreTest, AnAnswerLiesInTheTableOfItsDayAndIsMissedWhenThatIsGone) {
   const Time expires = database_time() + 72h;
   const std::string day = "answers_" + std::to_string(expires.time_since_epoch() / 24h);
@@ -294,7 +320,7 @@ TEST_F(PostgresStoreTest, AnInsertionThatAnotherCommittedMeanwhileIsAConflictAnd
       item(1, slow) + ", " + item(2, taken) +
       "], '{}', '{}', false, false, true, 1000) b WHERE r.id = " + literal(id_of(1)) +
       " ORDER BY 2";
-  std::optional<PgRows> reply;
+  std::optional<postgres::PgRows> reply;
   std::thread caller([&] { reply = Session().run(batch); });
   eventually([] {
     return number_in_postgres("count(*) FROM pg_stat_activity WHERE wait_event = 'advisory'") == 1;
@@ -406,11 +432,11 @@ TEST_F(PostgresStoreTest, AWaiterOfARowThatIsHeldHearsOfItsEnd) {
 }
 
 TEST_F(PostgresStoreTest, ADatabaseThatDoesNotFitIsRefusedWithAReason) {
-  const auto missing = PostgresStore::open({.url = postgres_url(), .schema = "nothing_here"});
+  const auto missing = open_postgres_store({.url = postgres_url(), .schema = "nothing_here"});
   ASSERT_FALSE(missing);
   EXPECT_THAT(missing.error(), HasSubstr("run semel schema apply"));
   in_postgres("INSERT INTO semel.migrations VALUES (9999, 'of the future')");
-  const auto newer = PostgresStore::open({.url = postgres_url()});
+  const auto newer = open_postgres_store({.url = postgres_url()});
   in_postgres("DELETE FROM semel.migrations WHERE number = 9999");
   ASSERT_FALSE(newer);
   EXPECT_THAT(newer.error(), HasSubstr("use a newer semel"));
@@ -461,4 +487,4 @@ TEST_F(PostgresStoreTest, ChunksThatNobodyRefersToGoAfterADay) {
 }
 
 }  // namespace
-}  // namespace semel
+}  // namespace semel::stores

@@ -5,11 +5,11 @@
 #include <stdexcept>
 #include <string>
 
-#include "conformance/store_suite.h"
-#include "stores/redis/resp.h"
+#include "stores/redis/resp/resp.h"
 #include "stores/redis/store.h"
+#include "stores/suite.h"
 
-namespace semel {
+namespace semel::stores {
 
 enum class RedisSetup { single, replicated, cluster };
 
@@ -42,15 +42,15 @@ inline RedisConfig redis_config(RedisSetup setup) {
   return config;
 }
 
-inline std::unique_ptr<RedisStore> open_redis_or_throw(RedisConfig config) {
-  auto store = RedisStore::open(std::move(config), {});
+inline std::unique_ptr<Store> open_redis_or_throw(RedisConfig config) {
+  auto store = open_redis_store(std::move(config), {});
   if (!store) throw std::runtime_error(store.error());
   return *std::move(store);
 }
 
 // Says something to a server, on a connection of the test's own, and reads one reply.
-net::RespReply in_redis(const RedisAddress& server,
-                        std::initializer_list<std::string_view> command);
+resp::RespReply in_redis(const RedisAddress& server,
+                         std::initializer_list<std::string_view> command);
 void empty_redis(const RedisConfig& config);
 
 // A Redis store with nothing in it.
@@ -69,7 +69,7 @@ class RedisHarness final : public StoreHarness {
 
  private:
   RedisConfig config_;
-  std::unique_ptr<RedisStore> store_;
+  std::unique_ptr<Store> store_;
 };
 
-}  // namespace semel
+}  // namespace semel::stores

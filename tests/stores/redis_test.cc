@@ -1,4 +1,4 @@
-// What is particular to records in Redis: where they lie, how long, and what its errors mean.
+// Properties of the Redis store alone: key layout, how long records stay, what errors mean.
 #include <gtest/gtest.h>
 
 #include <future>
@@ -9,7 +9,7 @@
 #include "stores/redis/layout.h"
 #include "stores/redis_harness.h"
 
-namespace semel {
+namespace semel::stores {
 namespace {
 
 using namespace std::chrono_literals;
@@ -18,7 +18,7 @@ RedisAddress server() {
   return parse_redis_url(redis_config(RedisSetup::single).url)->address;
 }
 
-std::unique_ptr<RedisStore> open_empty() {
+std::unique_ptr<Store> open_empty() {
   empty_redis(redis_config(RedisSetup::single));
   return open_redis_or_throw(redis_config(RedisSetup::single));
 }
@@ -110,6 +110,33 @@ TEST(RedisStoreErrors, ARefusedWriteIsUnavailableAndChangesNothing) {
   EXPECT_TRUE(run(store->scan(std::nullopt, 10))->records.empty());
 }
 
+TEST(RedisStoreErrors, RecordsThatCannotBeReadKeepNoOtherFromItsTurn) {
+  constexpr std::uint64_t kDamaged = 300;
+  constexpr std::size_t kBatch = 16;
+  empty_redis(redis_config(RedisSetup::single));
+  std::vector<std::string> told;
+  const auto told_of = [&told](std::string_view call, const std::string& why) {
+    told.push_back(std::string(call) + ": " + why);
+  };
+  const auto opened = open_redis_store(redis_config(RedisSetup::single), {}, {}, told_of);
+  ASSERT_TRUE(opened) << opened.error();
+  Store& store = **opened;
+  for (std::uint64_t n = 0; n <= kDamaged; ++n) {
+    Record lapsed = claim_of(id_of(n));
+    lapsed.lease_until = kThen - (n < kDamaged ? 2h : 1h);
+    ASSERT_TRUE(std::holds_alternative<swap::Applied>(
+        run(store.swap(lapsed.id, 0, shared(std::move(lapsed))))));
+    if (n < kDamaged) in_redis(server(), {"SET", redis::record_key(id_of(n)), "x"});
+  }
+  const auto due = run(store.sweep(kThen, kBatch));
+  ASSERT_TRUE(due);
+  ASSERT_EQ(due->size(), 1);
+  EXPECT_EQ(due->front()->id, id_of(kDamaged));
+  EXPECT_TRUE(run(store.read(id_of(0))).error().unreadable);
+  ASSERT_FALSE(told.empty());
+  EXPECT_TRUE(told.front().starts_with("sweep: Redis: due records that cannot be read"));
+}
+
 // An error from the middle of a script leaves what was written before it.
 TEST(RedisStoreErrors, AnErrorOfUnknownMeaningIsOfUnknownFate) {
   const auto store = open_empty();
@@ -126,7 +153,7 @@ TEST(RedisStoreErrors, AReplyThatIsLostMakesTheFateUnknown) {
   auto swapped =
       std::async(std::launch::async, [&] { return run(store->swap(id, 0, shared(claim_of(id)))); });
   const auto is_postponed = [] {
-    const net::RespReply info = in_redis(server(), {"INFO", "clients"});
+    const resp::RespReply info = in_redis(server(), {"INFO", "clients"});
     return info.text().find("blocked_clients:0") == std::string_view::npos;
   };
   for (int i = 0; i < 500 && !is_postponed(); ++i) std::this_thread::sleep_for(10ms);
@@ -145,4 +172,4 @@ TEST(RedisStoreErrors, AReplyThatIsLostMakesTheFateUnknown) {
 }
 
 }  // namespace
-}  // namespace semel
+}  // namespace semel::stores

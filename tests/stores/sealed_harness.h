@@ -8,7 +8,7 @@
 #include "stores/redis_harness.h"
 #include "stores/sealed_store.h"
 
-namespace semel {
+namespace semel::stores {
 
 inline constexpr std::string_view kFirstKey = "k1:AQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQE=\n";
 inline constexpr std::string_view kSecondKey = "k2:AgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgI=\n";
@@ -16,9 +16,9 @@ inline constexpr std::string_view kSecondKey = "k2:AgICAgICAgICAgICAgICAgICAgICA
 // A sealed store over `inner`. reload() takes the keys that `text` has by then.
 inline std::unique_ptr<SealedStore> sealed_over(std::unique_ptr<Store> inner,
                                                 std::shared_ptr<const std::string> text) {
-  SealingKeys keys = SealingKeys::parse(*text).value();
+  auth::SealingKeys keys = auth::SealingKeys::parse(*text).value();
   return std::make_unique<SealedStore>(std::move(inner), std::move(keys),
-                                       [text] { return SealingKeys::parse(*text); });
+                                       [text] { return auth::SealingKeys::parse(*text); });
 }
 inline std::unique_ptr<SealedStore> sealed_over(std::unique_ptr<Store> inner) {
   return sealed_over(std::move(inner), std::make_shared<const std::string>(kFirstKey));
@@ -50,4 +50,4 @@ class SealedHarness final : public StoreHarness {
   std::unique_ptr<SealedStore> store_;
 };
 
-}  // namespace semel
+}  // namespace semel::stores

@@ -1,4 +1,4 @@
-// What the sealed store promises beyond what every store does.
+// Promises of the sealed store beyond those that every store makes.
 #include "stores/sealed_store.h"
 
 #include <gmock/gmock.h>
@@ -9,7 +9,7 @@
 
 #include "stores/sealed_harness.h"
 
-namespace semel {
+namespace semel::stores {
 namespace {
 
 using namespace std::chrono_literals;
@@ -129,7 +129,7 @@ TEST(SealedStore, KeysThatCannotBeReadChangeNothing) {
 TEST(SealedStore, HasNoCompletedRecordsInMemory) {
   const ScratchDirectory directory;
   auto embedded = open_or_throw({.path = directory.path() / "store"});
-  EmbeddedStore& below = *embedded;
+  Store& below = *embedded;
   const auto store = sealed_over(std::move(embedded));
   const RecordId id = id_of(1);
   run(store->swap(id, 0, shared(completion_of(id, kThen))));
@@ -219,7 +219,7 @@ TEST(SealedStore, AnAnswerOfAnotherAttemptDoesNotOpen) {
 TEST(SealedStore, ChunksOpenAtTheirPlaceOnly) {
   const ScratchDirectory directory;
   auto embedded = open_or_throw({.path = directory.path() / "store"});
-  EmbeddedStore& below = *embedded;
+  Store& below = *embedded;
   const auto keys = std::make_shared<std::string>(kFirstKey);
   const auto store = sealed_over(std::move(embedded), keys);
   const Token token = claim_of(id_of(1)).token;
@@ -257,4 +257,4 @@ TEST(KeyFile, IsReadableByItsOwnerOnly) {
 }
 
 }  // namespace
-}  // namespace semel
+}  // namespace semel::stores

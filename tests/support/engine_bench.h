@@ -7,7 +7,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "semel/engine.h"
+#include "semel/driver/engine.h"
 #include "support/plain_store.h"
 #include "support/virtual_time.h"
 
@@ -77,7 +77,7 @@ class EngineBench {
  public:
   EngineBench() = default;
   ~EngineBench() {
-    // Whatever is under way is unwound while the engines are still there, as their contract says.
+    // Unwinds all pending work while the engines are still there, as their contract requires.
     for (const auto& engine : engines_) engine->stop();
     time.take(0);
     time.run_ready();
@@ -102,13 +102,13 @@ class EngineBench {
     return *engines_.back();
   }
 
-  Ask ask(std::string key, std::string_view payload = "pay 10") const {
-    Ask ask;
-    ask.scope = scope;
-    ask.key = std::move(key);
-    ask.policy = policy;
-    ask.fingerprint = fingerprint_of(payload);
-    return ask;
+  Call call(std::string key, std::string_view payload = "pay 10") const {
+    Call call;
+    call.scope = scope;
+    call.key = std::move(key);
+    call.operation = operation;
+    call.fingerprint = fingerprint_of(payload);
+    return call;
   }
   RecordId id_of(std::string_view key) const { return make_id(scope, key); }
   std::optional<Record> record(std::string_view key) { return store.model().read(id_of(key)); }
@@ -125,7 +125,7 @@ class EngineBench {
     time.run_ready();
     return later;
   }
-  // The same for what is to end in an exception.
+  // Starts a task that must end in an exception with the text `thrown`.
   template <typename T>
   Later<T> start(boost::asio::awaitable<T> task, std::string_view thrown) {
     Later<T> later;
@@ -158,9 +158,9 @@ class EngineBench {
   }
 
   // Until the bench is taken down, as by an execution that goes on.
-  Claim hold(Claim claim) { return held_.emplace_back(std::move(claim)); }
-  Claim claim(Engine& engine, const std::string& key) {
-    return hold(std::get<admission::Execute>(run(engine.admit(ask(key)))).claim);
+  EngineClaim hold(EngineClaim claim) { return held_.emplace_back(std::move(claim)); }
+  EngineClaim claim(Engine& engine, const std::string& key) {
+    return hold(std::get<admission::Execute>(run(engine.admit(call(key)))).claim);
   }
 
   boost::asio::io_context io{1};
@@ -169,12 +169,12 @@ class EngineBench {
   PlainStore store{time};
   CountingTokens tokens;
   CountingObserver observer;
-  Policy policy;
+  Operation operation;
   Scope scope{"test", "tenant", "operation"};
 
  private:
   static constexpr int kPatienceMs = 100'000;
-  std::vector<Claim> held_;
+  std::vector<EngineClaim> held_;
   std::vector<std::unique_ptr<Engine>> engines_;
 };
 

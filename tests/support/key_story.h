@@ -16,19 +16,19 @@ class KeyStory {
   static constexpr Time kStart{std::chrono::seconds(1'700'000'000)};
   static constexpr Duration kQueuedLease = std::chrono::seconds(20);
 
-  // What the actor is told: "execute", "replay", "busy" …
+  // Returns the verdict for the actor: "execute", "replay", "busy" …
   std::string claim(char who, std::string_view payload = "pay 10") {
     return happens(claim_of(who, payload, ""));
   }
-  event::Claim claim_of(char who, std::string_view payload, std::string request) const {
-    event::Claim claim;
+  core::event::Claim claim_of(char who, std::string_view payload, std::string request) const {
+    core::event::Claim claim;
     claim.scope = {"test", "tenant", "operation"};
     claim.id = make_id(claim.scope, "k");
     claim.shown_key = "k";
     claim.recipe = recipe;
     claim.fingerprint = print(payload);
     claim.compared = claim.fingerprint;
-    claim.policy = policy;
+    claim.operation = operation;
     claim.token = token(who);
     claim.owner = {std::string(1, who), 1};
     claim.holder = holder;
@@ -43,10 +43,11 @@ class KeyStory {
   }
   // Takes up what `queued` queued.
   std::string starts(char who, char queued) {
-    return happens(event::Start{token(queued), token(who), {std::string(1, who), 1}, policy});
+    return happens(
+        core::event::Start{token(queued), token(who), {std::string(1, who), 1}, operation});
   }
   std::string finishes(char who, const Outcome& outcome) {
-    return happens(event::Finish{token(who), outcome, policy.unknown, policy.on_retry});
+    return happens(core::event::Finish{token(who), outcome, operation.unknown, operation.on_retry});
   }
   std::string answers(char who, int status, std::string body = "done") {
     return finishes(who, {OutcomeKind::final, {status, {}, std::move(body), {}}, "status"});
@@ -54,7 +55,7 @@ class KeyStory {
   std::string fails(char who, int status = 503) {
     return finishes(who, {OutcomeKind::retry, {status, {}, "", {}}, "status"});
   }
-  // What failed is to be tried again by itself.
+  // Fails, and asks the engine to try again by itself after `pause`.
   std::string fails_for(char who, Duration pause, OutcomeKind kind = OutcomeKind::retry) {
     Outcome outcome{kind, {503, {}, "", {}}, "status 503"};
     outcome.queue_again_after = pause;
@@ -63,15 +64,17 @@ class KeyStory {
   std::string hears_nothing(char who) {
     return finishes(who, {OutcomeKind::unknown, {504, {}, "no answer", {}}, "no answer"});
   }
-  std::string renews(char who) { return happens(event::Renew{token(who), policy.lease}); }
-  std::string gives_back(char who) { return happens(event::Abandon{token(who)}); }
-  std::string begins(char who, int status) { return happens(event::Begin{token(who), status}); }
+  std::string renews(char who) { return happens(core::event::Renew{token(who), operation.lease}); }
+  std::string gives_back(char who) { return happens(core::event::Abandon{token(who)}); }
+  std::string begins(char who, int status) {
+    return happens(core::event::Begin{token(who), status});
+  }
   std::string sweep() {
-    return happens(event::Sweep{holder, skew, kQueuedLease, lost_again, std::nullopt});
+    return happens(core::event::Sweep{holder, skew, kQueuedLease, lost_again, std::nullopt});
   }
   std::string resolves(std::optional<Answer> answer, std::string why = "checked the books",
                        bool force = false) {
-    event::Resolve resolve;
+    core::event::Resolve resolve;
     resolve.token = record ? record->token : Token{};
     resolve.answer = std::move(answer);
     resolve.who = "operator";
@@ -89,17 +92,17 @@ class KeyStory {
     return fmt::format("{} {}", to_string(record->state), record->attempt);
   }
 
-  std::string happens(const event::Claim& claim) {
-    return becomes(transition(record ? &*record : nullptr, claim, now));
+  std::string happens(const core::event::Claim& claim) {
+    return becomes(core::transition(record ? &*record : nullptr, claim, now));
   }
-  std::string happens(const Event& event) {
-    return becomes(transition(record ? &*record : nullptr, event, now));
+  std::string happens(const core::Event& event) {
+    return becomes(core::transition(record ? &*record : nullptr, event, now));
   }
-  std::string becomes(const Decision& decision) {
-    if (const auto* put = std::get_if<Put>(&decision.change)) {
+  std::string becomes(const core::Decision& decision) {
+    if (const auto* put = std::get_if<core::Put>(&decision.change)) {
       record = *put->next;
       record->version = ++version_;
-    } else if (std::holds_alternative<Erase>(decision.change)) {
+    } else if (std::holds_alternative<core::Erase>(decision.change)) {
       record.reset();
     }
     told = decision.verdict;
@@ -121,16 +124,16 @@ class KeyStory {
 
   std::optional<Record> record;
   Time now = kStart;
-  Policy policy;
+  Operation operation;
   Recipe recipe;
-  Holder holder = Holder::unsure;
+  core::Holder holder = core::Holder::unsure;
   Duration skew{0};
   Token handle;                        // of the records that are claimed
   std::optional<Duration> lost_again;  // after how long a lost execution is tried again
-  Verdict told;                        // the last one, in full
+  core::Verdict told;                  // the last one, in full
 
  private:
-  static std::string name(const Verdict& verdict) {
+  static std::string name(const core::Verdict& verdict) {
     static constexpr const char* kNames[] = {
         "execute", "queued",          "replay", "mismatch", "busy",    "outcome unknown",
         "expired", "version changed", "done",   "stale",    "refused", "nothing"};

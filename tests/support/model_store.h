@@ -7,13 +7,13 @@
 #include <utility>
 #include <vector>
 
-#include "semel/store.h"
+#include "semel/driver/store.h"
 #include "support/records.h"
 
 namespace semel::support {
 
-// What a store is, in the fewest words: a compare-and-swap map that is never wrong, never slow and
-// never down. Everything that goes wrong is put around it. Virtual, so that a real store can be
+// The simplest possible store: a compare-and-swap map that is never wrong, never slow and never
+// down. Everything that goes wrong is put around it. Virtual, so that a real store can be
 // tried in its place.
 class ModelStore {
  public:
@@ -66,8 +66,8 @@ class ModelStore {
 
   virtual std::map<RecordId, Record> records() const { return records_; }
 
-  // What was written last is gone, as after a failover to a server that never had it: the record is
-  // what it was before, at the version it had then. False: this store cannot do that.
+  // Undoes the last write, as a failover to a server that never had it does: restores the record
+  // as it was before, at its old version. Returns false if this store cannot do that.
   virtual bool take_back(const RecordId& id, const std::optional<Record>& before) {
     if (before) {
       records_.insert_or_assign(id, *before);

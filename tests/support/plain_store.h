@@ -23,7 +23,7 @@ class PlainStore final : public Store {
 
   explicit PlainStore(VirtualTime& time) : time_(time) {}
 
-  // What becomes of the next swaps, in their order.
+  // Faults for the next swaps, in their order.
   void next_swaps(std::initializer_list<Fault> faults) { faults_.insert(faults_.end(), faults); }
   // Done just before the next swap reaches the store: what crosses it on its way.
   void before_next_swap(std::function<void()> crossing) { crossing_ = std::move(crossing); }

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "semel/clock.h"
+#include "semel/driver/clock.h"
 
 namespace semel::support {
 
@@ -50,7 +50,7 @@ class VirtualTime {
   // Nothing of the lane happens before `until`; what was due is then done late, in its order.
   void freeze(Lane lane, Time until) { frozen_[lane] = until; }
 
-  // What the lane still had before it, in order. Destroying it is the death of the lane.
+  // Removes and returns the lane's pending events, in order. Destroying them kills the lane.
   std::vector<Fire> take(Lane lane) {
     std::vector<Fire> taken;
     for (auto at = events_.begin(); at != events_.end();) {

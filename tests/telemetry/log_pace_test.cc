@@ -1,9 +1,9 @@
-// What repeats itself is written once, and then as a number.
+// Repeated log lines are written once, and then counted.
 #include "telemetry/log_pace.h"
 
 #include <gtest/gtest.h>
 
-namespace semel {
+namespace semel::telemetry {
 namespace {
 
 using std::chrono::milliseconds;
@@ -29,4 +29,4 @@ TEST(LogPace, KindsAreCountedApart) {
 }
 
 }  // namespace
-}  // namespace semel
+}  // namespace semel::telemetry

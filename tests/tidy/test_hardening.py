@@ -1,5 +1,7 @@
-"""What cmake/hardening.cmake asks of the compiler is in the program that was built."""
+"""The program has the hardening that cmake/hardening.cmake requests from the compiler."""
+import json
 import os
+import pathlib
 import re
 import subprocess
 
@@ -23,6 +25,9 @@ def test_stacks_and_copies_are_checked():
     symbols = set(re.findall(r"\s(\w+)(?:@\S+)?(?:\s\(\d+\))?$", readelf("--dyn-syms", "-W"), re.M))
     assert "__stack_chk_fail" in symbols
     assert any(re.fullmatch(r"__\w+_chk", name) for name in symbols)
+    commands = json.loads((pathlib.Path(PROGRAM).parent / "compile_commands.json").read_text())
+    own = [entry["command"] for entry in commands if re.search(r" -o CMakeFiles/semel\w*\.dir/", entry["command"])]
+    assert len(own) > 200 and all("-D_FORTIFY_SOURCE=3" in command for command in own)
     # libstdc++'s assertions, at which the program ends rather than reads past the end of a container.
     assert any("glibcxx_assert_fail" in name for name in symbols)
 

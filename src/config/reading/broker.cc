@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-namespace semel::config_file {
+namespace semel::config::reading {
 namespace {}  // namespace
 
 std::string_view to_string(BrokerKind kind) {
@@ -68,7 +68,7 @@ void check_broker_keys(const Field& mapping, const BrokerAddress& broker,
     });
     const bool is_known = std::ranges::count(keys, child.name, &KeyOfBroker::name) > 0;
     if (is_known && !belongs) {
-      mapping.at(child.name).error(fmt::format("does not go with kind: {}", kind));
+      mapping.at(child.name).error(fmt::format("is not allowed with kind: {}", kind));
     }
   }
   const auto starts = [&](std::string_view scheme) { return broker.url.starts_with(scheme); };
@@ -82,4 +82,4 @@ void check_broker_keys(const Field& mapping, const BrokerAddress& broker,
   }
 }
 
-}  // namespace semel::config_file
+}  // namespace semel::config::reading

@@ -9,7 +9,7 @@
 #include "config/reading/reader.h"
 
 // The keys that say how to reach a broker, shared by `consume` and `relay`.
-namespace semel::config_file {
+namespace semel::config::reading {
 
 std::string_view to_string(BrokerKind kind);
 
@@ -31,4 +31,4 @@ struct KeyOfBroker {
 void check_broker_keys(const Field& mapping, const BrokerAddress& broker,
                        std::span<const KeyOfBroker> keys);
 
-}  // namespace semel::config_file
+}  // namespace semel::config::reading

@@ -12,7 +12,7 @@
 #include "config/reading/route/keys.h"
 #include "config/reading/tls.h"
 
-namespace semel::config_file {
+namespace semel::config::reading {
 namespace {
 
 using std::chrono::milliseconds;
@@ -22,7 +22,6 @@ using std::chrono::seconds;
 constexpr std::size_t kConsumersMax = 256;
 constexpr std::size_t kPrefetchMax = 65'535;  // what AMQP can express
 constexpr std::size_t kMessageAttemptsMax = 1'000'000;
-constexpr std::size_t kKeyLengthMax = 1024;
 // A handler's answer is kept only for people to look at; it is not sent to anybody.
 constexpr std::size_t kStoredAnswerBytes = 64 * 1024;
 // RabbitMQ closes the channel of a consumer that holds a message for 30 minutes.
@@ -65,7 +64,7 @@ constexpr std::array kFromKeys = std::to_array<Key<BrokerConfig>>({
      [](const Field& f, BrokerConfig& out) { f.read_count(out.prefetch, 1, kPrefetchMax); }},
 });
 
-constexpr std::array kKeyKeys = std::to_array<Key<MessageKeyConfig>>({
+constexpr std::array kMessageKeyKeys = std::to_array<Key<MessageKeyConfig>>({
     {"from",
      [](const Field& f, MessageKeyConfig& out) {
        read_choice(f,
@@ -78,7 +77,7 @@ constexpr std::array kKeyKeys = std::to_array<Key<MessageKeyConfig>>({
     {"pointer",
      [](const Field& f, MessageKeyConfig& out) {
        f.read(out.pointer, 1, kTextLengthMax);
-       if (!out.pointer.empty() && pointer_error(out.pointer)) {
+       if (!out.pointer.empty() && !check_pointer(out.pointer)) {
          f.bad_value("is not a JSON Pointer to a member; write it like /id or /event/id");
        }
      }},
@@ -122,17 +121,18 @@ void read_unknown(const Field& field, ConsumeDraft& draft) {
               {{"hold", UnknownPolicy::hold},
                {"retry", UnknownPolicy::retry},
                {"probe", UnknownPolicy::probe}},
-              draft.route.config.policy.unknown);
+              draft.route.config.operation.unknown);
 }
 
 constexpr std::array kConsumeKeys = std::to_array<Key<ConsumeDraft>>({
     {"from", [](const Field& f, ConsumeDraft& d) { read_mapping(f, kFromKeys, d.config.from); }},
     {"to", read_to},
-    {"key", [](const Field& f, ConsumeDraft& d) { read_mapping(f, kKeyKeys, d.config.key); }},
+    {"key",
+     [](const Field& f, ConsumeDraft& d) { read_mapping(f, kMessageKeyKeys, d.config.key); }},
     {"headers",
      [](const Field& f, ConsumeDraft& d) {
        f.read_header_names(d.config.headers);
-       for (std::string& name : d.config.headers) name = lower_case(name);
+       for (std::string& name : d.config.headers) name = base::lower_case(name);
      }},
     {"unknown", read_unknown},
     {"dead_letter", read_dead_letter},
@@ -166,7 +166,7 @@ void read_keys(const Field& entry, ConsumeDraft& draft) {
   }
 }
 
-constexpr KeyOfBroker kKeysOfBrokers[] = {
+constexpr KeyOfBroker kSourceKeysOfBrokers[] = {
     {BrokerKind::rabbitmq, "url", true},   {BrokerKind::nats, "url", true},
     {BrokerKind::rabbitmq, "ca", false},   {BrokerKind::nats, "ca", false},
     {BrokerKind::rabbitmq, "queue", true}, {BrokerKind::nats, "stream", true},
@@ -180,7 +180,7 @@ void check_from(const Field& from, const BrokerConfig& broker) {
     from.at("kind").error("required: rabbitmq, nats or kafka");
     return;
   }
-  check_broker_keys(from, broker, kKeysOfBrokers);
+  check_broker_keys(from, broker, kSourceKeysOfBrokers);
 }
 
 // The properties that a broker's messages have.
@@ -202,22 +202,21 @@ void check_key(const Field& entry, ConsumeConfig& config) {
   if (entry.node().find("key") == nullptr && config.from.kind == BrokerKind::kafka) {
     field.error(
         "required with kind: kafka, which has no message ids: {from: header, name: …}, {from: "
-        "pointer, pointer: /id}, or {from: property, name: key} where each record has a key of its "
-        "own");
+        "pointer, pointer: /id}, or {from: property, name: key} if every record has its own key");
     return;
   }
   if (key.from == MessageKeySource::pointer) {
     if (key.pointer.empty()) field.at("pointer").error("required with from: pointer, like /id");
     return;
   }
-  if (!key.pointer.empty()) field.at("pointer").error("only with from: pointer");
+  if (!key.pointer.empty()) field.at("pointer").error("allowed only with from: pointer");
   const std::vector<std::string_view> properties = properties_of(config.from.kind);
   if (key.from == MessageKeySource::header) {
     if (key.name.empty()) field.at("name").error("required with from: header");
   } else if (key.name.empty()) {
     key.name = properties.front();
   } else if (std::ranges::count(properties, key.name) == 0) {
-    field.at("name").bad_value(fmt::format("is no property of {} here; use {} or {}",
+    field.at("name").bad_value(fmt::format("is not a supported property of {}; use {} or {}",
                                            to_string(config.from.kind), properties[0],
                                            properties[1]));
   }
@@ -244,10 +243,9 @@ void check_dead_letter(const Field& entry, const ConsumeConfig& config) {
       break;
   }
   if (!needs.empty()) {
-    field.error(
-        fmt::format("required with kind: {}, as {}; where messages go that cannot be "
-                    "processed",
-                    to_string(config.from.kind), needs));
+    field.error(fmt::format(
+        "required with kind: {}, as {}; the place for messages that cannot be processed",
+        to_string(config.from.kind), needs));
     return;
   }
   const bool is_rabbitmq = config.from.kind == BrokerKind::rabbitmq;
@@ -255,33 +253,37 @@ void check_dead_letter(const Field& entry, const ConsumeConfig& config) {
                           (config.from.kind != BrokerKind::nats && has("subject")) ||
                           (config.from.kind != BrokerKind::kafka && has("topic"));
   if (is_foreign) {
-    field.error(fmt::format("has keys that do not go with kind: {}", to_string(config.from.kind)));
+    field.error(
+        fmt::format("has keys that are not allowed with kind: {}", to_string(config.from.kind)));
   }
   if (is_rabbitmq && !to.reject && to.exchange.empty() && to.routing_key == config.from.queue) {
-    field.error("is the queue itself: its dead letters would come back for good");
+    field.error("is the queue itself: its dead letters would come back forever");
   }
   if (config.from.kind == BrokerKind::kafka && to.topic == config.from.topic) {
-    field.at("topic").error("is the topic itself: its dead letters would come back for good");
+    field.at("topic").error("is the topic itself: its dead letters would come back forever");
   }
 }
 
 // Without `to` the messages are for a function of a program, and no HTTP is spoken.
-void check_for_function(const Field& entry, const Policy& policy) {
+void check_for_function(const Field& entry, const Operation& operation) {
   constexpr std::string_view kOnlyWithTo[] = {"connect_timeout", "upstream_idle", "upstream_tls",
                                               "outcomes",        "resource",      "forward_key",
                                               "headers",         "probe"};
   for (const std::string_view name : kOnlyWithTo) {
     if (entry.node().find(name)) {
-      entry.at(name).error("only with to, the handler's URL: this entry is for a function");
+      entry.at(name).error("allowed only with to, the handler's URL; this entry is for a function");
     }
   }
   if (entry.node().find("upstream_timeout")) {
     entry.at("upstream_timeout")
-        .error("only with to, the handler's URL: max_execution says how long a function may take");
+        .error(
+            "allowed only with to, the handler's URL; max_execution limits how long a function may "
+            "take");
   }
-  if (policy.unknown == UnknownPolicy::probe) {
+  if (operation.unknown == UnknownPolicy::probe) {
     entry.at("unknown").error(
-        "probe asks a handler by HTTP, and without to this entry is for a function: hold or retry");
+        "probe asks a handler over HTTP, but without to this entry is for a function; use hold or "
+        "retry");
   }
 }
 
@@ -289,10 +291,10 @@ void check_entry(const Field& entry, ConsumeDraft& draft) {
   const auto require = [&](std::string_view name, std::string message) {
     if (entry.node().find(name) == nullptr) entry.at(name).error(std::move(message));
   };
-  require("name", "required; the operation, under which the ids count");
-  if (entry.node().find("to") == nullptr) check_for_function(entry, draft.route.config.policy);
+  require("name", "required; the name of the operation, in which each message id counts once");
+  if (entry.node().find("to") == nullptr) check_for_function(entry, draft.route.config.operation);
   require("unknown",
-          "required; what becomes of a message whose handler was called and never answered: hold "
+          "required; what to do with a message whose handler was called and never answered: hold "
           "(never run it twice), retry (the handler deduplicates by the key) or probe");
   if (entry.node().find("from") == nullptr) {
     require("from", "required, like {kind: rabbitmq, url: \"amqp://…\", queue: payments}");
@@ -302,12 +304,12 @@ void check_entry(const Field& entry, ConsumeDraft& draft) {
   check_key(entry, draft.config);
   check_dead_letter(entry, draft.config);
   if (draft.config.backoff_min > draft.config.backoff_max) {
-    entry.at("backoff").at("min").error("is more than max");
+    entry.at("backoff").at("min").error("is longer than max");
   }
   const RouteConfig& route = draft.route.config;
   check_upstream_tls(entry, route);
   const bool has_to = entry.node().find("to") != nullptr;
-  const bool probes = route.policy.unknown == UnknownPolicy::probe;
+  const bool probes = route.operation.unknown == UnknownPolicy::probe;
   if (has_to && probes && route.probe.url.target.empty()) {
     entry.at("probe").error(
         "required with unknown: probe, like {url: \"http://127.0.0.1:3000/outcomes?key={key}\"}");
@@ -315,13 +317,15 @@ void check_entry(const Field& entry, ConsumeDraft& draft) {
   using enum BodyFingerprint;
   if (route.fingerprint.body != automatic && route.fingerprint.body != json &&
       route.fingerprint.body != raw && route.fingerprint.body != none) {
-    entry.at("fingerprint").at("body").error("of a message is auto, json, raw or none");
+    entry.at("fingerprint")
+        .at("body")
+        .error("is not allowed for messages; use auto, json, raw or none");
   }
   if (!route.fingerprint.headers.empty()) {
-    entry.at("fingerprint").at("headers").error("does not go with messages");
+    entry.at("fingerprint").at("headers").error("is not allowed for messages");
   }
-  if (has_to && route.policy.max_execution < route.upstream_timeout) {
-    entry.at("max_execution").warn("is less than upstream_timeout");
+  if (has_to && route.operation.max_execution < route.upstream_timeout) {
+    entry.at("max_execution").warn("is shorter than upstream_timeout");
   }
 }
 
@@ -369,11 +373,12 @@ void check_consume(const Field& list, const Config& config) {
                         quote(route.name), first->second));
       }
     }
-    if (route.completes == Completes::executor && config.store.kind != StoreKind::postgres &&
-        config.store.kind != StoreKind::tiered) {
+    if (route.completes == Completes::executor &&
+        config.store.kind != stores::StoreKind::postgres &&
+        config.store.kind != stores::StoreKind::tiered) {
       entries[i].at("completes").error("executor needs store: {kind: postgres}");
     }
   }
 }
 
-}  // namespace semel::config_file
+}  // namespace semel::config::reading

@@ -7,7 +7,7 @@
 
 #include "base/text.h"
 
-namespace semel::config_file {
+namespace semel::config::reading {
 namespace {
 
 // Headers that frame or route a message, authenticate its sender, or concern one connection.
@@ -58,7 +58,7 @@ std::optional<std::string_view> nearest(std::string_view name,
   std::optional<std::string_view> best;
   std::size_t best_distance = std::max<std::size_t>(2, name.size() / 3) + 1;
   for (const std::string_view known : known_names) {
-    const std::size_t distance = edit_distance(lower_case(name), known);
+    const std::size_t distance = edit_distance(base::lower_case(name), known);
     if (distance < best_distance && distance < known.size()) {
       best = known;
       best_distance = distance;
@@ -174,7 +174,7 @@ void Field::read_header_name(std::string& out) const {
   std::optional<std::string> value = text();
   if (!value) return;
   if (!is_token(*value)) {
-    bad_value("is not the name of a header");
+    bad_value("is not a header name");
     return;
   }
   out = *std::move(value);
@@ -183,9 +183,9 @@ void Field::read_header_name(std::string& out) const {
 void Field::read_free_header_name(std::string& out) const {
   const std::optional<std::string> value = text();
   if (!value) return;
-  const std::string name = lower_case(*value);
+  const std::string name = base::lower_case(*value);
   if (std::ranges::count(kUsedHeaders, name) > 0 || name.starts_with("semel-")) {
-    bad_value("has another use in HTTP; choose a name of your own, like Idempotency-Key");
+    bad_value("has another use in HTTP; choose another name, like Idempotency-Key");
     return;
   }
   read_header_name(out);
@@ -221,10 +221,10 @@ void report_unknown_key(const Field& value, std::span<const std::string_view> kn
   if (const auto name = nearest(value.node().name, known_names)) {
     value.error(fmt::format("unknown key; did you mean '{}'?", *name));
   } else if (known_names.size() <= kListedMax) {
-    value.error(fmt::format("unknown key; allowed are {}", fmt::join(known_names, ", ")));
+    value.error(fmt::format("unknown key; allowed keys: {}", fmt::join(known_names, ", ")));
   } else {
     value.error("unknown key");
   }
 }
 
-}  // namespace semel::config_file
+}  // namespace semel::config::reading

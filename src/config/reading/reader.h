@@ -15,7 +15,7 @@
 
 // Strict reading of the tree: reports everything that is not understood, with its line and what
 // would be.
-namespace semel::config_file {
+namespace semel::config::reading {
 
 inline constexpr std::size_t kListEntriesMax = 256;
 
@@ -148,4 +148,4 @@ void read_mapping(const Field& field, std::span<const Key<std::type_identity_t<T
   }
 }
 
-}  // namespace semel::config_file
+}  // namespace semel::config::reading

@@ -9,12 +9,11 @@
 #include "config/reading/broker.h"
 #include "config/reading/tls.h"
 
-namespace semel::config_file {
+namespace semel::config::reading {
 namespace {
 
 using std::chrono::milliseconds;
 using std::chrono::minutes;
-using std::chrono::seconds;
 
 constexpr std::size_t kAttemptsMax = 1'000'000;
 constexpr std::size_t kParallelMax = 1024;
@@ -25,7 +24,7 @@ void read_headers(const Field& field, RelayDestination& out) {
   for (const Node& child : field.node().children) {
     const Field value = field.at(child.name);
     if (!may_be_given(child.name)) {
-      value.error("is not the name of a header that a delivery may be given");
+      value.error("is not a header that a delivery may set");
       continue;
     }
     std::string text;
@@ -89,7 +88,7 @@ constexpr std::array kDestinationKeys = std::to_array<Key<DestinationDraft>>({
     {"tls",
      [](const Field& f, DestinationDraft& out) {
        if (out.is_broker()) {
-         f.error("goes with https:// only; a broker's certificate is checked against ca");
+         f.error("allowed only with https://; a broker's certificate is verified with ca");
        } else {
          read_upstream_tls(f, out.config.tls);
        }
@@ -121,7 +120,7 @@ constexpr std::array kDestinationKeys = std::to_array<Key<DestinationDraft>>({
             out) { read_mapping(f, kCloudEventsKeys, out.config.cloudevents.emplace()); }},
 });
 
-constexpr KeyOfBroker kKeysOfBrokers[] = {
+constexpr KeyOfBroker kDestinationKeysOfBrokers[] = {
     {BrokerKind::rabbitmq, "url", true},       {BrokerKind::nats, "url", true},
     {BrokerKind::rabbitmq, "ca", false},       {BrokerKind::nats, "ca", false},
     {BrokerKind::rabbitmq, "exchange", false}, {BrokerKind::rabbitmq, "routing_key", false},
@@ -132,23 +131,23 @@ constexpr KeyOfBroker kKeysOfBrokers[] = {
 void check_subject(const Field& field, std::string_view subject) {
   const bool is_whole = std::ranges::none_of(
       subject, [](char c) { return c <= ' ' || c > '~' || c == '*' || c == '>'; });
-  if (!is_whole) field.bad_value("is not one subject: no spaces and no wildcards");
+  if (!is_whole) field.bad_value("is not a single subject; remove spaces and wildcards");
 }
 
 void check_broker(const Field& value, DestinationDraft& draft) {
-  check_broker_keys(value, draft.broker, kKeysOfBrokers);
+  check_broker_keys(value, draft.broker, kDestinationKeysOfBrokers);
   const BrokerTarget& broker = draft.broker;
   if (broker.kind == BrokerKind::rabbitmq && broker.exchange.empty() &&
       broker.routing_key.empty()) {
     value.at("routing_key")
-        .error("required: the queue's name, or what an exchange is to route by ({exchange: …})");
+        .error("required: the queue's name, or the routing key for an exchange ({exchange: …})");
   }
   if (broker.kind == BrokerKind::nats && !broker.subject.empty()) {
     check_subject(value.at("subject"), broker.subject);
   }
   for (const Header& header : draft.config.headers) {
-    if (lower_case(header.name).starts_with("nats-")) {
-      value.at("headers").at(header.name).error("is one of the server's own");
+    if (base::lower_case(header.name).starts_with("nats-")) {
+      value.at("headers").at(header.name).error("is reserved for the NATS server");
     }
   }
   if (!draft.config.cloudevents) draft.config.cloudevents.emplace();
@@ -156,13 +155,13 @@ void check_broker(const Field& value, DestinationDraft& draft) {
 }
 
 void check_http(const Field& value) {
-  for (const KeyOfBroker& key : kKeysOfBrokers) {
+  for (const KeyOfBroker& key : kDestinationKeysOfBrokers) {
     if (key.name == "url" || value.node().find(key.name) == nullptr) continue;
     if (key.kind == BrokerKind::nats && key.name == "ca") continue;  // reported already
-    value.at(key.name).error("goes with a broker only: say its kind, rabbitmq, nats or kafka");
+    value.at(key.name).error("allowed only with a broker; set kind to rabbitmq, nats or kafka");
   }
   if (value.node().find("url") == nullptr) {
-    value.at("url").error("required; where it is delivered to, like https://hooks.example/orders");
+    value.at("url").error("required; the URL to deliver to, like https://hooks.example/orders");
   }
 }
 
@@ -238,7 +237,7 @@ bool may_be_given(std::string_view header_name) {
       "connection", "keep-alive",     "te",
       "trailer",    "upgrade",        "expect",
       "user-agent", "idempotency-key"};
-  const std::string name = lower_case(header_name);
+  const std::string name = base::lower_case(header_name);
   return is_token(name) && !name.starts_with("proxy-") && std::ranges::count(kReserved, name) == 0;
 }
 
@@ -252,4 +251,4 @@ std::expected<RelayDestination, std::string> destination_of(std::string_view nam
   return destination;
 }
 
-}  // namespace semel::config_file
+}  // namespace semel::config::reading

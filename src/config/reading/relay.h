@@ -8,7 +8,7 @@
 #include "config/relay.h"
 
 // The keys of the relay.
-namespace semel::config_file {
+namespace semel::config::reading {
 
 void read_relay(const Field& field, RelayConfig& out);
 
@@ -24,4 +24,4 @@ bool may_be_given(std::string_view header_name);
 std::expected<RelayDestination, std::string> destination_of(std::string_view name,
                                                             std::string_view url);
 
-}  // namespace semel::config_file
+}  // namespace semel::config::reading

@@ -4,8 +4,8 @@
 #include "stores/open.h"
 
 // The keys of a store.
-namespace semel::config_file {
+namespace semel::config::reading {
 
-void read_store(const Field& field, StoreConfig& out);
+void read_store(const Field& field, stores::StoreConfig& out);
 
-}  // namespace semel::config_file
+}  // namespace semel::config::reading

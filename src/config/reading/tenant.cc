@@ -9,7 +9,7 @@
 
 #include "core/fingerprint/json_pointer.h"
 
-namespace semel::config_file {
+namespace semel::config::reading {
 namespace {
 
 using std::chrono::milliseconds;
@@ -39,8 +39,9 @@ void read_claim(const Field& field, TenantDraft& out) {
   std::string& claim = out.config.jwt.claim;
   field.read(claim, 1, kTextLengthMax);
   if (!claim.starts_with('/')) return;
-  const auto pointer = JsonPointer::parse(claim);
-  const bool is_one = pointer && std::ranges::none_of(pointer->segments, &PointerSegment::every);
+  const auto pointer = core::JsonPointer::parse(claim);
+  const bool is_one =
+      pointer && std::ranges::none_of(pointer->segments, &core::PointerSegment::every);
   if (!is_one) field.bad_value("is not a JSON Pointer to one claim; write it like /org/id");
 }
 
@@ -90,7 +91,7 @@ constexpr std::array kTenantKeys = std::to_array<Key<TenantDraft>>({
      }},
     {"identity",
      [](const Field& f, TenantDraft& out) {
-       read_choice(f, {{"san", net::PeerName::san}, {"subject", net::PeerName::subject}},
+       read_choice(f, {{"san", http::PeerName::san}, {"subject", http::PeerName::subject}},
                    out.config.identity);
      }},
 });
@@ -123,7 +124,7 @@ void check_jwt(const Field& field) {
   }
   for (const std::string_view name : {"issuer", "audience"}) {
     if (has(name)) continue;
-    field.at(name).warn(fmt::format("not given: a token of any {} is taken", name));
+    field.at(name).warn(fmt::format("not set: tokens of any {} are accepted", name));
   }
 }
 
@@ -147,7 +148,8 @@ void read_tenant(const Field& field, TenantConfig& out) {
   if (!draft.from) return;
   for (const Belongs& belongs : kBelongs) {
     if (draft.from != belongs.from && field.node().find(belongs.key) != nullptr) {
-      field.at(belongs.key).error(fmt::format("only with from: {}; remove it", belongs.from_name));
+      field.at(belongs.key)
+          .error(fmt::format("allowed only with from: {}; remove it", belongs.from_name));
     }
   }
   if (draft.from == TenantSource::header && field.node().find("name") == nullptr) {
@@ -164,13 +166,13 @@ void check_tenant(const Field& root, const Config& config) {
   if (config.tenant.from == TenantSource::header &&
       (proxies == nullptr || proxies->children.empty())) {
     root.at("tenant").at("from").error(
-        "header is believed only from trusted_proxies, and there are none; list the addresses of "
+        "header is trusted only from trusted_proxies, and there are none; list the addresses of "
         "the proxies in front");
   }
   if (config.tenant.from == TenantSource::mtls && (!config.tls || config.tls->client_ca.empty())) {
     root.at("tenant").at("from").error(
-        "mtls needs tls.client_ca: who may say which client is which");
+        "mtls needs tls.client_ca, the CA that signs client certificates");
   }
 }
 
-}  // namespace semel::config_file
+}  // namespace semel::config::reading

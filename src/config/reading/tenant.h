@@ -4,10 +4,10 @@
 #include "config/reading/reader.h"
 
 // The key `tenant`: who owns an idempotency key, and what proves it.
-namespace semel::config_file {
+namespace semel::config::reading {
 
 void read_tenant(const Field& field, TenantConfig& out);
 // Checks what only the whole file can tell. `root` is its top level.
 void check_tenant(const Field& root, const Config& config);
 
-}  // namespace semel::config_file
+}  // namespace semel::config::reading

@@ -13,7 +13,7 @@
 
 #include "config/reading/values.h"
 
-namespace semel::config_file {
+namespace semel::config::reading {
 namespace {
 
 struct Refused {
@@ -58,7 +58,7 @@ class TreeBuilder : public YAML::EventHandler {
   void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
     const auto anchored = anchors_.find(anchor);
     if (anchored == anchors_.end()) {
-      throw Refused{line_of(mark), "an alias inside the value it stands for"};
+      throw Refused{line_of(mark), "an alias is used inside the value that it stands for"};
     }
     charge_subtree(anchored->second, line_of(mark));
     Node copy = anchored->second;
@@ -113,7 +113,7 @@ class TreeBuilder : public YAML::EventHandler {
       parent.node.children.push_back(std::move(node));
     } else if (!parent.wants_value) {
       if (node.kind != NodeKind::scalar) {
-        throw Refused{node.line, "a key that is not a plain word"};
+        throw Refused{node.line, "a key must be a plain word"};
       }
       Node member = make_node(NodeKind::null, node.line);
       member.name = std::move(node.written);
@@ -222,4 +222,4 @@ std::string item_path(const std::string& parent, std::size_t index) {
   return fmt::format("{}[{}]", parent, index);
 }
 
-}  // namespace semel::config_file
+}  // namespace semel::config::reading

@@ -11,7 +11,7 @@
 // The YAML file as plain data, before it is interpreted. A hostile file is refused in bounded time
 // and memory: size, nesting and the number of nodes (aliases count each time they are used) have
 // limits.
-namespace semel::config_file {
+namespace semel::config::reading {
 
 inline constexpr std::size_t kFileBytesMax = 1024 * 1024;
 inline constexpr int kNestingMax = 16;
@@ -52,4 +52,4 @@ std::expected<Node, ConfigError> load_tree(std::string_view yaml, const Environm
 std::string member_path(const std::string& parent, std::string_view name);
 std::string item_path(const std::string& parent, std::size_t index);
 
-}  // namespace semel::config_file
+}  // namespace semel::config::reading

@@ -13,7 +13,7 @@
 
 #include "base/text.h"
 
-namespace semel::config_file {
+namespace semel::config::reading {
 namespace {
 
 constexpr std::size_t kShownLengthMax = 64;
@@ -137,8 +137,8 @@ struct SplitUrl {
 };
 
 std::optional<SplitUrl> split_url(std::string_view text) {
-  const bool tls = lower_case(text.substr(0, kHttps.size())) == kHttps;
-  if (!tls && lower_case(text.substr(0, kHttp.size())) != kHttp) return std::nullopt;
+  const bool tls = base::lower_case(text.substr(0, kHttps.size())) == kHttps;
+  if (!tls && base::lower_case(text.substr(0, kHttp.size())) != kHttp) return std::nullopt;
   text.remove_prefix(tls ? kHttps.size() : kHttp.size());
   const std::size_t end = std::min(text.find_first_of("/?"), text.size());
   return SplitUrl{tls, text.substr(0, end), text.substr(end)};
@@ -194,7 +194,7 @@ Parsed<std::uint64_t> parse_size(std::string_view text) {
 Parsed<HostPort> parse_listen(std::string_view text) {
   if (text.starts_with(':') && parse_port(text.substr(1))) {
     return std::unexpected(
-        fmt::format("names no address; write 127.0.0.1{0}, or 0.0.0.0{0} for all of them", text));
+        fmt::format("names no address; write 127.0.0.1{0}, or 0.0.0.0{0} for all addresses", text));
   }
   const std::optional<Authority> authority = split_authority(text);
   if (!authority || !authority->port || !is_address(*authority)) {
@@ -213,7 +213,7 @@ Parsed<Upstream> parse_upstream(std::string_view text) {
     return std::unexpected("is not an upstream; write http://host:port or http://host:port/base");
   }
   if (text.find_first_of("?#@") != std::string_view::npos) {
-    return std::unexpected("must have no query, no fragment and no user name");
+    return std::unexpected("must not have a query, a fragment or a user name");
   }
   Parsed<HostPort> address = parse_address(url->authority, url->tls);
   if (!address) return std::unexpected(std::move(address.error()));
@@ -229,7 +229,7 @@ Parsed<Url> parse_url(std::string_view text) {
   const std::optional<SplitUrl> url = split_url(text);
   if (!url) return std::unexpected("is not a URL; write it like http://host:port/path");
   if (text.find_first_of("#@") != std::string_view::npos) {
-    return std::unexpected("must have no fragment and no user name");
+    return std::unexpected("must not have a fragment or a user name");
   }
   Parsed<HostPort> address = parse_address(url->authority, url->tls);
   if (!address) return std::unexpected(std::move(address.error()));
@@ -279,10 +279,11 @@ Parsed<std::string> expand_environment(std::string_view text, const Environment&
       const bool has_default = colon < inside.size();
       if (name.empty() || is_digit(name.front()) || !std::ranges::all_of(name, is_name_character)) {
         return std::unexpected(
-            "has a '${' without a variable's name; write ${NAME} or ${NAME:-default}");
+            "has a '${' without a variable name; write ${NAME} or ${NAME:-default}");
       }
       if (inside.contains("${")) {
-        return std::unexpected("has a variable inside a variable's default");
+        return std::unexpected(
+            "has a variable inside the default of another; write the default as plain text");
       }
       const auto variable = environment.find(name);
       if (variable != environment.end() && !(has_default && variable->second.empty())) {
@@ -355,4 +356,4 @@ std::string quote(std::string_view text) {
   return fmt::format("'{}'", shown(text));
 }
 
-}  // namespace semel::config_file
+}  // namespace semel::config::reading

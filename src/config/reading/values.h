@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <expected>
 #include <string>
@@ -10,7 +11,7 @@
 #include "semel/time.h"
 
 // Parses the values of the configuration file. Pure functions.
-namespace semel::config_file {
+namespace semel::config::reading {
 
 // The value, or what is wrong: the end of a sentence that begins with the text in quotes, as in
 // "'5 s' is not a duration; …".
@@ -19,6 +20,8 @@ using Parsed = std::expected<T, std::string>;
 
 // Longer than anybody means, and far from where milliseconds overflow.
 inline constexpr Duration kDurationMax = std::chrono::days(3650);
+// The longest that max_length of a key can be set to, in bytes.
+inline constexpr std::size_t kKeyLengthMax = 1024;
 
 Parsed<std::uint64_t> parse_number(std::string_view text);
 // 500ms 5s 10m 24h 7d, or a bare 0. At most kDurationMax.
@@ -63,4 +66,4 @@ std::string shown(std::string_view text);
 // Returns shown(text) in quotes.
 std::string quote(std::string_view text);
 
-}  // namespace semel::config_file
+}  // namespace semel::config::reading

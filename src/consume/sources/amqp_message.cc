@@ -2,24 +2,24 @@
 
 #include "brokers/amqp_text.h"
 
-namespace semel {
+namespace semel::consume {
 
-Message to_message(const amqp_envelope_t& envelope) {
+BrokerMessage to_message(const amqp_envelope_t& envelope) {
   const amqp_basic_properties_t& properties = envelope.message.properties;
-  Message message;
-  message.body = text_of(envelope.message.body);
+  BrokerMessage message;
+  message.body = brokers::text_of(envelope.message.body);
   message.redelivered = envelope.redelivered != 0;
   if (properties._flags & AMQP_BASIC_CONTENT_TYPE_FLAG) {
-    message.content_type = text_of(properties.content_type);
+    message.content_type = brokers::text_of(properties.content_type);
   }
   if (properties._flags & AMQP_BASIC_MESSAGE_ID_FLAG) {
-    message.properties.push_back({"message_id", text_of(properties.message_id)});
+    message.properties.push_back({"message_id", brokers::text_of(properties.message_id)});
   }
   if (properties._flags & AMQP_BASIC_CORRELATION_ID_FLAG) {
-    message.properties.push_back({"correlation_id", text_of(properties.correlation_id)});
+    message.properties.push_back({"correlation_id", brokers::text_of(properties.correlation_id)});
   }
-  message.headers = headers_in(properties);
+  message.headers = brokers::headers_in(properties);
   return message;
 }
 
-}  // namespace semel
+}  // namespace semel::consume

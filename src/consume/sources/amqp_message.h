@@ -3,9 +3,9 @@
 #include "brokers/amqp_library.h"
 #include "consume/message.h"
 
-namespace semel {
+namespace semel::consume {
 
 // Converts what RabbitMQ delivered. Leaves `delivery` to the caller.
-Message to_message(const amqp_envelope_t& envelope);
+BrokerMessage to_message(const amqp_envelope_t& envelope);
 
-}  // namespace semel
+}  // namespace semel::consume

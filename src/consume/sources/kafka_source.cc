@@ -6,7 +6,7 @@
 
 #include "telemetry/log.h"
 
-namespace semel {
+namespace semel::consume {
 namespace {
 
 constexpr int kPollMs = 20;
@@ -36,7 +36,8 @@ using PartitionList = std::unique_ptr<rd_kafka_topic_partition_list_t, ListDestr
 
 }  // namespace
 
-std::expected<std::unique_ptr<Source>, std::string> KafkaSource::make(const ConsumeConfig& config) {
+std::expected<std::unique_ptr<Source>, std::string> KafkaSource::make(
+    const config::ConsumeConfig& config) {
   std::unique_ptr<KafkaSource> source(new KafkaSource(config));
   if (auto made = source->make_clients(); !made) {
     return std::unexpected(config.route.name + ": from: " + made.error());
@@ -44,7 +45,7 @@ std::expected<std::unique_ptr<Source>, std::string> KafkaSource::make(const Cons
   return source;
 }
 
-KafkaSource::KafkaSource(const ConsumeConfig& config)
+KafkaSource::KafkaSource(const config::ConsumeConfig& config)
     : config_(config.from),
       dead_letter_topic_(config.dead_letter.topic),
       operation_(config.route.name) {}
@@ -54,16 +55,16 @@ KafkaSource::~KafkaSource() {
 }
 
 std::expected<void, std::string> KafkaSource::make_clients() {
-  KafkaSettings consuming = kafka_settings(config_);
+  brokers::KafkaSettings consuming = brokers::kafka_settings(config_);
   consuming.emplace_back("group.id", config_.group);
   consuming.emplace_back("enable.auto.commit", "false");
   consuming.emplace_back("enable.auto.offset.store", "false");
   consuming.emplace_back("auto.offset.reset", "earliest");
-  auto conf = make_kafka_conf(consuming);
+  auto conf = brokers::make_kafka_conf(consuming);
   if (!conf) return std::unexpected(conf.error());
   rd_kafka_conf_set_opaque(*conf, this);
   rd_kafka_conf_set_rebalance_cb(*conf, on_rebalance);
-  auto client = make_kafka_client(RD_KAFKA_CONSUMER, *conf);
+  auto client = brokers::make_kafka_client(RD_KAFKA_CONSUMER, *conf);
   if (!client) return std::unexpected(client.error());
   consumer_ = *std::move(client);
   rd_kafka_poll_set_consumer(consumer_.get());
@@ -73,13 +74,13 @@ std::expected<void, std::string> KafkaSource::make_clients() {
   return {};
 }
 
-std::expected<KafkaClient, std::string> KafkaSource::make_producer() const {
-  KafkaSettings producing = kafka_settings(config_);
+std::expected<brokers::KafkaClient, std::string> KafkaSource::make_producer() const {
+  brokers::KafkaSettings producing = brokers::kafka_settings(config_);
   producing.emplace_back("enable.idempotence", "true");
-  const auto conf = make_kafka_conf(producing);
+  const auto conf = brokers::make_kafka_conf(producing);
   if (!conf) return std::unexpected(conf.error());
   rd_kafka_conf_set_dr_msg_cb(*conf, on_published);
-  return make_kafka_client(RD_KAFKA_PRODUCER, *conf);
+  return brokers::make_kafka_client(RD_KAFKA_PRODUCER, *conf);
 }
 
 // Replaces an idempotent producer that has lost its place: it takes nothing more.
@@ -88,8 +89,8 @@ void KafkaSource::replace_broken_producer() {
   if (rd_kafka_fatal_error(producer_.get(), why, sizeof why) == RD_KAFKA_RESP_ERR_NO_ERROR) return;
   auto fresh = make_producer();
   if (!fresh) return;  // messages published meanwhile fail and are tried again
-  log_event(LogLevel::error, "dead letters: the producer is replaced",
-            {{"operation", operation_}, {"why", why}});
+  telemetry::log_event(config::LogLevel::error, "dead letters: replacing the producer",
+                       {{"operation", operation_}, {"why", why}});
   end_producer();
   producer_ = *std::move(fresh);
 }
@@ -100,29 +101,8 @@ void KafkaSource::end_producer() {
   rd_kafka_poll(producer_.get(), 0);
 }
 
-void KafkaSource::start(Callbacks callbacks) {
-  callbacks_ = std::move(callbacks);
-  thread_ = std::thread([this] { run(); });
-}
-
-void KafkaSource::ack(const DeliveryId& delivery) {
-  commands_.put({delivery});
-}
-
-void KafkaSource::dead_letter(std::shared_ptr<const Message> message, DeadLetter why,
-                              std::function<void(bool)> done) {
-  const DeliveryId delivery = message->delivery;
-  commands_.put({delivery, std::move(message), std::move(why), std::move(done)});
-}
-
-void KafkaSource::stop_fetching() {
-  fetching_ = false;
-}
-
-void KafkaSource::stop() {
-  fetching_ = false;
-  stopping_ = true;
-  if (thread_.joinable()) thread_.join();
+std::vector<std::function<void()>> KafkaSource::threads() {
+  return {[this] { run(); }};
 }
 
 void KafkaSource::run() {
@@ -172,13 +152,13 @@ void KafkaSource::run_commands() {
 void KafkaSource::take(const rd_kafka_message_t& from) {
   if (from.err) {
     if (from.err != RD_KAFKA_RESP_ERR__PARTITION_EOF) {
-      log_event(LogLevel::warn, "broker error",
-                {{"topic", config_.topic}, {"why", rd_kafka_message_errstr(&from)}});
+      telemetry::log_event(config::LogLevel::warn, "broker error",
+                           {{"topic", config_.topic}, {"why", rd_kafka_message_errstr(&from)}});
     }
     return;
   }
-  Message message;
-  message.delivery = {assignment_, ++delivered_};
+  BrokerMessage message;
+  message.delivery = {connection_number_, ++delivered_};
   message.body.assign(static_cast<const char*>(from.payload), from.len);
   message.headers = headers_in(from);
   for (const Header& header : message.headers) {
@@ -216,13 +196,13 @@ void KafkaSource::publish(Command command) {
     if (property.name == "offset") headers.push_back({"Semel-Offset", property.value});
   }
   for (Header& header : headers_of(command.why)) headers.push_back(std::move(header));
-  const auto handed_over = produce(
+  const auto handed_over = brokers::produce(
       producer_.get(), {dead_letter_topic_, key, letter->message->body, headers, letter.get()});
   if (!handed_over) {
     letter->done(false);
     return;
   }
-  letter.release();  // on_published() takes it
+  static_cast<void>(letter.release());  // on_published() takes it
 }
 
 void KafkaSource::on_published(rd_kafka_t*, const rd_kafka_message_t* report, void*) {
@@ -231,10 +211,10 @@ void KafkaSource::on_published(rd_kafka_t*, const rd_kafka_message_t* report, vo
   if (kept) {
     letter->source.settled(letter->delivery);
   } else {
-    log_event(LogLevel::error, "dead letter not kept",
-              {{"operation", letter->source.operation_},
-               {"topic", letter->source.dead_letter_topic_},
-               {"why", rd_kafka_err2str(report->err)}});
+    telemetry::log_event(config::LogLevel::error, "dead letter not kept",
+                         {{"operation", letter->source.operation_},
+                          {"topic", letter->source.dead_letter_topic_},
+                          {"why", rd_kafka_err2str(report->err)}});
   }
   letter->done(kept);
 }
@@ -274,8 +254,9 @@ void KafkaSource::on_rebalance(rd_kafka_t*, rd_kafka_resp_err_t what,
 // Messages delivered under the old assignment belong to somebody else from here on, or come again.
 void KafkaSource::rebalance(rd_kafka_resp_err_t what, rd_kafka_topic_partition_list_t* partitions) {
   if (what == RD_KAFKA_RESP_ERR__ASSIGN_PARTITIONS) {
-    log_event(LogLevel::info, "broker connected",
-              {{"topic", config_.topic}, {"partitions", std::to_string(partitions->cnt)}});
+    telemetry::log_event(
+        config::LogLevel::info, "broker connected",
+        {{"topic", config_.topic}, {"partitions", std::to_string(partitions->cnt)}});
     rd_kafka_assign(consumer_.get(), partitions);
     // A partition that was paused before it was taken away comes back paused.
     rd_kafka_resume_partitions(consumer_.get(), partitions);
@@ -283,11 +264,11 @@ void KafkaSource::rebalance(rd_kafka_resp_err_t what, rd_kafka_topic_partition_l
     return;
   }
   commit(true);
-  ++assignment_;
+  ++connection_number_;
   partitions_.clear();
   unsettled_.clear();
   rd_kafka_assign(consumer_.get(), nullptr);
   callbacks_.lost();
 }
 
-}  // namespace semel
+}  // namespace semel::consume

@@ -4,18 +4,19 @@
 #include "consume/sources/nats_source.h"
 #include "consume/sources/rabbitmq_source.h"
 
-namespace semel {
+namespace semel::consume {
 
-std::expected<std::unique_ptr<Source>, std::string> make_source(const ConsumeConfig& config) {
+std::expected<std::unique_ptr<Source>, std::string> make_source(
+    const config::ConsumeConfig& config) {
   switch (config.from.kind) {
-    case BrokerKind::rabbitmq:
+    case config::BrokerKind::rabbitmq:
       return RabbitmqSource::make(config);
-    case BrokerKind::nats:
+    case config::BrokerKind::nats:
       return NatsSource::make(config);
-    case BrokerKind::kafka:
+    case config::BrokerKind::kafka:
       return KafkaSource::make(config);
   }
-  return std::unexpected("no such kind of broker");
+  return std::unexpected("unknown kind of broker");
 }
 
-}  // namespace semel
+}  // namespace semel::consume

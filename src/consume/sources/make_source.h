@@ -7,10 +7,11 @@
 #include "config/consume.h"
 #include "consume/sources/source.h"
 
-namespace semel {
+namespace semel::consume {
 
 // Makes the source of an entry; connects nothing yet. The error is a sentence for the operator: the
 // configuration cannot be used.
-std::expected<std::unique_ptr<Source>, std::string> make_source(const ConsumeConfig& config);
+std::expected<std::unique_ptr<Source>, std::string> make_source(
+    const config::ConsumeConfig& config);
 
-}  // namespace semel
+}  // namespace semel::consume

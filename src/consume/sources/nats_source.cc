@@ -9,7 +9,7 @@
 
 #include "telemetry/log.h"
 
-namespace semel {
+namespace semel::consume {
 namespace {
 
 using std::chrono::milliseconds;
@@ -54,11 +54,12 @@ std::optional<std::int64_t> stream_created_at(jsCtx* jet_stream, const std::stri
 
 }  // namespace
 
-std::expected<std::unique_ptr<Source>, std::string> NatsSource::make(const ConsumeConfig& config) {
+std::expected<std::unique_ptr<Source>, std::string> NatsSource::make(
+    const config::ConsumeConfig& config) {
   return std::unique_ptr<Source>(new NatsSource(config, config.route.name));
 }
 
-NatsSource::NatsSource(const ConsumeConfig& config, std::string operation)
+NatsSource::NatsSource(const config::ConsumeConfig& config, std::string operation)
     : config_(config.from),
       dead_letter_subject_(config.dead_letter.subject),
       operation_(std::move(operation)) {}
@@ -67,25 +68,8 @@ NatsSource::~NatsSource() {
   stop();
 }
 
-void NatsSource::start(Callbacks callbacks) {
-  callbacks_ = std::move(callbacks);
-  fetcher_ = std::thread([this] { fetch_until_stopped(); });
-  settler_ = std::thread([this] { settle_until_stopped(); });
-}
-
-void NatsSource::ack(const DeliveryId& delivery) {
-  commands_.put({Command::Kind::ack, delivery});
-}
-
-void NatsSource::give_back(const DeliveryId& delivery) {
-  commands_.put({Command::Kind::give_back, delivery});
-}
-
-void NatsSource::dead_letter(std::shared_ptr<const Message> message, DeadLetter why,
-                             std::function<void(bool)> done) {
-  const DeliveryId delivery = message->delivery;
-  commands_.put(
-      {Command::Kind::dead_letter, delivery, std::move(message), std::move(why), std::move(done)});
+std::vector<std::function<void()>> NatsSource::threads() {
+  return {[this] { fetch_until_stopped(); }, [this] { settle_until_stopped(); }};
 }
 
 void NatsSource::stop_fetching() {
@@ -96,28 +80,19 @@ void NatsSource::stop_fetching() {
   changed_.notify_all();
 }
 
-void NatsSource::stop() {
-  stop_fetching();
-  stopping_ = true;
-  commands_.wake();
-  if (fetcher_.joinable()) fetcher_.join();
-  if (settler_.joinable()) settler_.join();
-  unsettled_.clear();  // messages refer to their subscription
-}
-
 // --- the fetching thread ---------------------------------------------------------------------
 
 void NatsSource::fetch_until_stopped() {
   while (fetching_) {
     auto opened = open();
     if (!opened) {
-      log_event(LogLevel::warn, "broker lost",
-                {{"stream", config_.stream}, {"why", opened.error()}});
+      telemetry::log_event(config::LogLevel::warn, "broker lost",
+                           {{"stream", config_.stream}, {"why", opened.error()}});
       if (!pause(wait_.next())) return;
       continue;
     }
-    log_event(LogLevel::info, "broker connected",
-              {{"stream", config_.stream}, {"consumer", config_.consumer}});
+    telemetry::log_event(config::LogLevel::info, "broker connected",
+                         {{"stream", config_.stream}, {"consumer", config_.consumer}});
     wait_.reset();
     {
       std::lock_guard lock(mutex_);
@@ -141,14 +116,16 @@ bool NatsSource::fetch_from(const Link& link) {
     if (status == NATS_OK || status == NATS_TIMEOUT) {
       look_after_consumer(link);
       if (std::exchange(was_lost, false)) {
-        log_event(LogLevel::info, "broker connected", {{"stream", config_.stream}});
+        telemetry::log_event(config::LogLevel::info, "broker connected",
+                             {{"stream", config_.stream}});
         wait_.reset();
       }
       continue;
     }
     if (!std::exchange(was_lost, true)) {
-      log_event(LogLevel::warn, "broker lost",
-                {{"stream", config_.stream}, {"why", nats_failed("cannot fetch", status).error()}});
+      telemetry::log_event(config::LogLevel::warn, "broker lost",
+                           {{"stream", config_.stream},
+                            {"why", brokers::nats_failed("cannot fetch", status).error()}});
     }
     if (!pause(wait_.next())) return true;
     // The library reconnects by itself, but gives up for good when it was refused twice.
@@ -164,7 +141,7 @@ void NatsSource::drop_link() {
   std::map<std::uint64_t, Fetched> unsettled;  // goes first: messages refer to their subscription
   {
     std::lock_guard lock(mutex_);
-    ++connection_;
+    ++connection_number_;
     link = std::move(link_);
     link_.reset();
     unsettled.swap(unsettled_);
@@ -173,15 +150,15 @@ void NatsSource::drop_link() {
 }
 
 std::expected<std::shared_ptr<NatsSource::Link>, std::string> NatsSource::open() {
-  const auto options = nats_options(config_, "semel consume");
+  const auto options = brokers::nats_options(config_, "semel consume");
   if (!options) return Trouble(options.error());
-  auto connection = connect_nats(*options);
+  auto connection = brokers::connect_nats(*options);
   if (!connection) return Trouble(connection.error());
   auto link = std::make_shared<Link>();
   link->connection = *std::move(connection);
   jsCtx* jet_stream = nullptr;
   const natsStatus status = natsConnection_JetStream(&jet_stream, link->connection.get(), nullptr);
-  if (status != NATS_OK) return nats_failed("no JetStream", status);
+  if (status != NATS_OK) return brokers::nats_failed("no JetStream", status);
   link->jet_stream.reset(jet_stream);
   Worked worked = find_consumer(*link);
   if (worked) worked = subscribe(*link);
@@ -197,7 +174,8 @@ void NatsSource::look_after_consumer(const Link& link) {
   look_after_consumer_at_ = now + kLookAfterConsumerEvery;
   if (!link.is_connected()) return;
   if (const Worked found = find_consumer(link); !found) {
-    log_event(LogLevel::warn, "broker lost", {{"stream", config_.stream}, {"why", found.error()}});
+    telemetry::log_event(config::LogLevel::warn, "broker lost",
+                         {{"stream", config_.stream}, {"why", found.error()}});
   }
 }
 
@@ -208,9 +186,10 @@ NatsSource::Worked NatsSource::find_consumer(const Link& link) {
   const natsStatus status = js_GetConsumerInfo(&info, link.jet_stream.get(), config_.stream.c_str(),
                                                config_.consumer.c_str(), nullptr, &code);
   if (status == NATS_NOT_FOUND && code != JSStreamNotFoundErr) return make_consumer(link);
-  if (status != NATS_OK) return nats_failed("no stream " + config_.stream, status);
-  const std::unique_ptr<jsConsumerInfo, NatsDestroy<jsConsumerInfo, jsConsumerInfo_Destroy>> found(
-      info);
+  if (status != NATS_OK) return brokers::nats_failed("no stream " + config_.stream, status);
+  const std::unique_ptr<jsConsumerInfo,
+                        brokers::NatsDestroy<jsConsumerInfo, jsConsumerInfo_Destroy>>
+      found(info);
   const jsConsumerConfig& is = *found->Config;
   const bool is_pull = is.DeliverSubject == nullptr || *is.DeliverSubject == '\0';
   const bool is_explicit = is.AckPolicy == js_AckExplicit;
@@ -248,16 +227,17 @@ NatsSource::Worked NatsSource::make_consumer(const Link& link) {
   if (goes_on) {
     wanted.DeliverPolicy = js_DeliverByStartSequence;
     wanted.OptStartSeq = progress_->acknowledged + 1;
-    log_event(LogLevel::warn, "the consumer was deleted: it is made again, and goes on",
-              {{"stream", config_.stream},
-               {"consumer", config_.consumer},
-               {"from", std::to_string(wanted.OptStartSeq)}});
+    telemetry::log_event(config::LogLevel::warn, "the consumer was deleted; creating it again",
+                         {{"stream", config_.stream},
+                          {"consumer", config_.consumer},
+                          {"from", std::to_string(wanted.OptStartSeq)}});
   }
   jsConsumerInfo* made = nullptr;
   jsErrCode code{};
   const natsStatus status =
       js_AddConsumer(&made, link.jet_stream.get(), config_.stream.c_str(), &wanted, nullptr, &code);
-  if (status != NATS_OK) return nats_failed("cannot make the consumer " + config_.consumer, status);
+  if (status != NATS_OK)
+    return brokers::nats_failed("cannot create the consumer " + config_.consumer, status);
   jsConsumerInfo_Destroy(made);
   return {};
 }
@@ -272,7 +252,7 @@ NatsSource::Worked NatsSource::subscribe(Link& link) {
   jsErrCode code{};
   const natsStatus status = js_PullSubscribe(&subscription, link.jet_stream.get(), "",
                                              config_.consumer.c_str(), nullptr, &options, &code);
-  if (status != NATS_OK) return nats_failed("cannot subscribe", status);
+  if (status != NATS_OK) return brokers::nats_failed("cannot subscribe", status);
   link.subscription.reset(subscription);
   return {};
 }
@@ -292,8 +272,8 @@ void NatsSource::take(Fetched fetched) {
   jsMsgMetaData* about = nullptr;
   if (natsMsg_GetMetaData(&about, fetched.get()) != NATS_OK) return;  // not from JetStream
   const std::uint64_t number = about->Sequence.Stream;
-  Message message;
-  message.delivery = {connection_, number};
+  BrokerMessage message;
+  message.delivery = {connection_number_, number};
   message.redelivered = about->NumDelivered > 1;
   message.properties.push_back({"sequence", config_.stream + "/" + std::to_string(number)});
   jsMsgMetaData_Destroy(about);
@@ -410,10 +390,10 @@ bool NatsSource::publish_dead_letter(const Link& link, const Command& command) {
       js_PublishMsg(&kept, link.jet_stream.get(), letter.get(), &options, &code);
   jsPubAck_Destroy(kept);
   if (status == NATS_OK) return true;
-  log_event(LogLevel::error, "dead letter not kept",
-            {{"operation", operation_},
-             {"subject", dead_letter_subject_},
-             {"why", nats_failed("cannot publish", status).error()}});
+  telemetry::log_event(config::LogLevel::error, "dead letter not kept",
+                       {{"operation", operation_},
+                        {"subject", dead_letter_subject_},
+                        {"why", brokers::nats_failed("cannot publish", status).error()}});
   return false;
 }
 
@@ -422,4 +402,4 @@ void NatsSource::keep_alive() {
   for (const auto& [number, message] : unsettled_) natsMsg_InProgress(message.get(), nullptr);
 }
 
-}  // namespace semel
+}  // namespace semel::consume

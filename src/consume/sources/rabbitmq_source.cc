@@ -12,7 +12,7 @@
 #include "consume/sources/amqp_message.h"
 #include "telemetry/log.h"
 
-namespace semel {
+namespace semel::consume {
 namespace {
 
 constexpr amqp_channel_t kConsumeChannel = 1;
@@ -35,17 +35,17 @@ void set_headers(amqp_basic_properties_t& properties, std::vector<amqp_table_ent
   properties.headers.entries = entries.data();
 }
 
-void warn_of_delivery_limit(const Message& message, const std::string& queue) {
+void warn_of_delivery_limit(const BrokerMessage& message, const std::string& queue) {
   for (const Header& header : message.headers) {
     if (header.name != kDeliveryCountHeader) continue;
     if (std::strtoul(header.value.c_str(), nullptr, 10) < kDeliveriesWorthAWord) return;
-    log_repeating(LogLevel::warn, "a message comes back again and again", queue,
-                  {{"queue", queue},
-                   {"returned", header.value},
-                   {"why",
-                    "the queue gives a message up at its delivery limit, 20 by default "
-                    "from RabbitMQ 4 on: raise the limit, or give the queue a dead-letter "
-                    "exchange"}});
+    telemetry::log_repeating(
+        config::LogLevel::warn, "a message comes back again and again", queue,
+        {{"queue", queue},
+         {"returned", header.value},
+         {"why",
+          "the queue drops a message at its delivery limit (20 by default since RabbitMQ "
+          "4): raise the limit, or give the queue a dead-letter exchange"}});
     return;
   }
 }
@@ -61,56 +61,28 @@ bool fit_a_frame(amqp_connection_state_t connection, amqp_basic_properties_t& pr
 }  // namespace
 
 std::expected<std::unique_ptr<Source>, std::string> RabbitmqSource::make(
-    const ConsumeConfig& config) {
-  auto address = parse_amqp_address(config.from);
+    const config::ConsumeConfig& config) {
+  auto address = brokers::parse_amqp_address(config.from);
   if (!address) return std::unexpected(config.route.name + ": from.url is not an AMQP URL");
   return std::unique_ptr<Source>(new RabbitmqSource(config, *std::move(address)));
 }
 
-RabbitmqSource::RabbitmqSource(const ConsumeConfig& config, AmqpAddress broker)
+RabbitmqSource::RabbitmqSource(const config::ConsumeConfig& config, brokers::AmqpAddress broker)
     : config_(config.from), dead_letters_(config.dead_letter), broker_(std::move(broker)) {}
 
 RabbitmqSource::~RabbitmqSource() {
   stop();
 }
 
-void RabbitmqSource::start(Callbacks callbacks) {
-  callbacks_ = std::move(callbacks);
-  thread_ = std::thread([this] { run(); });
-}
-
-void RabbitmqSource::ack(const DeliveryId& delivery) {
-  commands_.put({Command::Kind::ack, delivery});
-}
-
-void RabbitmqSource::give_back(const DeliveryId& delivery) {
-  commands_.put({Command::Kind::give_back, delivery});
-}
-
-void RabbitmqSource::dead_letter(std::shared_ptr<const Message> message, DeadLetter why,
-                                 std::function<void(bool)> done) {
-  const DeliveryId delivery = message->delivery;
-  commands_.put(
-      {Command::Kind::dead_letter, delivery, std::move(message), std::move(why), std::move(done)});
-}
-
-void RabbitmqSource::stop_fetching() {
-  fetching_ = false;
-  commands_.wake();
-}
-
-void RabbitmqSource::stop() {
-  fetching_ = false;
-  stopping_ = true;
-  commands_.wake();
-  if (thread_.joinable()) thread_.join();
+std::vector<std::function<void()>> RabbitmqSource::threads() {
+  return {[this] { run(); }};
 }
 
 void RabbitmqSource::run() {
-  Backoff pause = reconnect_pauses();
+  base::Backoff pause = brokers::reconnect_pauses();
   while (!stopping_) {
     Worked worked;
-    auto connection = connect(broker_);
+    auto connection = brokers::connect(broker_);
     if (connection) {
       connection_ = *std::move(connection);
       worked = open_channels();
@@ -118,20 +90,21 @@ void RabbitmqSource::run() {
       worked = Trouble(std::move(connection.error()));
     }
     if (worked) {
-      log_event(LogLevel::info, "broker connected",
-                {{"broker", broker_.host}, {"queue", config_.queue}});
+      telemetry::log_event(config::LogLevel::info, "broker connected",
+                           {{"broker", broker_.host}, {"queue", config_.queue}});
       pause.reset();
       worked = serve();
     }
     forget_connection();
     if (worked || stopping_) continue;
-    log_event(LogLevel::warn, "broker lost",
-              {{"broker", broker_.host}, {"queue", config_.queue}, {"why", worked.error()}});
+    telemetry::log_event(
+        config::LogLevel::warn, "broker lost",
+        {{"broker", broker_.host}, {"queue", config_.queue}, {"why", worked.error()}});
     callbacks_.lost();
     wait_for_events(pause.next());
-    run_commands();  // for the connection that is gone: only refuses
+    static_cast<void>(run_commands());  // for the connection that is gone: only refuses
   }
-  run_commands();
+  static_cast<void>(run_commands());
 }
 
 void RabbitmqSource::wait_for_events(std::chrono::milliseconds timeout) {
@@ -143,28 +116,28 @@ void RabbitmqSource::wait_for_events(std::chrono::milliseconds timeout) {
         until - std::chrono::steady_clock::now());
     poll(waits, 2, static_cast<int>(std::max<std::int64_t>(0, left.count())));
     // Without a connection there is nothing to do until then but refuse.
-    if (!connection_) run_commands();
+    if (!connection_) static_cast<void>(run_commands());
   } while (!connection_ && !stopping_ && std::chrono::steady_clock::now() < until);
 }
 
 RabbitmqSource::Worked RabbitmqSource::open_channels() {
   amqp_connection_state_t connection = connection_.get();
   amqp_channel_open(connection, kConsumeChannel);
-  auto worked = check(amqp_get_rpc_reply(connection), "cannot open a channel");
+  auto worked = brokers::check(amqp_get_rpc_reply(connection), "cannot open a channel");
   if (!worked) return worked;
-  worked = open_confirming_channel(connection, kPublishChannel);
+  worked = brokers::open_confirming_channel(connection, kPublishChannel);
   if (!worked) return worked;
   amqp_basic_qos(connection, kConsumeChannel, 0, static_cast<std::uint16_t>(config_.prefetch), 0);
-  worked = check(amqp_get_rpc_reply(connection), "prefetch refused");
+  worked = brokers::check(amqp_get_rpc_reply(connection), "prefetch refused");
   if (!worked) return worked;
   // Before the first delivery, which must be current to be settled.
   ++connection_number_;
   published_ = 0;
   if (!fetching_) return {};
-  amqp_basic_consume(connection, kConsumeChannel, bytes_of(config_.queue),
+  amqp_basic_consume(connection, kConsumeChannel, brokers::bytes_of(config_.queue),
                      amqp_cstring_bytes(kConsumerTag), 0, 0, 0, amqp_empty_table);
   consuming_ = true;
-  return check(amqp_get_rpc_reply(connection), "cannot consume");
+  return brokers::check(amqp_get_rpc_reply(connection), "cannot consume");
 }
 
 void RabbitmqSource::forget_connection() {
@@ -181,7 +154,7 @@ RabbitmqSource::Worked RabbitmqSource::serve() {
   for (;;) {
     if (!fetching_ && std::exchange(consuming_, false)) {
       amqp_basic_cancel(connection_.get(), kConsumeChannel, amqp_cstring_bytes(kConsumerTag));
-      auto worked = check(amqp_get_rpc_reply(connection_.get()), "cannot stop consuming");
+      auto worked = brokers::check(amqp_get_rpc_reply(connection_.get()), "cannot stop consuming");
       if (!worked) return worked;
     }
     const bool stopping = stopping_;  // read before the commands: none comes after it
@@ -219,7 +192,7 @@ RabbitmqSource::Worked RabbitmqSource::run_commands() {
         break;
       case Command::Kind::give_back:
         unsettled_.erase(command.delivery.number);
-        worked = check(
+        worked = brokers::check(
             amqp_basic_nack(connection_.get(), kConsumeChannel, command.delivery.number, 0, 1),
             "cannot give back");
         break;
@@ -240,12 +213,13 @@ RabbitmqSource::Worked RabbitmqSource::send_acks(std::vector<std::uint64_t> numb
   const auto first_single = std::ranges::lower_bound(numbers, oldest_unsettled);
   Worked worked;
   if (first_single != numbers.begin()) {
-    worked = check(amqp_basic_ack(connection_.get(), kConsumeChannel, *(first_single - 1), 1),
-                   "cannot acknowledge");
+    worked =
+        brokers::check(amqp_basic_ack(connection_.get(), kConsumeChannel, *(first_single - 1), 1),
+                       "cannot acknowledge");
   }
   for (auto number = first_single; worked && number != numbers.end(); ++number) {
-    worked =
-        check(amqp_basic_ack(connection_.get(), kConsumeChannel, *number, 0), "cannot acknowledge");
+    worked = brokers::check(amqp_basic_ack(connection_.get(), kConsumeChannel, *number, 0),
+                            "cannot acknowledge");
   }
   return worked;
 }
@@ -254,8 +228,8 @@ RabbitmqSource::Worked RabbitmqSource::publish_dead_letter(Command command) {
   const std::uint64_t delivery = command.delivery.number;
   if (dead_letters_.reject) {
     unsettled_.erase(delivery);
-    auto worked =
-        check(amqp_basic_nack(connection_.get(), kConsumeChannel, delivery, 0, 0), "cannot reject");
+    auto worked = brokers::check(
+        amqp_basic_nack(connection_.get(), kConsumeChannel, delivery, 0, 0), "cannot reject");
     command.done(worked.has_value());
     return worked;
   }
@@ -270,18 +244,21 @@ RabbitmqSource::Worked RabbitmqSource::publish_dead_letter(Command command) {
   // A dead letter must not expire where it is put aside; and only its publisher may claim a user
   // id.
   properties._flags &= ~(AMQP_BASIC_EXPIRATION_FLAG | AMQP_BASIC_USER_ID_FLAG);
-  std::vector<amqp_table_entry_t> entries = with_headers(properties, added);
+  std::vector<amqp_table_entry_t> entries = brokers::with_headers(properties, added);
   set_headers(properties, entries);
   if (!fit_a_frame(connection_.get(), properties)) {
-    added.push_back({kOmittedHeader, "the message's own: with these they are larger than a frame"});
+    added.push_back(
+        {kOmittedHeader,
+         "the message's own headers, which do not fit into a frame together with these"});
     properties.headers = {};
-    entries = with_headers(properties, added);
+    entries = brokers::with_headers(properties, added);
     set_headers(properties, entries);
   }
-  return check(
-      amqp_basic_publish(connection_.get(), kPublishChannel, bytes_of(dead_letters_.exchange),
-                         bytes_of(dead_letters_.routing_key), /*mandatory=*/1, 0, &properties,
-                         bytes_of(command.message->body)),
+  return brokers::check(
+      amqp_basic_publish(connection_.get(), kPublishChannel,
+                         brokers::bytes_of(dead_letters_.exchange),
+                         brokers::bytes_of(dead_letters_.routing_key), /*mandatory=*/1, 0,
+                         &properties, brokers::bytes_of(command.message->body)),
       "cannot publish a dead letter");
 }
 
@@ -302,17 +279,17 @@ std::expected<bool, std::string> RabbitmqSource::read_one() {
       return true;
     }
   }
-  return Trouble(describe(reply));
+  return Trouble(brokers::describe(reply));
 }
 
 RabbitmqSource::Worked RabbitmqSource::take_delivery(amqp_envelope_t received) {
   Envelope envelope(new amqp_envelope_t(received));
   const std::uint64_t number = envelope->delivery_tag;
   if (!fetching_) {
-    return check(amqp_basic_nack(connection_.get(), kConsumeChannel, number, 0, 1),
-                 "cannot give back");
+    return brokers::check(amqp_basic_nack(connection_.get(), kConsumeChannel, number, 0, 1),
+                          "cannot give back");
   }
-  Message message = to_message(*envelope);
+  BrokerMessage message = to_message(*envelope);
   message.delivery = {connection_number_, number};
   warn_of_delivery_limit(message, config_.queue);
   amqp_bytes_free(std::exchange(envelope->message.body, amqp_empty_bytes));
@@ -323,7 +300,8 @@ RabbitmqSource::Worked RabbitmqSource::take_delivery(amqp_envelope_t received) {
 
 RabbitmqSource::Worked RabbitmqSource::read_other_frame() {
   amqp_frame_t frame{};
-  auto worked = check(amqp_simple_wait_frame_noblock(connection_.get(), &frame, &kNow), "no frame");
+  auto worked =
+      brokers::check(amqp_simple_wait_frame_noblock(connection_.get(), &frame, &kNow), "no frame");
   if (!worked || frame.frame_type != AMQP_FRAME_METHOD) return worked;
   const amqp_method_t& method = frame.payload.method;
   switch (method.id) {
@@ -340,9 +318,11 @@ RabbitmqSource::Worked RabbitmqSource::read_other_frame() {
     case AMQP_BASIC_CANCEL_METHOD:
       return Trouble("the broker ended the consumer; is the queue still there?");
     case AMQP_CHANNEL_CLOSE_METHOD:
-      return Trouble(text_of(static_cast<amqp_channel_close_t*>(method.decoded)->reply_text));
+      return Trouble(
+          brokers::text_of(static_cast<amqp_channel_close_t*>(method.decoded)->reply_text));
     case AMQP_CONNECTION_CLOSE_METHOD:
-      return Trouble(text_of(static_cast<amqp_connection_close_t*>(method.decoded)->reply_text));
+      return Trouble(
+          brokers::text_of(static_cast<amqp_connection_close_t*>(method.decoded)->reply_text));
     default:
       return {};
   }
@@ -357,12 +337,13 @@ RabbitmqSource::Worked RabbitmqSource::confirmed(std::uint64_t number, bool mult
     const bool is_kept = kept && !published.returned && worked;
     if (is_kept) {
       unsettled_.erase(published.delivery_number);
-      worked =
-          check(amqp_basic_ack(connection_.get(), kConsumeChannel, published.delivery_number, 0),
-                "cannot acknowledge");
+      worked = brokers::check(
+          amqp_basic_ack(connection_.get(), kConsumeChannel, published.delivery_number, 0),
+          "cannot acknowledge");
     } else if (published.returned) {
-      log_event(LogLevel::error, "no queue takes the dead letters",
-                {{"exchange", dead_letters_.exchange}, {"routing_key", dead_letters_.routing_key}});
+      telemetry::log_event(
+          config::LogLevel::error, "no queue accepts the dead letters",
+          {{"exchange", dead_letters_.exchange}, {"routing_key", dead_letters_.routing_key}});
     }
     published.done(is_kept);
     if (!multiple) break;
@@ -372,10 +353,10 @@ RabbitmqSource::Worked RabbitmqSource::confirmed(std::uint64_t number, bool mult
 
 RabbitmqSource::Worked RabbitmqSource::returned() {
   amqp_message_t message{};
-  auto worked =
-      check(amqp_read_message(connection_.get(), kPublishChannel, &message, 0), "no message");
+  auto worked = brokers::check(amqp_read_message(connection_.get(), kPublishChannel, &message, 0),
+                               "no message");
   if (!worked) return worked;
-  for (const Header& header : headers_in(message.properties)) {
+  for (const Header& header : brokers::headers_in(message.properties)) {
     if (header.name != kPublishedHeader) continue;
     const auto published = unconfirmed_.find(std::strtoull(header.value.c_str(), nullptr, 10));
     if (published != unconfirmed_.end()) published->second.returned = true;
@@ -384,4 +365,4 @@ RabbitmqSource::Worked RabbitmqSource::returned() {
   return {};
 }
 
-}  // namespace semel
+}  // namespace semel::consume

@@ -6,7 +6,7 @@
 
 #include "consume/message.h"
 
-namespace semel {
+namespace semel::consume {
 
 // A queue of a broker. Delivers each message and keeps it ours (extending the broker's deadlines)
 // until it is settled: by ack(), give_back() or a dead letter that was kept. The broker delivers a
@@ -18,7 +18,7 @@ class Source {
  public:
   struct Callbacks {
     // A message has come. No more than `prefetch` are delivered and not settled at any time.
-    std::function<void(Message)> delivered;
+    std::function<void(BrokerMessage)> delivered;
     // Messages that came by earlier connections can no longer be settled: the broker delivers them
     // again.
     std::function<void()> lost;
@@ -40,7 +40,7 @@ class Source {
   // Puts the message among the dead letters and, once the broker has it there for sure,
   // acknowledges it. `done(false)`: it is not there (or nobody knows), and the message is still
   // ours if it is current. `done` is called once, on a thread of the source.
-  virtual void dead_letter(std::shared_ptr<const Message> message, DeadLetter why,
+  virtual void dead_letter(std::shared_ptr<const BrokerMessage> message, DeadLetter why,
                            std::function<void(bool)> done) = 0;
 
   // Delivers no more messages from now on.
@@ -49,4 +49,4 @@ class Source {
   virtual void stop() = 0;
 };
 
-}  // namespace semel
+}  // namespace semel::consume

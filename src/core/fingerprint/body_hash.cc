@@ -4,7 +4,7 @@
 #include "core/fingerprint/form.h"
 #include "core/fingerprint/json_pointer.h"
 
-namespace semel {
+namespace semel::core {
 namespace {
 
 // Tags for the ways of reading a body, so that raw bytes cannot pose as a canonical form.
@@ -16,11 +16,11 @@ constexpr std::string_view kMultipartBody = "m";
 constexpr std::string_view kUndividedBody = "u";  // a multipart body without a canonical form
 constexpr std::string_view kDigestBody = "d";
 
-Sha256Digest tagged(std::string_view tag, std::string_view bytes) {
-  return Sha256().update(tag).update(bytes).finish();
+base::Sha256Digest tagged(std::string_view tag, std::string_view bytes) {
+  return base::Sha256().update(tag).update(bytes).finish();
 }
 
-Sha256Digest tagged(std::string_view tag, const Sha256Digest& digest) {
+base::Sha256Digest tagged(std::string_view tag, const base::Sha256Digest& digest) {
   return tagged(tag, {reinterpret_cast<const char*>(digest.data()), digest.size()});
 }
 
@@ -54,12 +54,12 @@ void BodyHash::update(std::string_view piece) {
   if (multipart_) multipart_->update(piece);
 }
 
-Sha256Digest BodyHash::finish() {
-  if (!bytes_) return sha256(kNoBody);
+base::Sha256Digest BodyHash::finish() {
+  if (!bytes_) return base::sha256(kNoBody);
   if (multipart_) {
     if (const auto parts = multipart_->finish()) return tagged(kMultipartBody, *parts);
   }
-  const Sha256Digest bytes = bytes_->finish();
+  const base::Sha256Digest bytes = bytes_->finish();
   return recipe_ == BodyRecipe::digest ? tagged(kDigestBody, bytes) : bytes;
 }
 
@@ -68,8 +68,8 @@ bool needs_whole_body(BodyRecipe recipe, std::uint64_t body_bytes) {
          body_bytes <= kJsonTextBytesMax;
 }
 
-Sha256Digest body_digest(const Recipe& recipe, std::string_view content_type,
-                         std::string_view body) {
+base::Sha256Digest body_digest(const Recipe& recipe, std::string_view content_type,
+                               std::string_view body) {
   if (needs_whole_body(recipe.body, body.size())) {
     if (recipe.body == BodyRecipe::json) {
       const JsonFilter filter{parse_pointers(recipe.include), parse_pointers(recipe.exclude)};
@@ -84,4 +84,4 @@ Sha256Digest body_digest(const Recipe& recipe, std::string_view content_type,
   return hash.finish();
 }
 
-}  // namespace semel
+}  // namespace semel::core

@@ -5,9 +5,9 @@
 
 #include "base/sha256.h"
 #include "core/fingerprint/multipart.h"
-#include "semel/fingerprint.h"
+#include "semel/driver/fingerprint.h"
 
-namespace semel {
+namespace semel::core {
 
 // Computes the digest of a body under a recipe, fed piece by piece. json and form need the whole
 // text: here they are hashed like bodies that do not parse, as raw bytes. See body_digest().
@@ -20,11 +20,11 @@ class BodyHash {
   // Only the kind of body and the version of the recipe matter.
   BodyHash(const Recipe& recipe, std::string_view content_type);
   void update(std::string_view piece);
-  Sha256Digest finish();
+  base::Sha256Digest finish();
 
  private:
   BodyRecipe recipe_;
-  std::optional<Sha256> bytes_;
+  std::optional<base::Sha256> bytes_;
   std::optional<MultipartDigest> multipart_;
 };
 
@@ -33,7 +33,7 @@ bool needs_whole_body(BodyRecipe recipe, std::uint64_t body_bytes);
 
 // Computes the digest of a body in memory. A body that does not parse as its recipe says counts as
 // raw bytes.
-Sha256Digest body_digest(const Recipe& recipe, std::string_view content_type,
-                         std::string_view body);
+base::Sha256Digest body_digest(const Recipe& recipe, std::string_view content_type,
+                               std::string_view body);
 
-}  // namespace semel
+}  // namespace semel::core

@@ -15,7 +15,7 @@
 #include "core/fingerprint/decimal.h"
 #include "core/fingerprint/json_find.h"
 
-namespace semel {
+namespace semel::core {
 namespace {
 
 namespace ondemand = simdjson::ondemand;
@@ -119,7 +119,7 @@ class Canonicalizer {
           string = kept_.back();
         }
         out_.push_back('"');
-        append_sized(string, out_);
+        base::append_sized(string, out_);
         break;
       }
       default:
@@ -144,7 +144,7 @@ class Canonicalizer {
       const std::size_t child_begin = out_.size();
       if (gap > 0) {
         out_.push_back('>');
-        append_varint(gap, out_);
+        base::append_varint(gap, out_);
       }
       const Walk walk = walk_value(child, child_place);
       if (walk == Walk::invalid) return walk;
@@ -178,7 +178,7 @@ class Canonicalizer {
           step(place, [&](const PointerSegment& segment) { return segment.matches_member(name); });
       const std::size_t child_begin = out_.size();
       out_.push_back('k');
-      append_sized(name, out_);
+      base::append_sized(name, out_);
       const Walk walk = walk_value(child, child_place);
       if (walk == Walk::invalid) return walk;
       matched |= walk == Walk::matched;
@@ -255,7 +255,7 @@ class Canonicalizer {
 
   void shorten(std::size_t begin) {
     if (out_.size() - begin <= kFormBytesMax) return;
-    const Sha256Digest digest = sha256(std::string_view(out_).substr(begin));
+    const base::Sha256Digest digest = base::sha256(std::string_view(out_).substr(begin));
     out_.resize(begin);
     out_.push_back('#');
     out_.append(digest.begin(), digest.end());
@@ -301,4 +301,4 @@ std::optional<std::string> canonical_json(std::string_view text, const JsonFilte
   return form;
 }
 
-}  // namespace semel
+}  // namespace semel::core

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "core/fingerprint/json_pointer.h"
-#include "semel/fingerprint.h"
+#include "semel/driver/fingerprint.h"
 
-namespace semel {
+namespace semel::core {
 
 // Selects the subtrees of a JSON text that count.
 struct JsonFilter {
@@ -45,4 +45,4 @@ inline constexpr std::size_t kJsonTextBytesMax = std::size_t{8} << 20;
 std::optional<std::string> canonical_json(std::string_view text, const JsonFilter& filter = {},
                                           std::uint8_t recipe_version = kRecipeVersion);
 
-}  // namespace semel
+}  // namespace semel::core

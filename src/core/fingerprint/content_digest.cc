@@ -7,7 +7,7 @@
 
 #include "base/base64.h"
 
-namespace semel {
+namespace semel::core {
 namespace {
 
 constexpr std::size_t kSha256Bytes = 32;
@@ -38,7 +38,7 @@ std::optional<Member> take_member(std::string_view& rest) {
   rest.remove_prefix(2);
   const std::size_t end = rest.find(':');
   if (end == std::string_view::npos) return std::nullopt;
-  auto bytes = decode_base64(rest.substr(0, end));
+  auto bytes = base::decode_base64(rest.substr(0, end));
   if (!bytes) return std::nullopt;
   member.bytes = std::move(*bytes);
   rest.remove_prefix(end + 1);
@@ -102,4 +102,4 @@ bool ContentDigest::matches() {
   return first && second;
 }
 
-}  // namespace semel
+}  // namespace semel::core

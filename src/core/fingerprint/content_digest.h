@@ -8,7 +8,7 @@
 
 #include <openssl/evp.h>
 
-namespace semel {
+namespace semel::core {
 
 // Checks a body against its Content-Digest field (RFC 9530). Understands sha-256 and sha-512; if
 // the field names both, both must match.
@@ -38,4 +38,4 @@ class ContentDigest {
   Algorithm sha512_;
 };
 
-}  // namespace semel
+}  // namespace semel::core

@@ -5,7 +5,7 @@
 
 #include "base/varint.h"
 
-namespace semel {
+namespace semel::core {
 namespace {
 
 constexpr std::size_t kExponentDigitsMax = 18;  // below 2^63 with any body that fits in memory
@@ -110,11 +110,11 @@ bool append_canonical_number(std::string_view text, std::string& out) {
   }
 
   out.push_back(number->negative ? '-' : '+');
-  append_varint(whole.size() + fraction.size(), out);
+  base::append_varint(whole.size() + fraction.size(), out);
   out.append(whole).append(fraction);
   const auto shifted = static_cast<std::uint64_t>(exponent) << 1;
-  append_varint(exponent < 0 ? ~shifted : shifted, out);
+  base::append_varint(exponent < 0 ? ~shifted : shifted, out);
   return true;
 }
 
-}  // namespace semel
+}  // namespace semel::core

@@ -3,7 +3,7 @@
 #include <string>
 #include <string_view>
 
-namespace semel {
+namespace semel::core {
 
 // Appends the canonical form of a JSON number to `out`: equal for equal decimal values, different
 // for different ones, however many digits they have. Neither rounds nor expands, so 1e400 costs no
@@ -15,4 +15,4 @@ namespace semel {
 // is not a JSON number or its exponent has more than 18 digits.
 bool append_canonical_number(std::string_view text, std::string& out);
 
-}  // namespace semel
+}  // namespace semel::core

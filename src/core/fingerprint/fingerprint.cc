@@ -1,6 +1,6 @@
 // If this file leaves out a part that matters, a different request under a used key is answered
 // with the old answer. If it includes a part that does not matter, an honest retry is refused.
-#include "semel/fingerprint.h"
+#include "semel/driver/fingerprint.h"
 
 #include <fmt/format.h>
 
@@ -39,46 +39,51 @@ class Remembered {
   std::string text_;
   Made made_{};
 };
-using LastDigest = Remembered<Sha256Digest>;
+using LastDigest = Remembered<base::Sha256Digest>;
 
 BodyRecipe recipe_for(std::string_view content_type) {
-  const std::string essence = parse_media_type(content_type).essence;
-  if (is_json(essence)) return BodyRecipe::json;
+  const std::string essence = core::parse_media_type(content_type).essence;
+  if (core::is_json(essence)) return BodyRecipe::json;
   if (essence == "application/x-www-form-urlencoded") return BodyRecipe::form;
   if (essence.starts_with("multipart/")) return BodyRecipe::multipart;
   return BodyRecipe::raw;
 }
 
 // The media type digest of version 1.
-Sha256Digest media_type_digest(std::string_view content_type) {
-  const MediaType type = parse_media_type(content_type);
-  return Sha256().update_sized(type.essence).update_sized(type.charset).finish();
+base::Sha256Digest media_type_digest(std::string_view content_type) {
+  const core::MediaType type = core::parse_media_type(content_type);
+  return base::Sha256().update_sized(type.essence).update_sized(type.charset).finish();
 }
 
-Sha256Digest whole_media_type_digest(std::string_view content_type, std::string_view codings) {
-  return Sha256().update_sized(canonical_media_type(content_type)).update_sized(codings).finish();
+base::Sha256Digest whole_media_type_digest(std::string_view content_type,
+                                           std::string_view codings) {
+  return base::Sha256()
+      .update_sized(core::canonical_media_type(content_type))
+      .update_sized(codings)
+      .finish();
 }
 
-Sha256Digest plain_media_type_digest(std::string_view content_type) {
+base::Sha256Digest plain_media_type_digest(std::string_view content_type) {
   return whole_media_type_digest(content_type, {});
 }
 
 // Returns the content codings; empty: the body is as its media type says.
 std::string codings_of(const RequestView& request) {
   if (!request.header) return {};
-  return canonical_codings(request.header("content-encoding").value_or(""));
+  return core::canonical_codings(request.header("content-encoding").value_or(""));
 }
 
-Sha256Digest header_digest(const std::optional<std::string>& value) {
-  return value ? Sha256().update(kHeaderPresent).update(*value).finish() : sha256(kHeaderAbsent);
+base::Sha256Digest header_digest(const std::optional<std::string>& value) {
+  return value ? base::Sha256().update(kHeaderPresent).update(*value).finish()
+               : base::sha256(kHeaderAbsent);
 }
 
-void update_list(Sha256& hash, const std::vector<std::string>& list) {
+void update_list(base::Sha256& hash, const std::vector<std::string>& list) {
   hash.update_u32(static_cast<std::uint32_t>(list.size()));
   for (const std::string& entry : list) hash.update_sized(entry);
 }
 
-void update_recipe(Sha256& hash, const Recipe& recipe) {
+void update_recipe(base::Sha256& hash, const Recipe& recipe) {
   hash.update_u32(static_cast<std::uint32_t>(recipe.body)).update_u32(recipe.query ? 1 : 0);
   update_list(hash, recipe.include);
   update_list(hash, recipe.exclude);
@@ -106,18 +111,18 @@ BodyRecipe pick_body_recipe(std::string_view content_type) {
 Fingerprint make_fingerprint(const Recipe& recipe, const RequestView& request) {
   Fingerprint fingerprint;
   fingerprint.parts.reserve(kPartsBeforeHeaders + recipe.headers.size() + 1);
-  Sha256 whole;
+  base::Sha256 whole;
   whole.update_u32(recipe.version);
   update_recipe(whole, recipe);
-  const auto add = [&](const Sha256Digest& part) {
+  const auto add = [&](const base::Sha256Digest& part) {
     whole.update({reinterpret_cast<const char*>(part.data()), part.size()});
-    fingerprint.parts.push_back(first_8_bytes(part));
+    fingerprint.parts.push_back(base::first_8_bytes(part));
   };
 
   thread_local LastDigest last_method, last_path, last_query, last_media_type, first_media_type;
-  add(last_method.of(request.method, sha256));
-  add(last_path.of(request.path, sha256));
-  add(last_query.of(recipe.query ? request.query : std::string_view(), sha256));
+  add(last_method.of(request.method, base::sha256));
+  add(last_path.of(request.path, base::sha256));
+  add(last_query.of(recipe.query ? request.query : std::string_view(), base::sha256));
   const bool is_first = recipe.version < 2;
   const std::string codings = is_first ? std::string() : codings_of(request);
   if (is_first) {
@@ -132,7 +137,7 @@ Fingerprint make_fingerprint(const Recipe& recipe, const RequestView& request) {
   }
   const auto digest_under = [&](const Recipe& reading) {
     return request.body_digest ? request.body_digest(reading)
-                               : body_digest(reading, request.content_type, request.body);
+                               : core::body_digest(reading, request.content_type, request.body);
   };
   if (codings.empty() || recipe.body == BodyRecipe::none || recipe.body == BodyRecipe::digest) {
     add(digest_under(recipe));
@@ -156,10 +161,10 @@ std::vector<std::string> differing_parts(const Recipe& recipe, const Fingerprint
   return names;
 }
 
-std::optional<std::string> pointer_error(std::string_view pointer) {
-  const auto parsed = JsonPointer::parse(pointer);
-  if (parsed) return {};
-  return parsed.error();
+std::expected<void, std::string> check_pointer(std::string_view pointer) {
+  const auto parsed = core::JsonPointer::parse(pointer);
+  if (!parsed) return std::unexpected(parsed.error());
+  return {};
 }
 
 }  // namespace semel

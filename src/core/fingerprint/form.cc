@@ -8,7 +8,7 @@
 #include "base/hex.h"
 #include "base/varint.h"
 
-namespace semel {
+namespace semel::core {
 namespace {
 
 struct Field {
@@ -32,8 +32,8 @@ std::optional<std::string_view> decode(std::string_view encoded, std::string& de
       continue;
     }
     if (encoded.size() - i < 3) return {};
-    const int high = hex_value(encoded[i + 1]);
-    const int low = hex_value(encoded[i + 2]);
+    const int high = base::hex_value(encoded[i + 1]);
+    const int low = base::hex_value(encoded[i + 2]);
     if (high < 0 || low < 0) return {};
     decoded.push_back(static_cast<char>(high * 16 + low));
     i += 2;
@@ -100,9 +100,9 @@ bool sort_group(Fields group) {
 void append_fields(Fields fields, std::string& out) {
   for (const Field& field : fields) {
     out.push_back('k');
-    append_sized(field.name, out);
+    base::append_sized(field.name, out);
     out.push_back(field.value ? '=' : '!');
-    if (field.value) append_sized(*field.value, out);
+    if (field.value) base::append_sized(*field.value, out);
   }
 }
 
@@ -121,7 +121,7 @@ void append_groups(std::vector<Field>& fields, std::string& out) {
         begin, fields.end(), [&](const Field& field) { return field.root != begin->root; });
     const Fields group(begin, end);
     out.push_back(sort_group(group) ? 's' : 'o');
-    append_varint(group.size(), out);
+    base::append_varint(group.size(), out);
     append_fields(group, out);
     begin = end;
   }
@@ -160,4 +160,4 @@ std::optional<std::string> canonical_form(std::string_view body, std::uint8_t re
   return out;
 }
 
-}  // namespace semel
+}  // namespace semel::core

@@ -5,9 +5,9 @@
 #include <string>
 #include <string_view>
 
-#include "semel/fingerprint.h"
+#include "semel/driver/fingerprint.h"
 
-namespace semel {
+namespace semel::core {
 
 // Returns the canonical form of an application/x-www-form-urlencoded body: insensitive to the order
 // of fields and to how characters are escaped, sensitive to the order of the values of one field. A
@@ -29,4 +29,4 @@ namespace semel {
 std::optional<std::string> canonical_form(std::string_view body,
                                           std::uint8_t recipe_version = kRecipeVersion);
 
-}  // namespace semel
+}  // namespace semel::core

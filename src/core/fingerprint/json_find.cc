@@ -12,12 +12,12 @@
 
 #include "base/hex.h"
 
-namespace semel {
+namespace semel::core {
 namespace {
 
 constexpr std::string_view kNotJson = "it is not valid JSON.";
-constexpr std::string_view kNotUtf8 = "it is not UTF-8, as JSON has to be.";
-constexpr std::string_view kTwice = "it names a member on the way there more than once.";
+constexpr std::string_view kNotUtf8 = "it is not UTF-8, which JSON requires.";
+constexpr std::string_view kTwice = "a member on the path appears more than once.";
 
 bool is_decimal_digit(char c) {
   return c >= '0' && c <= '9';
@@ -25,7 +25,8 @@ bool is_decimal_digit(char c) {
 
 std::uint32_t hex_digits(std::string_view digits) {
   std::uint32_t value = 0;
-  for (const char digit : digits) value = value * 16 + static_cast<std::uint32_t>(hex_value(digit));
+  for (const char digit : digits)
+    value = value * 16 + static_cast<std::uint32_t>(base::hex_value(digit));
   return value;
 }
 
@@ -66,7 +67,7 @@ std::size_t escape_length(std::string_view rest) {
   if (rest[1] != 'u') return std::string_view("\"\\/bfnrt").contains(rest[1]) ? 2 : 0;
   const std::string_view digits = rest.substr(2, 4);
   const bool is_good = digits.size() == 4 && std::ranges::all_of(digits, [](char digit) {
-                         return hex_value(digit) >= 0;
+                         return base::hex_value(digit) >= 0;
                        });
   return is_good ? 6 : 0;
 }
@@ -283,4 +284,4 @@ JsonFound find_in_json(std::string_view text, const JsonPointer& pointer) {
   return Finder(text, pointer.segments).run();
 }
 
-}  // namespace semel
+}  // namespace semel::core

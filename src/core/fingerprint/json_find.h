@@ -7,7 +7,7 @@
 
 #include "core/fingerprint/json_pointer.h"
 
-namespace semel {
+namespace semel::core {
 
 // Some writers put it at the beginning of a text in UTF-8.
 inline constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
@@ -41,4 +41,4 @@ JsonFound find_in_json(std::string_view text, const JsonPointer& pointer);
 // an escape is malformed.
 std::optional<std::string> unescape_json(std::string_view escaped);
 
-}  // namespace semel
+}  // namespace semel::core

@@ -4,7 +4,7 @@
 
 #include <charconv>
 
-namespace semel {
+namespace semel::core {
 namespace {
 
 std::optional<std::string> unescape(std::string_view escaped) {
@@ -61,4 +61,4 @@ std::expected<JsonPointer, std::string> JsonPointer::parse(std::string_view text
   return pointer;
 }
 
-}  // namespace semel
+}  // namespace semel::core

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-namespace semel {
+namespace semel::core {
 
 // One step of a JSON Pointer. The value it is applied to decides whether it names a member or an
 // element.
@@ -29,4 +29,4 @@ struct JsonPointer {
   static std::expected<JsonPointer, std::string> parse(std::string_view text);
 };
 
-}  // namespace semel
+}  // namespace semel::core

@@ -6,16 +6,16 @@
 #include "base/hex.h"
 #include "base/hmac.h"
 #include "base/text.h"
-#include "semel/record.h"
+#include "semel/driver/record.h"
 
-namespace semel {
+namespace semel::core {
 namespace {
 
 constexpr std::size_t kIdLengthMax = 64;
 constexpr std::size_t kSecretBytes = 32;
 
-Sha256Digest hmac(const HashKey& key, std::string_view bytes) {
-  return hmac_sha256(key.secret, bytes);
+base::Sha256Digest hmac(const HashKey& key, std::string_view bytes) {
+  return base::hmac_sha256(key.secret, bytes);
 }
 
 bool is_id(std::string_view text) {
@@ -27,7 +27,7 @@ bool is_id(std::string_view text) {
 
 std::optional<std::string> parse_secret(std::string_view hex) {
   if (hex.size() != 2 * kSecretBytes) return std::nullopt;
-  return decode_hex(hex);
+  return base::decode_hex(hex);
 }
 
 // Includes the part's number, so that equal parts in two places do not look equal.
@@ -35,7 +35,7 @@ std::uint64_t keyed_part(const HashKey& key, std::size_t number, std::uint64_t p
   std::string bytes = "part";
   bytes.push_back(static_cast<char>(number));
   for (int i = 0; i < 8; ++i) bytes.push_back(static_cast<char>(part >> (8 * i)));
-  return first_8_bytes(hmac(key, bytes));
+  return base::first_8_bytes(hmac(key, bytes));
 }
 
 }  // namespace
@@ -44,18 +44,18 @@ std::expected<HashKeys, std::string> parse_hash_keys(std::string_view text) {
   HashKeys keys;
   for (std::size_t number = 1; !text.empty(); ++number) {
     const std::size_t end = std::min(text.find('\n'), text.size());
-    const std::string_view line = trim_line(text.substr(0, end));
+    const std::string_view line = base::trim_line(text.substr(0, end));
     text.remove_prefix(std::min(end + 1, text.size()));
     if (line.empty() || line.starts_with('#')) continue;
     const std::size_t space = std::min(line.find_first_of(" \t"), line.size());
     const std::string_view id = line.substr(0, space);
-    auto secret = parse_secret(trim_line(line.substr(space)));
+    auto secret = parse_secret(base::trim_line(line.substr(space)));
     if (!is_id(id) || !secret) {
       return std::unexpected("line " + std::to_string(number) +
                              ": write an id, a space and 64 hexadecimal digits");
     }
     if (find_hash_key(keys, id)) {
-      return std::unexpected("line " + std::to_string(number) + ": the id stands here twice");
+      return std::unexpected("line " + std::to_string(number) + ": the id is listed twice");
     }
     keys.push_back({std::string(id), *std::move(secret)});
   }
@@ -80,7 +80,7 @@ Fingerprint keyed_fingerprint(const Fingerprint& plain, const HashKey& key) {
 
 std::string key_digest(std::string_view key, const HashKey* with) {
   const std::string marked = "key" + std::string(key);
-  return RecordId{with ? hmac(*with, marked) : sha256(key)}.hex();
+  return RecordId{with ? hmac(*with, marked) : base::sha256(key)}.hex();
 }
 
-}  // namespace semel
+}  // namespace semel::core

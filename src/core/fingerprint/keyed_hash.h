@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "base/sha256.h"
-#include "semel/fingerprint.h"
+#include "semel/driver/fingerprint.h"
 
-namespace semel {
+namespace semel::core {
 
 // Keys for HMAC-SHA-256, by id. New hashes use the first key; the others are kept for hashes that
 // were made with them.
@@ -35,4 +35,4 @@ Fingerprint keyed_fingerprint(const Fingerprint& plain, const HashKey& key);
 // plain SHA-256.
 std::string key_digest(std::string_view key, const HashKey* with);
 
-}  // namespace semel
+}  // namespace semel::core

@@ -6,7 +6,7 @@
 #include "base/text.h"
 #include "base/varint.h"
 
-namespace semel {
+namespace semel::core {
 namespace {
 
 constexpr std::string_view kFormType = "application/x-www-form-urlencoded";
@@ -23,7 +23,7 @@ std::string_view take_piece(std::string_view& rest) {
   end = std::min(end, rest.size());
   const std::string_view piece = rest.substr(0, end);
   rest.remove_prefix(std::min(end + 1, rest.size()));
-  return trim(piece);
+  return base::trim(piece);
 }
 
 std::string unquote(std::string_view value) {
@@ -44,8 +44,9 @@ struct Parameter {
 
 Parameter parse_parameter(std::string_view text) {
   const std::size_t equals = text.find('=');
-  if (equals == std::string_view::npos) return {lower_case(text), {}, false};
-  return {lower_case(trim(text.substr(0, equals))), trim(text.substr(equals + 1)), true};
+  if (equals == std::string_view::npos) return {base::lower_case(text), {}, false};
+  return {base::lower_case(base::trim(text.substr(0, equals))), base::trim(text.substr(equals + 1)),
+          true};
 }
 
 // Sorted by name. The order of parameters with the same name matters, and is kept.
@@ -61,9 +62,9 @@ std::multimap<std::string, Parameter> take_parameters(std::string_view rest) {
 }
 
 void append_parameter(const Parameter& parameter, std::string_view value, std::string& out) {
-  append_sized(parameter.name, out);
+  base::append_sized(parameter.name, out);
   out.push_back(parameter.has_value ? '=' : '!');
-  append_sized(value, out);
+  base::append_sized(value, out);
 }
 
 bool is_read_differently(std::string_view value) {
@@ -82,14 +83,15 @@ bool is_json(std::string_view essence) {
 }
 
 MediaType parse_media_type(std::string_view content_type) {
-  MediaType type{lower_case(take_piece(content_type)), {}};
+  MediaType type{base::lower_case(take_piece(content_type)), {}};
   while (!content_type.empty()) {
     const std::string_view parameter = take_piece(content_type);
     const std::size_t equals = parameter.find('=');
-    if (equals == std::string_view::npos || lower_case(parameter.substr(0, equals)) != "charset") {
+    if (equals == std::string_view::npos ||
+        base::lower_case(parameter.substr(0, equals)) != "charset") {
       continue;
     }
-    type.charset = lower_case(unquote(parameter.substr(equals + 1)));
+    type.charset = base::lower_case(unquote(parameter.substr(equals + 1)));
     if (type.charset == "utf-8") type.charset.clear();
     break;
   }
@@ -110,7 +112,7 @@ std::string canonical_codings(std::string_view content_encoding) {
   std::string codings;
   while (!content_encoding.empty()) {
     const std::size_t end = std::min(content_encoding.find(','), content_encoding.size());
-    const std::string coding = lower_case(trim(content_encoding.substr(0, end)));
+    const std::string coding = base::lower_case(base::trim(content_encoding.substr(0, end)));
     if (!coding.empty() && coding != "identity") codings += coding + ",";
     content_encoding.remove_prefix(std::min(end + 1, content_encoding.size()));
   }
@@ -124,27 +126,27 @@ bool is_encoded(std::string_view content_encoding) {
 std::string canonical_media_type(std::string_view content_type) {
   if (is_read_differently(content_type)) return as_bytes(content_type);
   std::string_view rest = content_type;
-  const std::string essence = lower_case(take_piece(rest));
+  const std::string essence = base::lower_case(take_piece(rest));
   auto parameters = take_parameters(rest);
   if (const auto charset = parameters.find("charset"); charset != parameters.end()) {
     const bool is_default = is_json(essence) || essence == kFormType;
-    const bool is_utf8 = lower_case(unquote(charset->second.value)) == "utf-8";
+    const bool is_utf8 = base::lower_case(unquote(charset->second.value)) == "utf-8";
     if (is_default && is_utf8 && parameters.count("charset") == 1) parameters.erase(charset);
   }
   const bool has_boundary = essence.starts_with("multipart/") && parameters.count("boundary") == 1;
   if (has_boundary) parameters.erase("boundary");
   std::string out;
-  append_sized(essence, out);
+  base::append_sized(essence, out);
   for (const auto& [name, parameter] : parameters) {
     const std::string value = unquote(parameter.value);
-    append_parameter(parameter, name == "charset" ? lower_case(value) : value, out);
+    append_parameter(parameter, name == "charset" ? base::lower_case(value) : value, out);
   }
   return out;
 }
 
 std::string canonical_parameters(std::string_view value) {
   std::string out;
-  append_sized(lower_case(take_piece(value)), out);
+  base::append_sized(base::lower_case(take_piece(value)), out);
   for (const auto& [name, parameter] : take_parameters(value)) {
     append_parameter(parameter, unquote(parameter.value), out);
   }
@@ -155,4 +157,4 @@ std::string strict_parameters(std::string_view value) {
   return is_read_differently(value) ? as_bytes(value) : canonical_parameters(value);
 }
 
-}  // namespace semel
+}  // namespace semel::core

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-namespace semel {
+namespace semel::core {
 
 // The parts of a Content-Type that change the meaning of a body.
 struct MediaType {
@@ -43,4 +43,4 @@ std::string canonical_parameters(std::string_view value);
 // some executors undo escapes ("a\b" is "ab") and some do not, since browsers never mean any.
 std::string strict_parameters(std::string_view value);
 
-}  // namespace semel
+}  // namespace semel::core

@@ -7,7 +7,7 @@
 #include "base/text.h"
 #include "core/fingerprint/media_type.h"
 
-namespace semel {
+namespace semel::core {
 namespace {
 
 constexpr std::string_view kLineEnd = "\r\n";
@@ -31,7 +31,7 @@ std::string canonical_value(std::string_view name, std::string_view value,
   if (name == "content-disposition" || name == "content-type") {
     return recipe_version < 2 ? canonical_parameters(value) : strict_parameters(value);
   }
-  if (name == "content-transfer-encoding") return lower_case(value);
+  if (name == "content-transfer-encoding") return base::lower_case(value);
   return std::string(value);
 }
 
@@ -65,11 +65,11 @@ std::size_t count_mentions(std::string_view lower) {
 // if it comes after a name in the spelling that executors look for, and no "=" makes it look like a
 // name.
 bool names_one_boundary(std::string_view content_type, std::string_view boundary) {
-  const std::string lower = lower_case(content_type);
+  const std::string lower = base::lower_case(content_type);
   const std::size_t mentions = count_mentions(lower);
   if (mentions == 1) return true;
   return content_type.find(kBoundary) == lower.find(kBoundary) && !boundary.contains('=') &&
-         mentions == 1 + count_mentions(lower_case(boundary));
+         mentions == 1 + count_mentions(base::lower_case(boundary));
 }
 
 // Returns true if every executor finds this boundary in the Content-Type. Only some undo escapes.
@@ -103,7 +103,7 @@ void MultipartDigest::update(std::string_view piece) {
   if (state_ == State::malformed) pending_ = {};
 }
 
-std::optional<Sha256Digest> MultipartDigest::finish() {
+std::optional<base::Sha256Digest> MultipartDigest::finish() {
   if (state_ != State::epilogue || parts_ == 0) return std::nullopt;
   return whole_.finish();
 }
@@ -211,9 +211,9 @@ bool MultipartDigest::begin_part(std::string_view head) {
     const std::size_t colon = line.find(':');
     if (colon == std::string_view::npos || !is_field_name(line.substr(0, colon))) return false;
     if (line.find_first_of("\r\n") != std::string_view::npos) return false;
-    std::string name = lower_case(line.substr(0, colon));
+    std::string name = base::lower_case(line.substr(0, colon));
     if (!counts(name, form_data_)) continue;
-    std::string value = canonical_value(name, trim(line.substr(colon + 1)), recipe_version_);
+    std::string value = canonical_value(name, base::trim(line.substr(colon + 1)), recipe_version_);
     fields.emplace(std::move(name), std::move(value));
   }
   whole_.update("p").update_u32(static_cast<std::uint32_t>(fields.size()));
@@ -224,9 +224,9 @@ bool MultipartDigest::begin_part(std::string_view head) {
 }
 
 void MultipartDigest::end_part() {
-  const Sha256Digest body = part_->finish();
+  const base::Sha256Digest body = part_->finish();
   part_.reset();
   whole_.update({reinterpret_cast<const char*>(body.data()), body.size()});
 }
 
-}  // namespace semel
+}  // namespace semel::core

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "base/sha256.h"
-#include "semel/fingerprint.h"
+#include "semel/driver/fingerprint.h"
 
-namespace semel {
+namespace semel::core {
 
 // Limits beyond which a body is not read as multipart. They are part of what a fingerprint means.
 inline constexpr std::size_t kPartHeadBytesMax = 16 * 1024;
@@ -46,7 +46,7 @@ class MultipartDigest {
   // Since version 2 also: anything but line ends before the first delimiter or after the closing
   // one, a boundary with characters other than letters, digits and '()+_-./:=? and a Content-Type
   // that mentions "boundary" elsewhere too.
-  std::optional<Sha256Digest> finish();
+  std::optional<base::Sha256Digest> finish();
 
  private:
   enum class State { preamble, after_delimiter, head, body, epilogue, malformed };
@@ -67,9 +67,9 @@ class MultipartDigest {
   State state_ = State::preamble;
   std::string pending_;       // bytes left over from earlier updates, then those of this update
   std::size_t consumed_ = 0;  // bytes of pending_ that are done with
-  Sha256 whole_;
-  std::optional<Sha256> part_;
+  base::Sha256 whole_;
+  std::optional<base::Sha256> part_;
   std::size_t parts_ = 0;
 };
 
-}  // namespace semel
+}  // namespace semel::core

@@ -6,7 +6,7 @@
 
 #include "semel/time.h"
 
-namespace semel {
+namespace semel::execution {
 
 // Limits how long the next piece of a request's body may take: `timeout`, and less once the whole
 // body is slower than `timeout` plus one second per KiB. So a body that comes byte by byte is
@@ -48,4 +48,4 @@ class ClientPace {
   std::chrono::steady_clock::duration waited_{};
 };
 
-}  // namespace semel
+}  // namespace semel::execution

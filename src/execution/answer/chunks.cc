@@ -1,8 +1,9 @@
 #include "execution/answer/chunks.h"
 
+#include "base/backoff.h"
 #include "telemetry/log.h"
 
-namespace semel {
+namespace semel::execution {
 namespace asio = boost::asio;
 using asio::awaitable;
 
@@ -11,11 +12,12 @@ namespace {
 // A chunk that the store does not take is tried again for 1.5 s altogether. The answer is held up
 // meanwhile.
 constexpr int kTriesMax = 5;
-constexpr Duration kFirstPause = std::chrono::milliseconds(100);
+constexpr Duration kPauseMin = std::chrono::milliseconds(100);
+constexpr Duration kPauseMax = std::chrono::milliseconds(800);
 
 }  // namespace
 
-AnswerKeeper::AnswerKeeper(Store& store, Clock& clock, const RouteConfig& route,
+AnswerKeeper::AnswerKeeper(Store& store, Clock& clock, const config::RouteConfig& route,
                            const Record& claim, bool may_spill,
                            std::optional<std::uint64_t> announced_bytes)
     : store_(store),
@@ -55,17 +57,18 @@ awaitable<void> AnswerKeeper::discard() {
   const auto dropped = co_await store_.drop_chunks(id_, token_);
   if (!dropped) {
     // They stay until the next start, which drops chunks that no record refers to.
-    log_event(LogLevel::warn, "chunks could not be dropped", {{"why", dropped.error().why}});
+    telemetry::log_event(config::LogLevel::warn, "chunks could not be dropped",
+                         {{"why", dropped.error().why}});
   }
 }
 
 // Safe to try again: a chunk that is written again replaces itself.
 awaitable<StoreResult<void>> AnswerKeeper::put_chunk(std::uint32_t index, std::string bytes) {
-  Duration pause = kFirstPause;
-  for (int tries = 1;; ++tries, pause *= 2) {
+  base::Backoff pauses(kPauseMin, kPauseMax);
+  for (int tries = 1;; ++tries) {
     auto put = co_await store_.put_chunk(id_, token_, index, bytes);
     if (put || tries == kTriesMax) co_return put;
-    co_await clock_.sleep(pause);
+    co_await clock_.sleep(pauses.next());
   }
 }
 
@@ -76,7 +79,8 @@ awaitable<void> AnswerKeeper::spill(bool all) {
     at += chunk.size();
     const auto put = co_await put_chunk(chunks_++, std::move(chunk));
     if (!put) {
-      log_event(LogLevel::warn, "an answer could not be spilled", {{"why", put.error().why}});
+      telemetry::log_event(config::LogLevel::warn, "an answer could not be spilled",
+                           {{"why", put.error().why}});
       co_await give_up();
       co_return;
     }
@@ -117,10 +121,10 @@ awaitable<StoreResult<void>> send_spilled(ClientRequest& request, const Record& 
     if (!chunk || !*chunk) break;
   }
   // The record expired meanwhile, or the disk fails: the client must see that this is not all.
-  log_event(LogLevel::warn, "a replay was cut off",
-            {{"why", chunk ? "its chunks are not whole" : chunk.error().why}});
+  telemetry::log_event(config::LogLevel::warn, "a replay was cut off",
+                       {{"why", chunk ? "its chunks are not whole" : chunk.error().why}});
   cut_off(request);
   co_return StoreResult<void>{};
 }
 
-}  // namespace semel
+}  // namespace semel::execution

@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "execution/answer/reply.h"
-#include "semel/store.h"
+#include "semel/driver/store.h"
 
 // Stores a body that is too large for its record in chunks beside the record, and sends it back.
-namespace semel {
+namespace semel::execution {
 
 // Keeps an answer's body while it streams: in memory up to max_stored_body, beyond that in chunks
 // of the store up to max_spilled_body. If the body is longer still, or the store cannot keep it,
@@ -21,7 +21,7 @@ class AnswerKeeper {
  public:
   // Writes no chunk if `may_spill` is false (the answer is not going to be stored) or if the
   // announced length exceeds max_spilled_body.
-  AnswerKeeper(Store& store, Clock& clock, const RouteConfig& route, const Record& claim,
+  AnswerKeeper(Store& store, Clock& clock, const config::RouteConfig& route, const Record& claim,
                bool may_spill, std::optional<std::uint64_t> announced_bytes);
 
   boost::asio::awaitable<void> keep(std::string_view piece);
@@ -52,4 +52,4 @@ class AnswerKeeper {
 boost::asio::awaitable<StoreResult<void>> send_spilled(ClientRequest& request, const Record& record,
                                                        const std::vector<Header>& extra);
 
-}  // namespace semel
+}  // namespace semel::execution

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "semel/record.h"
+#include "semel/driver/record.h"
 
 // The name of an operation's status resource. Only the tenant that it was made for can use it, and
 // nobody can guess it: it holds 128 bits that depend on the record's random handle.
@@ -12,7 +12,7 @@
 // It names the operation and the key, not the record. The record follows from the tenant who asks,
 // so that nobody can make the store look for another tenant's record: the time it takes to answer
 // would tell whether there is one.
-namespace semel {
+namespace semel::execution {
 
 struct Handle {
   std::string operation;
@@ -32,4 +32,4 @@ std::optional<Handle> parse_handle(std::string_view text, std::string_view tenan
 // Returns whether the handle was made for this record and this tenant. Takes constant time.
 bool fits(const Handle& handle, const Record& record, std::string_view tenant);
 
-}  // namespace semel
+}  // namespace semel::execution

@@ -1,11 +1,11 @@
 #pragma once
 
 #include "core/problem.h"
-#include "runtime/tenant_limits.h"
+#include "runtime/limits/tenant_limits.h"
 
-namespace semel {
+namespace semel::execution {
 
 // Returns the problem for a client whose tenant has used up a limit of the route.
-Problem limit_problem(TenantLimits::Limit exceeded);
+core::Problem limit_problem(runtime::TenantLimits::Limit exceeded);
 
-}  // namespace semel
+}  // namespace semel::execution

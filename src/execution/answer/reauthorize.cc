@@ -2,9 +2,7 @@
 
 #include <algorithm>
 
-#include "execution/subrequest.h"
-
-namespace semel {
+namespace semel::execution {
 namespace asio = boost::asio;
 using asio::awaitable;
 
@@ -19,10 +17,10 @@ bool is_printable(std::string_view text) {
   return std::ranges::all_of(text, [](char c) { return c >= ' ' && c <= '~'; });
 }
 
-SubRequest question(const ClientRequest& request, const Viewing& viewing) {
-  SubRequest ask;
-  for (const net::Field& field : request.message.fields()) {
-    if (net::iequals(field.name, "Authorization") || net::iequals(field.name, "Cookie")) {
+http::Client::Request question(const ClientRequest& request, const Viewing& viewing) {
+  http::Client::Request ask;
+  for (const http::Field& field : request.message.fields()) {
+    if (http::iequals(field.name, "Authorization") || http::iequals(field.name, "Cookie")) {
       ask.headers.push_back({std::string(field.name), std::string(field.value)});
     }
   }
@@ -38,14 +36,15 @@ SubRequest question(const ClientRequest& request, const Viewing& viewing) {
 
 }  // namespace
 
-awaitable<bool> may_see(ClientRequest& request, const Route& route, Viewing viewing) {
+awaitable<bool> may_see(ClientRequest& request, const runtime::Route& route, Viewing viewing) {
   if (!route->reauthorize) co_return true;
-  SubRequest ask = question(request, viewing);
-  auto answered =
-      co_await subrequest(request.worker, *route->reauthorize, std::move(ask), kTimeout);
+  http::Client::Request ask = question(request, viewing);
+  ask.target = route->reauthorize->target;
+  http::Client client = request.worker.client_to(*route->reauthorize);
+  auto answered = co_await client.ask(std::move(ask), kTimeout);
   if (answered && answered->status >= 200 && answered->status < 300) co_return true;
 
-  route.metrics().count(RequestResult::refused);
+  route.metrics().count(telemetry::RequestResult::refused);
   if (answered && (answered->status == 401 || answered->status == 403)) {
     Answer answer;
     answer.status = answered->status;
@@ -58,15 +57,17 @@ awaitable<bool> may_see(ClientRequest& request, const Route& route, Viewing view
     co_await send_answer(request, answer, {});
     co_return false;
   }
-  log_event(LogLevel::warn, "reauthorize failed",
-            {{"route", route->name},
-             {"why", answered ? "status " + std::to_string(answered->status) : answered.error()}});
-  Problem problem{.code = Code::authorization_unavailable,
-                  .detail =
-                      "Whether you may see the recorded answer could not be found out. Nothing was "
-                      "executed. Retry with the same key."};
+  telemetry::log_event(
+      config::LogLevel::warn, "reauthorize failed",
+      {{"route", route->name},
+       {"why", answered ? "status " + std::to_string(answered->status) : answered.error()}});
+  core::Problem problem{
+      .code = core::Code::authorization_unavailable,
+      .detail =
+          "It could not be checked whether you may see the recorded answer. Nothing "
+          "was executed. Retry with the same key."};
   co_await send_problem(request, problem, &route.config());
   co_return false;
 }
 
-}  // namespace semel
+}  // namespace semel::execution

@@ -4,9 +4,9 @@
 #include <string>
 
 #include "execution/answer/reply.h"
-#include "semel/record.h"
+#include "semel/driver/record.h"
 
-namespace semel {
+namespace semel::execution {
 
 // Identifies the stored answer that is about to be given away.
 struct Viewing {
@@ -21,6 +21,7 @@ struct Viewing {
 // False: the caller may not see it, or nobody could say. The caller has then been answered: with
 // the 401 or 403 of the service that was asked, or with 503. Nothing is remembered: the service is
 // asked again for the next request.
-boost::asio::awaitable<bool> may_see(ClientRequest& request, const Route& route, Viewing viewing);
+boost::asio::awaitable<bool> may_see(ClientRequest& request, const runtime::Route& route,
+                                     Viewing viewing);
 
-}  // namespace semel
+}  // namespace semel::execution

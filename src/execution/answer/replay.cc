@@ -5,7 +5,7 @@
 #include "execution/answer/chunks.h"
 #include "telemetry/log.h"
 
-namespace semel {
+namespace semel::execution {
 namespace asio = boost::asio;
 using asio::awaitable;
 
@@ -16,7 +16,7 @@ std::vector<Header> echo(std::string_view key) {
 std::vector<Header> echo(std::string_view key, const Record& record) {
   std::vector<Header> headers = echo(key);
   if (record.expires_at != kNever) {
-    headers.push_back({"Idempotency-Expires", http_date(record.expires_at)});
+    headers.push_back({"Idempotency-Expires", http::format_date(record.expires_at)});
   }
   return headers;
 }
@@ -31,18 +31,18 @@ std::int64_t age_seconds(const ClientRequest& request, const Record& record) {
   return std::max<std::int64_t>(0, age.count());
 }
 
-awaitable<void> send_unreadable(ClientRequest& request, const RouteConfig& route,
+awaitable<void> send_unreadable(ClientRequest& request, const config::RouteConfig& route,
                                 std::string_view key, std::string why) {
-  log_repeating(LogLevel::warn, "store unavailable", route.name,
-                {{"route", route.name}, {"why", why}});
-  Problem problem{.code = Code::store_unavailable,
-                  .detail =
-                      "The recorded answer cannot be read at the moment. Nothing was "
-                      "executed. Retry with the same key."};
+  telemetry::log_repeating(config::LogLevel::warn, "store unavailable", route.name,
+                           {{"route", route.name}, {"why", why}});
+  core::Problem problem{.code = core::Code::store_unavailable,
+                        .detail =
+                            "The recorded answer cannot be read at the moment. Nothing was "
+                            "executed. Retry with the same key."};
   co_await send_problem(request, problem, &route, echo(key));
 }
 
-awaitable<void> send_from_chunks(ClientRequest& request, const RouteConfig& route,
+awaitable<void> send_from_chunks(ClientRequest& request, const config::RouteConfig& route,
                                  std::string_view key, const Record& record, Told told) {
   Record shown = record;
   shown.answer.headers = kept_headers(record.answer.headers, route);
@@ -58,8 +58,8 @@ awaitable<void> send_from_chunks(ClientRequest& request, const RouteConfig& rout
 constexpr int kStatusMin = 200;
 
 // Writes straight into the head, because every retry costs this.
-awaitable<void> send_stored(ClientRequest& request, const RouteConfig& route, std::string_view key,
-                            const Record& record, Told told) {
+awaitable<void> send_stored(ClientRequest& request, const config::RouteConfig& route,
+                            std::string_view key, const Record& record, Told told) {
   const Answer& answer = record.answer;
   if (answer.body_note == BodyNote::spilled) {
     return send_from_chunks(request, route, key, record, told);
@@ -73,23 +73,23 @@ awaitable<void> send_stored(ClientRequest& request, const RouteConfig& route, st
   bool is_dated = false;
   for (const Header& header : answer.headers) {
     if (!is_kept(header.name, route)) continue;
-    append_header(head, header.name, header.value);
-    is_dated = is_dated || net::iequals(header.name, "Date");
+    http::append_header(head, header.name, header.value);
+    is_dated = is_dated || http::iequals(header.name, "Date");
   }
   head.append("Idempotency-Key: ");
   append_quoted_key(head, key);
   head.append("\r\n");
   if (record.expires_at != kNever) {
     head.append("Idempotency-Expires: ");
-    append_http_date(head, record.expires_at);
+    http::append_date(head, record.expires_at);
     head.append("\r\n");
   }
   if (told == Told::replayed) {
-    append_header(head, route.replayed_header, "true");
-    append_header(head, "Age", fmt::format_int(age_seconds(request, record)).c_str());
+    http::append_header(head, route.replayed_header, "true");
+    http::append_header(head, "Age", fmt::format_int(age_seconds(request, record)).c_str());
   }
   if (answer.body_note == BodyNote::omitted) {
-    append_header(head, "Idempotency-Replay", "body-omitted");
+    http::append_header(head, "Idempotency-Replay", "body-omitted");
   }
   end_head(request, head, is_dated, answer.status, BodyEnd::length, answer.body.size());
   return send_whole(request, std::move(head), answer);
@@ -97,18 +97,18 @@ awaitable<void> send_stored(ClientRequest& request, const RouteConfig& route, st
 
 }  // namespace
 
-awaitable<void> send_replay(ClientRequest& request, const RouteConfig& route, std::string_view key,
-                            const Record& record) {
+awaitable<void> send_replay(ClientRequest& request, const config::RouteConfig& route,
+                            std::string_view key, const Record& record) {
   return send_stored(request, route, key, record, Told::replayed);
 }
 
-awaitable<void> send_committed(ClientRequest& request, const RouteConfig& route,
+awaitable<void> send_committed(ClientRequest& request, const config::RouteConfig& route,
                                std::string_view key, const Record& record) {
   return send_stored(request, route, key, record, Told::first);
 }
 
-awaitable<void> send_settled(ClientRequest& request, const RouteConfig& route, std::string_view key,
-                             const Settled& settled) {
+awaitable<void> send_settled(ClientRequest& request, const config::RouteConfig& route,
+                             std::string_view key, const Settled& settled) {
   if (settled.record && settled.record->state == RecordState::completed) {
     co_await send_replay(request, route, key, *settled.record);
   } else {
@@ -116,8 +116,8 @@ awaitable<void> send_settled(ClientRequest& request, const RouteConfig& route, s
   }
 }
 
-awaitable<void> send_record(ClientRequest& request, const RouteConfig& route, std::string_view key,
-                            const RecordPtr& record) {
+awaitable<void> send_record(ClientRequest& request, const config::RouteConfig& route,
+                            std::string_view key, const RecordPtr& record) {
   if (record && record->state == RecordState::completed) {
     co_await send_replay(request, route, key, *record);
   } else if (record && record->state == RecordState::in_progress) {
@@ -127,27 +127,27 @@ awaitable<void> send_record(ClientRequest& request, const RouteConfig& route, st
   }
 }
 
-Problem in_progress_problem(const RouteConfig& route) {
-  return {.code = Code::in_progress,
+core::Problem in_progress_problem(const config::RouteConfig& route) {
+  return {.code = core::Code::in_progress,
           .status = route.status_in_progress,
           .detail =
               "The first request with this key is still being executed. Retry with the same "
               "key."};
 }
 
-Problem ended_without_answer(const RouteConfig& route) {
-  return {.code = Code::in_progress,
+core::Problem ended_without_answer(const config::RouteConfig& route) {
+  return {.code = core::Code::in_progress,
           .status = route.status_in_progress,
           .detail =
-              "The request that was being executed under this key has ended without an answer to "
-              "give. Retry with the same key."};
+              "The execution of the request with this key ended without an answer to give. Retry "
+              "with the same key."};
 }
 
-Problem outcome_unknown() {
-  return {.code = Code::outcome_unknown,
+core::Problem outcome_unknown() {
+  return {.code = core::Code::outcome_unknown,
           .detail =
-              "A request with this key was sent on and no answer came back, so it may have "
+              "A request with this key was forwarded, but no answer came back, so it may have "
               "taken effect. Do not send it under a new key; an operator has to resolve it."};
 }
 
-}  // namespace semel
+}  // namespace semel::execution

@@ -4,7 +4,7 @@
 
 #include "config/own_paths.h"
 
-namespace semel {
+namespace semel::execution {
 namespace asio = boost::asio;
 using asio::awaitable;
 
@@ -16,7 +16,7 @@ bool has_body(int status) {
 
 bool named(const std::vector<Header>& headers, std::string_view name) {
   for (const Header& header : headers) {
-    if (net::iequals(header.name, name)) return true;
+    if (http::iequals(header.name, name)) return true;
   }
   return false;
 }
@@ -29,14 +29,14 @@ constexpr std::string_view kRetryAfterSeconds = "1";
 // Answers are written in pieces, so that a client that reads slowly is seen to make progress.
 constexpr std::size_t kPieceBytes = 64 * 1024;
 
-bool is_worth_retrying(Code code) {
+bool is_worth_retrying(core::Code code) {
   switch (code) {
-    case Code::in_progress:
-    case Code::outcome_unknown:
-    case Code::store_unavailable:
-    case Code::overloaded:
-    case Code::too_many_keys:
-    case Code::authorization_unavailable:
+    case core::Code::in_progress:
+    case core::Code::outcome_unknown:
+    case core::Code::store_unavailable:
+    case core::Code::overloaded:
+    case core::Code::too_many_keys:
+    case core::Code::authorization_unavailable:
       return true;
     default:
       return false;
@@ -52,34 +52,34 @@ bool has_date(const std::vector<Header>& headers) {
 std::string begin_head(int status, const std::vector<Header>& headers) {
   std::string head;
   head.reserve(512);
-  append_status_line(head, status);
-  for (const Header& header : headers) append_header(head, header.name, header.value);
+  http::append_status_line(head, status);
+  for (const Header& header : headers) http::append_header(head, header.name, header.value);
   return head;
 }
 
 std::string answer_head(ClientRequest& request, int status, const std::vector<Header>& headers,
                         const std::vector<Header>& extra, BodyEnd end, std::uint64_t length) {
   std::string head = begin_head(status, headers);
-  for (const Header& header : extra) append_header(head, header.name, header.value);
+  for (const Header& header : extra) http::append_header(head, header.name, header.value);
   end_head(request, head, has_date(headers), status, end, length);
   return head;
 }
 
 void end_head(ClientRequest& request, std::string& head, bool is_dated, int status, BodyEnd end,
               std::uint64_t length) {
-  if (!is_dated) append_header(head, "Date", request.worker.date());
+  if (!is_dated) http::append_header(head, "Date", request.worker.date());
   if (has_body(status)) {
-    if (end == BodyEnd::chunks) append_header(head, "Transfer-Encoding", "chunked");
+    if (end == BodyEnd::chunks) http::append_header(head, "Transfer-Encoding", "chunked");
     if (end == BodyEnd::length) {
-      append_header(head, "Content-Length", fmt::format_int(length).c_str());
+      http::append_header(head, "Content-Length", fmt::format_int(length).c_str());
     }
     if (end == BodyEnd::close) request.keep_alive = false;
   }
   if (request.services().draining) request.keep_alive = false;
   if (!request.keep_alive) {
-    append_header(head, "Connection", "close");
+    http::append_header(head, "Connection", "close");
   } else if (request.message.http_version() < 11) {
-    append_header(head, "Connection", "keep-alive");
+    http::append_header(head, "Connection", "keep-alive");
   }
   head.append("\r\n");
 }
@@ -107,10 +107,10 @@ awaitable<void> send_whole(ClientRequest& request, std::string head, const Answe
   if (!written) request.keep_alive = false;
 }
 
-awaitable<net::IoResult<void>> write_at_pace(ClientRequest& request, ClientPace& pace,
-                                             std::string_view first, std::string_view second,
-                                             std::string_view third) {
-  const net::Deadlines& clock = request.worker.deadlines();
+awaitable<http::IoResult<void>> write_at_pace(ClientRequest& request, ClientPace& pace,
+                                              std::string_view first, std::string_view second,
+                                              std::string_view third) {
+  const http::Deadlines& clock = request.worker.deadlines();
   request.client.set_deadline(pace.next());
   const auto begun = clock.now();
   auto written = co_await request.client.write(first, second, third);
@@ -123,17 +123,17 @@ bool reads_rest(const ClientRequest& request) {
   return length && *length <= kDrainBytesMax && !request.message.field("Expect");
 }
 
-awaitable<void> send_problem(ClientRequest& request, const Problem& problem,
-                             const RouteConfig* route, const std::vector<Header>& extra) {
+awaitable<void> send_problem(ClientRequest& request, const core::Problem& problem,
+                             const config::RouteConfig* route, const std::vector<Header>& extra) {
   // Tell the client that it cannot send another request after the rest of this one.
   if (request.keep_alive && !request.message.is_done() && !reads_rest(request)) {
     request.keep_alive = false;
   }
-  Answer answer = to_answer(problem, route ? route->errors : ErrorShape::problem);
+  Answer answer = core::to_answer(problem, route ? route->errors : core::ErrorShape::problem);
   answer.headers.insert(answer.headers.end(), extra.begin(), extra.end());
-  if (problem.code == Code::key_missing || problem.code == Code::key_invalid) {
+  if (problem.code == core::Code::key_missing || problem.code == core::Code::key_invalid) {
     const std::string docs =
-        route && !route->docs_url.empty() ? route->docs_url : std::string(kPolicyPath);
+        route && !route->docs_url.empty() ? route->docs_url : std::string(config::kPolicyPath);
     answer.headers.push_back({"Link", "<" + docs + ">; rel=\"describedby\""});
   }
   if ((is_worth_retrying(problem.code) || problem.status == 503) &&
@@ -148,14 +148,14 @@ bool take_slot(ClientRequest& request) {
   return request.in_flight->has_share_of(request.limits().in_flight);
 }
 
-awaitable<void> refuse_slot(ClientRequest& request, const Route& route) {
-  route.metrics().count(RequestResult::refused);
-  Problem problem{.code = Code::overloaded,
-                  .detail = "Too many requests are in flight. Retry with the same key."};
+awaitable<void> refuse_slot(ClientRequest& request, const runtime::Route& route) {
+  route.metrics().count(telemetry::RequestResult::refused);
+  core::Problem problem{.code = core::Code::overloaded,
+                        .detail = "Too many requests are in flight. Retry with the same key."};
   co_await send_problem(request, problem, &route.config());
 }
 
-awaitable<bool> take_slot_or_refuse(ClientRequest& request, const Route& route) {
+awaitable<bool> take_slot_or_refuse(ClientRequest& request, const runtime::Route& route) {
   if (take_slot(request)) co_return true;
   co_await refuse_slot(request, route);
   co_return false;
@@ -170,7 +170,7 @@ void cut_off(ClientRequest& request) {
 
 bool expects_continue(const ClientRequest& request) {
   const auto expect = request.message.field("Expect");
-  return expect && net::iequals(*expect, "100-continue") && !request.message.is_done() &&
+  return expect && http::iequals(*expect, "100-continue") && !request.message.is_done() &&
          !request.client.has_unread() && request.message.http_version() >= 11;
 }
 
@@ -180,4 +180,4 @@ awaitable<void> send_continue(ClientRequest& request) {
   co_await request.client.write("HTTP/1.1 100 Continue\r\n\r\n");
 }
 
-}  // namespace semel
+}  // namespace semel::execution

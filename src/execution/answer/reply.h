@@ -13,30 +13,32 @@
 #include "http/target.h"
 #include "runtime/worker.h"
 
-namespace semel {
+namespace semel::execution {
 
 // One request of a client while it is being handled. Lives in the session's frame.
 struct ClientRequest {
-  Worker& worker;
-  const ActiveConfigPtr settings;  // as they were when the request came; kept until it is done
-  net::Connection& client;
-  net::Request& message;
-  Target target;
+  runtime::Worker& worker;
+  const runtime::ActiveConfigPtr
+      settings;  // as they were when the request came; kept until it is done
+  http::Connection& client;
+  http::Request& message;
+  http::Target target;
   const Forwarded& forwarded;
   bool keep_alive = true;  // whether the connection stays open after the answer
   // The request's place among limits.in_flight. Given up before the answer's last bytes are
   // written: a client that has its answer may send the next request at once.
-  std::optional<InFlight> in_flight = {};
+  std::optional<runtime::InFlight> in_flight = {};
   // Its place among the tenant's requests on this route, if there is such a limit.
-  std::optional<TenantLimits::Slot> tenant_slot = {};
-  ShareHolder* peer = nullptr;  // owns the connection; null: a trusted proxy, which has no share
+  std::optional<runtime::TenantLimits::Slot> tenant_slot = {};
+  runtime::ShareHolder* peer =
+      nullptr;  // owns the connection; null: a trusted proxy, which has no share
   void give_up_slot() {
     in_flight.reset();
     tenant_slot.reset();
   }
 
-  Services& services() const { return worker.services(); }
-  const LimitsConfig& limits() const { return settings->config.limits; }
+  runtime::Services& services() const { return worker.services(); }
+  const config::LimitsConfig& limits() const { return settings->config.limits; }
   RequestHead head() const {
     return {message.method(), target.origin, message.fields(), forwarded};
   }
@@ -60,10 +62,10 @@ void end_head(ClientRequest& request, std::string& head, bool is_dated, int stat
               std::uint64_t length);
 
 // Writes a piece of an answer. Waits for the client no longer than its pace allows.
-boost::asio::awaitable<net::IoResult<void>> write_at_pace(ClientRequest& request, ClientPace& pace,
-                                                          std::string_view first,
-                                                          std::string_view second = {},
-                                                          std::string_view third = {});
+boost::asio::awaitable<http::IoResult<void>> write_at_pace(ClientRequest& request, ClientPace& pace,
+                                                           std::string_view first,
+                                                           std::string_view second = {},
+                                                           std::string_view third = {});
 
 // Sends an answer. If it cannot be written, the connection ends after this request, nothing else.
 boost::asio::awaitable<void> send_answer(ClientRequest& request, const Answer& answer,
@@ -71,14 +73,15 @@ boost::asio::awaitable<void> send_answer(ClientRequest& request, const Answer& a
 // Sends an answer whose head is ready.
 boost::asio::awaitable<void> send_whole(ClientRequest& request, std::string head,
                                         const Answer& answer);
-boost::asio::awaitable<void> send_problem(ClientRequest& request, const Problem& problem,
-                                          const RouteConfig* route,
+boost::asio::awaitable<void> send_problem(ClientRequest& request, const core::Problem& problem,
+                                          const config::RouteConfig* route,
                                           const std::vector<Header>& extra = {});
 
 // Takes a place among limits.in_flight. False: none is free, or none for this peer.
 bool take_slot(ClientRequest& request);
 // Takes a place, or answers the request if there is none. False: it has been answered.
-boost::asio::awaitable<bool> take_slot_or_refuse(ClientRequest& request, const Route& route);
+boost::asio::awaitable<bool> take_slot_or_refuse(ClientRequest& request,
+                                                 const runtime::Route& route);
 
 // Returns whether to read the rest of a body that nobody wants, so that the connection can be used
 // again.
@@ -88,10 +91,10 @@ bool reads_rest(const ClientRequest& request);
 void cut_off(ClientRequest& request);
 
 // Answers a request for which there is no place.
-boost::asio::awaitable<void> refuse_slot(ClientRequest& request, const Route& route);
+boost::asio::awaitable<void> refuse_slot(ClientRequest& request, const runtime::Route& route);
 
 // The interim answer that a client may be waiting for before it sends its body.
 bool expects_continue(const ClientRequest& request);
 boost::asio::awaitable<void> send_continue(ClientRequest& request);
 
-}  // namespace semel
+}  // namespace semel::execution

@@ -7,7 +7,7 @@
 #include "execution/answer/replay.h"
 #include "execution/answer/reply.h"
 
-namespace semel {
+namespace semel::execution {
 
 // Where the answer of an execution goes: to a client, or to nobody. Sending to nobody does nothing.
 class AnswerSink {
@@ -19,13 +19,13 @@ class AnswerSink {
   ClientRequest* client() const { return client_; }
 
   boost::asio::awaitable<void> send_answer(const Answer& answer, const std::vector<Header>& extra);
-  boost::asio::awaitable<void> send_problem(const Problem& problem, const RouteConfig& route,
-                                            std::string_view key);
+  boost::asio::awaitable<void> send_problem(const core::Problem& problem,
+                                            const config::RouteConfig& route, std::string_view key);
   // Sends the record's answer, after the executor of the client's request completed the record.
-  boost::asio::awaitable<void> send_committed(const RouteConfig& route, std::string_view key,
-                                              const Record& record);
+  boost::asio::awaitable<void> send_committed(const config::RouteConfig& route,
+                                              std::string_view key, const Record& record);
   // Sends the record's answer, never the claim's own.
-  boost::asio::awaitable<void> send_record(const RouteConfig& route, std::string_view key,
+  boost::asio::awaitable<void> send_record(const config::RouteConfig& route, std::string_view key,
                                            const RecordPtr& record);
   // Ends the connection in the middle of an answer, so that the client sees that it is not whole.
   void cut_off();
@@ -39,4 +39,4 @@ class AnswerSink {
   ClientRequest* client_;
 };
 
-}  // namespace semel
+}  // namespace semel::execution

@@ -2,12 +2,12 @@
 
 #include <fmt/format.h>
 
-namespace semel {
+namespace semel::execution {
 namespace asio = boost::asio;
 using asio::awaitable;
 
-AnswerStream::AnswerStream(Services& services, const RouteConfig& route, UpstreamCall& call,
-                           const AnswerSink& answers, AnswerKeeper* keeper)
+AnswerStream::AnswerStream(runtime::Services& services, const config::RouteConfig& route,
+                           UpstreamCall& call, const AnswerSink& answers, AnswerKeeper* keeper)
     : services_(services),
       route_(route),
       call_(call),
@@ -17,7 +17,7 @@ AnswerStream::AnswerStream(Services& services, const RouteConfig& route, Upstrea
 
 awaitable<AnswerStream::End> AnswerStream::run(const std::vector<Header>& headers,
                                                const std::vector<Header>& extra) {
-  const net::Response& response = call_.response();
+  const http::Response& response = call_.response();
   const auto length = response.body_length();
   if (client_) {
     if (length) {
@@ -38,7 +38,7 @@ awaitable<AnswerStream::End> AnswerStream::run(const std::vector<Header>& header
     const SteadyTime asked = services_.clock.steady();
     const auto piece = co_await call_.next_piece();
     waited += services_.clock.steady() - asked;
-    if (!piece || waited > route_.policy.max_execution) co_return End::cut;
+    if (!piece || waited > route_.operation.max_execution) co_return End::cut;
     if (piece->empty()) co_return End::whole;
     co_await pass_on(*piece);
   }
@@ -81,4 +81,4 @@ awaitable<void> AnswerStream::write(std::string_view first, std::string_view sec
   client_ = nullptr;
 }
 
-}  // namespace semel
+}  // namespace semel::execution

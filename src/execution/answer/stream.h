@@ -9,7 +9,7 @@
 #include "execution/answer/sink.h"
 #include "execution/upstream_call.h"
 
-namespace semel {
+namespace semel::execution {
 
 // Passes a streaming answer on as it comes and hands it to the keeper, which keeps what may be
 // stored. Holds the end of the answer back from the client until finish(): only then is the whole
@@ -18,7 +18,7 @@ class AnswerStream {
  public:
   // If `answers` is nobody, the answer is only read and kept; without a keeper it is only passed
   // on.
-  AnswerStream(Services& services, const RouteConfig& route, UpstreamCall& call,
+  AnswerStream(runtime::Services& services, const config::RouteConfig& route, UpstreamCall& call,
                const AnswerSink& answers, AnswerKeeper* keeper);
 
   enum class End { whole, cut };
@@ -32,8 +32,8 @@ class AnswerStream {
   boost::asio::awaitable<void> write(std::string_view first, std::string_view second = {},
                                      std::string_view third = {});
 
-  Services& services_;
-  const RouteConfig& route_;
+  runtime::Services& services_;
+  const config::RouteConfig& route_;
   UpstreamCall& call_;
   ClientRequest* client_;  // null as soon as nobody listens
   AnswerKeeper* keeper_;
@@ -42,4 +42,4 @@ class AnswerStream {
   std::string held_back_;  // the last piece, unless the answer is sent in chunks
 };
 
-}  // namespace semel
+}  // namespace semel::execution

@@ -9,14 +9,13 @@
 #include "core/fingerprint/content_digest.h"
 #include "execution/answer/body_pace.h"
 #include "execution/answer/replay.h"
-#include "execution/ask.h"
-#include "execution/operation.h"
+#include "execution/call.h"
+#include "execution/operation_name.h"
 #include "execution/queued_request.h"
 #include "gateway/keyed/exchange_impl.h"
 #include "gateway/keyed/webhook_delivery.h"
-#include "runtime/tenant.h"
 
-namespace semel {
+namespace semel::gateway {
 namespace asio = boost::asio;
 using asio::awaitable;
 
@@ -29,7 +28,7 @@ constexpr std::size_t kQueuedCopies = 4;
 // Smaller bodies are not counted for their tenant.
 constexpr std::size_t kOwnedAboveBytes = 16 * 1024;
 
-bool is_keyed_method(const RouteConfig& route, std::string_view method) {
+bool is_keyed_method(const config::RouteConfig& route, std::string_view method) {
   return std::ranges::find(route.methods, method) != route.methods.end();
 }
 
@@ -55,8 +54,8 @@ awaitable<void> Exchange::run() {
     co_return;
   }
   // Taken only now, so that a body that trickles in does not keep others out.
-  if (!take_slot(request_)) {
-    co_await refuse_slot(request_, route_);
+  if (!execution::take_slot(request_)) {
+    co_await execution::refuse_slot(request_, route_);
     co_return;
   }
   if (config_.webhook && !co_await verify_event()) co_return;
@@ -68,8 +67,8 @@ awaitable<void> Exchange::run() {
   if (!key_ && !co_await find_key_after_body()) co_return;
   // The most common case: a retry of a request that is done.
   if (!config_.webhook) {
-    const auto recorded =
-        services_.engine.recorded(make_id(scope(), *key_), recipe_, fingerprint_, config_.policy);
+    const auto recorded = services_.engine.recorded(make_id(scope(), *key_), recipe_, fingerprint_,
+                                                    config_.operation);
     if (recorded) {
       co_await replay(*recorded);
       co_return;
@@ -84,105 +83,108 @@ awaitable<void> Exchange::run() {
 // a body too large to be kept is executed now: a preference need not be heeded.
 awaitable<bool> Exchange::find_preference() {
   if (config_.webhook) {
-    if (config_.webhook->mode != WebhookMode::queue) co_return true;
+    if (config_.webhook->mode != config::WebhookMode::queue) co_return true;
   } else {
-    if (config_.in_progress != InProgress::accept) co_return true;
-    preferences_ = read_preferences(request_.message.fields());
-    if (!preferences_.respond_async || body_->size() > kQueuedBodyBytesMax) co_return true;
+    if (config_.in_progress != config::InProgress::accept) co_return true;
+    preferences_ = http::read_preferences(request_.message.fields());
+    if (!preferences_.respond_async || body_->size() > config::kQueuedBodyBytesMax) co_return true;
   }
   auto slot = services_.background->reserve(
       tenant_, scope().operation, request_.peer ? request_.peer->shared_from_this() : nullptr);
   if (!slot) {
-    co_await refuse({.code = Code::overloaded,
-                     .detail =
-                         "Too much work is waiting to be done. Nothing was queued. Retry with "
-                         "the same key."});
+    co_await refuse(
+        {.code = core::Code::overloaded,
+         .detail =
+             "Too much work is queued already. Nothing was queued. Retry with the same key."});
     co_return false;
   }
   if (!hold(body_->memory_bytes() + kQueuedCopies * body_->size())) {
-    co_await refuse({.code = Code::overloaded,
+    co_await refuse({.code = core::Code::overloaded,
                      .detail = "Too many request bodies are being held. Retry with the same key."});
     co_return false;
   }
-  auto body = co_await body_->read(0, kQueuedBodyBytesMax);
+  auto body = co_await body_->read(0, config::kQueuedBodyBytesMax);
   if (!body) {
     co_await cannot_keep(std::move(body.error()));
     co_return false;
   }
-  const RequestHead head = request_.head();
-  const PassedOn passed_on(head.fields, request_.settings->config.tenant, config_);
-  to_be_queued_ = encode(to_queue(head, passed_on, config_.name, preferences_.others,
-                                  key_in_header_, *key_, std::move(*body)));
+  const execution::RequestHead head = request_.head();
+  const execution::PassedOn passed_on(head.fields, request_.settings->config.tenant, config_);
+  to_be_queued_ = execution::encode(execution::to_queue(
+      head, passed_on, config_.name, preferences_.others, key_in_header_, *key_, std::move(*body)));
   slot_.emplace(std::move(*slot));
   co_return true;
 }
 
-awaitable<void> Exchange::refuse(Problem problem) {
-  count(RequestResult::refused);
-  co_await send_problem(request_, problem, &config_);
+awaitable<void> Exchange::refuse(core::Problem problem) {
+  count(telemetry::RequestResult::refused);
+  co_await execution::send_problem(request_, problem, &config_);
 }
 
-std::optional<Problem> Exchange::find_key() {
+std::optional<core::Problem> Exchange::find_key() {
   if (config_.webhook) {
-    tenant_ = kWebhookTenant;  // the key is in the event, which has to be verified first
+    tenant_ = config::kWebhookTenant;  // the key is in the event, which has to be verified first
     return std::nullopt;
   }
   FoundKey found = key_from_headers(config_.key, request_.message);
   if (auto* bad = std::get_if<found_key::Bad>(&found)) {
-    return Problem{.code = Code::key_invalid, .detail = std::move(bad->why), .new_key_safe = true};
+    return core::Problem{
+        .code = core::Code::key_invalid, .detail = std::move(bad->why), .new_key_safe = true};
   }
   if (auto* key = std::get_if<found_key::Key>(&found)) {
     key_ = std::move(key->key);
     key_in_header_ = true;
   }
-  if (!key_ && config_.key.from == KeySource::header) {
-    return Problem{.code = Code::key_missing,
-                   .detail = "Send a unique key for this operation in the header " +
-                             config_.key.header + ", and the same key with every retry of it.",
-                   .new_key_safe = true};
+  if (!key_ && config_.key.from == config::KeySource::header) {
+    return core::Problem{.code = core::Code::key_missing,
+                         .detail = "Send a unique key for this operation in the header " +
+                                   config_.key.header +
+                                   ", and the same key with every retry of it.",
+                         .new_key_safe = true};
   }
   return std::nullopt;
 }
 
-std::optional<Problem> Exchange::take_tenant(Caller caller) {
+std::optional<core::Problem> Exchange::take_tenant(Caller caller) {
   if (!caller) return std::move(caller.error());
   tenant_ = *std::move(caller);
   return std::nullopt;
 }
 
-std::optional<Problem> Exchange::prepare_body() {
-  std::optional<ContentDigest> promised;
-  if (config_.fingerprint.body == BodyFingerprint::digest) {
-    auto parsed = ContentDigest::parse(joined_field("Content-Digest").value_or(""));
+std::optional<core::Problem> Exchange::prepare_body() {
+  std::optional<core::ContentDigest> promised;
+  if (config_.fingerprint.body == config::BodyFingerprint::digest) {
+    auto parsed = core::ContentDigest::parse(joined_field("Content-Digest").value_or(""));
     if (!parsed) {
       request_.keep_alive = false;
-      return Problem{.detail = std::move(parsed.error()), .new_key_safe = true};
+      return core::Problem{.detail = std::move(parsed.error()), .new_key_safe = true};
     }
     promised = std::move(*parsed);
   }
   // Some executors go by the first of them, others by the last.
   if (request_.message.count("Content-Type") > 1) {
     request_.keep_alive = false;
-    return Problem{.detail = "Send one Content-Type header, not several.", .new_key_safe = true};
+    return core::Problem{.detail = "Send one Content-Type header, not several.",
+                         .new_key_safe = true};
   }
   std::string content_type(request_.message.field("Content-Type").value_or(""));
-  recipe_ = recipe_of(config_.fingerprint, request_.settings->key_material.hash_keys, content_type,
-                      promised.has_value());
+  recipe_ = execution::recipe_of(config_.fingerprint, request_.settings->key_material.hash_keys,
+                                 content_type, promised.has_value());
   body_.emplace(services_.spool, recipe_, std::move(content_type), std::move(promised));
   return std::nullopt;
 }
 
-std::optional<Problem> Exchange::compare_digest() {
+std::optional<core::Problem> Exchange::compare_digest() {
   if (body_->keeps_promise()) return std::nullopt;
-  return Problem{.detail =
-                     "The body is not the one that Content-Digest speaks of: it was changed "
-                     "or cut on its way. Nothing was executed.",
-                 .new_key_safe = true};
+  return core::Problem{.detail =
+                           "The body does not match Content-Digest: it was changed or cut off in "
+                           "transit. Nothing was executed.",
+                       .new_key_safe = true};
 }
 
 awaitable<bool> Exchange::refuse_size() {
   request_.keep_alive = false;
-  co_await refuse({.code = Code::body_too_large,
+  co_await refuse({.code = core::Code::body_too_large,
                    .detail = "The body of a request with a key may have at most " +
                              std::to_string(config_.max_request_body) + " bytes here.",
                    .new_key_safe = true});
@@ -192,15 +194,15 @@ awaitable<bool> Exchange::refuse_size() {
 awaitable<bool> Exchange::read_body() {
   const auto length = request_.message.body_length();
   if (length && *length > config_.max_request_body) co_return co_await refuse_size();
-  if (length && *length > kSpooledAboveBytes) {
+  if (length && *length > runtime::kSpooledAboveBytes) {
     if (const auto room = services_.spool.has_room_for(*length); !room) {
       co_await cannot_keep(room.error());
       co_return false;
     }
   }
-  if (expects_continue(request_)) co_await send_continue(request_);
-  const net::Deadlines& clock = request_.worker.deadlines();
-  const BodyPace pace(request_.limits().body_timeout, clock.now());
+  if (execution::expects_continue(request_)) co_await execution::send_continue(request_);
+  const http::Deadlines& clock = request_.worker.deadlines();
+  const execution::BodyPace pace(request_.limits().body_timeout, clock.now());
   while (!request_.message.is_done()) {
     auto piece = request_.client.buffered_piece(request_.message);
     if (piece && piece->empty() && !request_.message.is_done()) {
@@ -209,11 +211,11 @@ awaitable<bool> Exchange::read_body() {
     }
     if (!piece) {
       request_.keep_alive = false;
-      if (piece.error() == net::IoError::timeout) {
+      if (piece.error() == http::IoError::timeout) {
         co_await refuse({.status = 408,
                          .detail = "The request's body did not arrive in time.",
                          .new_key_safe = false});
-      } else if (piece.error() == net::IoError::malformed) {
+      } else if (piece.error() == http::IoError::malformed) {
         co_await refuse({.detail = "The request's body is malformed.", .new_key_safe = false});
       }
       co_return false;
@@ -230,7 +232,7 @@ awaitable<bool> Exchange::read_body() {
       if (body_->is_spooled()) services_.spool.count_refused();
       request_.keep_alive = false;
       co_await refuse(
-          {.code = Code::overloaded,
+          {.code = core::Code::overloaded,
            .detail = "Too many request bodies are being held. Retry with the same key."});
       co_return false;
     }
@@ -250,11 +252,11 @@ awaitable<bool> Exchange::read_body() {
 bool Exchange::hold(std::size_t memory_bytes) {
   const bool has_tenant = !tenant_.empty() && !config_.webhook;
   if (has_tenant && memory_bytes > kOwnedAboveBytes && !held_bytes_.has_tenant()) {
-    ShareHolderPtr tenant = services_.holders.of_tenant(tenant_);
+    runtime::ShareHolderPtr tenant = services_.holders.of_tenant(tenant_);
     held_bytes_.belong_to(tenant);
     spooled_bytes_.belong_to(std::move(tenant));
   }
-  const bool in_memory = held_bytes_.recount(memory_bytes, kBufferedBytesMax);
+  const bool in_memory = held_bytes_.recount(memory_bytes, runtime::kBufferedBytesMax);
   const bool in_file = spooled_bytes_.recount(body_->is_spooled() ? body_->size() : 0,
                                               request_.settings->config.spool.bytes_max);
   return in_memory && in_file;
@@ -262,12 +264,12 @@ bool Exchange::hold(std::size_t memory_bytes) {
 
 // Refuses a request because the spool or the disk is full or broken, or the spool's folder is gone.
 awaitable<void> Exchange::cannot_keep(std::string why) {
-  log_repeating(LogLevel::error, "request body not kept", config_.name,
-                {{"route", config_.name}, {"why", why}});
+  telemetry::log_repeating(config::LogLevel::error, "request body not kept", config_.name,
+                           {{"route", config_.name}, {"why", why}});
   request_.keep_alive = false;
-  co_await refuse({.code = Code::overloaded,
-                   .detail = "The request's body could not be kept, so nothing was executed. Retry "
-                             "with the same key."});
+  co_await refuse({.code = core::Code::overloaded,
+                   .detail = "The request's body could not be stored, so nothing was executed. "
+                             "Retry with the same key."});
 }
 
 // Verifies the event before anything is kept of it, or asked about it.
@@ -303,43 +305,42 @@ awaitable<Fingerprint> Exchange::fingerprint_under(Recipe recipe) const {
   } else {
     plain = make_fingerprint(recipe, view());
   }
-  co_return fingerprint_under_key(std::move(plain), recipe,
-                                  request_.settings->key_material.hash_keys);
+  co_return execution::fingerprint_under_key(std::move(plain), recipe,
+                                             request_.settings->key_material.hash_keys);
 }
 
 awaitable<FoundKey> Exchange::find_key_in_body() const {
   const std::string encoding = joined_field("Content-Encoding").value_or("");
   if (!body_->is_spooled()) co_return key_from_body(config_.key, encoding, body_->text());
-  if (body_->size() > kJsonTextBytesMax) {
+  if (body_->size() > core::kJsonTextBytesMax) {
     co_return found_key::Bad{
-        "The body is too large for a key to be found in it; send the key in "
-        "the header " +
+        "The body is too large to find a key in it; send the key in the header " +
         config_.key.header + "."};
   }
   auto find = [this, &encoding]() -> std::expected<FoundKey, std::string> {
     try {
-      return key_from_body(config_.key, encoding, body_->read_now(0, kJsonTextBytesMax));
+      return key_from_body(config_.key, encoding, body_->read_now(0, core::kJsonTextBytesMax));
     } catch (const std::runtime_error& error) {
       return std::unexpected(error.what());
     }
   };
   auto found = co_await services_.spool.pool().run(find);
   if (!found) {
-    log_event(LogLevel::error, "request body lost", {{"why", found.error()}});
-    co_return found_key::Bad{"The body could not be read for its key."};
+    telemetry::log_event(config::LogLevel::error, "request body lost", {{"why", found.error()}});
+    co_return found_key::Bad{"The key could not be read from the body."};
   }
   co_return std::move(*found);
 }
 
 awaitable<bool> Exchange::find_key_after_body() {
-  if (config_.key.from == KeySource::fingerprint) {
+  if (config_.key.from == config::KeySource::fingerprint) {
     key_ = RecordId{fingerprint_.digest}.hex();
     co_return true;
   }
   FoundKey found = co_await find_key_in_body();
   if (auto* bad = std::get_if<found_key::Bad>(&found)) {
     co_await refuse(
-        {.code = Code::key_invalid, .detail = std::move(bad->why), .new_key_safe = true});
+        {.code = core::Code::key_invalid, .detail = std::move(bad->why), .new_key_safe = true});
     co_return false;
   }
   if (auto* key = std::get_if<found_key::Key>(&found)) {
@@ -347,21 +348,21 @@ awaitable<bool> Exchange::find_key_after_body() {
     co_return true;
   }
   if (config_.key.required) {
-    co_await refuse({.code = Code::key_missing,
+    co_await refuse({.code = core::Code::key_missing,
                      .detail = "Send a unique key for this operation at " + config_.key.pointer +
                                " in the body, and the same key with every retry of it.",
                      .new_key_safe = true});
     co_return false;
   }
-  const UnkeyedRequest unkeyed{request_, route_, *body_};
-  co_await execute_unkeyed(unkeyed, {});
+  const execution::UnkeyedRequest unkeyed{request_, route_, *body_};
+  co_await execution::execute_unkeyed(unkeyed, {});
   co_return false;
 }
 
 std::optional<std::string> Exchange::joined_field(std::string_view name) const {
   std::optional<std::string> joined;
-  for (const net::Field& field : request_.message.fields()) {
-    if (!net::iequals(field.name, name)) continue;
+  for (const http::Field& field : request_.message.fields()) {
+    if (!http::iequals(field.name, name)) continue;
     if (joined) *joined += ", ";
     joined = joined.value_or("") + std::string(field.value);
   }
@@ -381,27 +382,29 @@ RequestView Exchange::view() const {
 }
 
 Scope Exchange::scope() const {
-  const RouteConfig& named = named_now(config_, *request_.settings, *request_.worker.settings());
+  const config::RouteConfig& named =
+      execution::named_now(config_, *request_.settings, *request_.worker.settings());
   return {request_.settings->config.name_space, tenant_,
-          operation_of(named, named.name, request_.target)};
+          execution::operation_name(named, named.name, request_.target)};
 }
 
-Ask Exchange::ask() {
-  const RouteConfig& named = named_now(config_, *request_.settings, *request_.worker.settings());
-  Ask ask = make_ask(*request_.settings, config_, scope(), *key_);
-  ask.former_operations = former_operations(named, request_.target);
-  ask.recipe = recipe_;
-  ask.fingerprint = fingerprint_;
-  ask.fingerprint_under = [this](Recipe recipe) { return fingerprint_under(std::move(recipe)); };
-  ask.wants_handle = config_.in_progress == InProgress::accept;
-  if (slot_) ask.request = to_be_queued_;
-  ask.trace = traceparent_of(request_.message.fields());
+Call Exchange::call() {
+  const config::RouteConfig& named =
+      execution::named_now(config_, *request_.settings, *request_.worker.settings());
+  Call call = execution::make_call(*request_.settings, config_, scope(), *key_);
+  call.former_operations = execution::former_operations(named, request_.target);
+  call.recipe = recipe_;
+  call.fingerprint = fingerprint_;
+  call.fingerprint_under = [this](Recipe recipe) { return fingerprint_under(std::move(recipe)); };
+  call.wants_handle = config_.in_progress == config::InProgress::accept;
+  if (slot_) call.request = to_be_queued_;
+  call.trace = execution::traceparent_of(request_.message.fields());
   if (only_waits_) {
-    ask.may_execute = [](bool) { return false; };
+    call.may_execute = [](bool) { return false; };
   } else if (config_.limits.any() || request_.limits().any_on_keys()) {
-    ask.may_execute = [this](bool is_new) { return has_room(is_new); };
+    call.may_execute = [this](bool is_new) { return has_room(is_new); };
   }
-  return ask;
+  return call;
 }
 
 awaitable<Admission> Exchange::admit() {
@@ -412,7 +415,7 @@ awaitable<Admission> Exchange::admit() {
 
 awaitable<Admission> Exchange::admit_once() {
   try {
-    co_return co_await services_.engine.admit(ask());
+    co_return co_await services_.engine.admit(call());
   } catch (const std::runtime_error& error) {
     // Nothing can be said about a record made under another recipe. Nothing was claimed.
     co_return StoreUnavailable{.why = error.what(), .unreadable = true};
@@ -420,32 +423,32 @@ awaitable<Admission> Exchange::admit_once() {
 }
 
 bool Exchange::has_room(bool is_new) {
-  std::string who = TenantLimits::who(tenant_, scope().operation);
+  std::string who = runtime::TenantLimits::who(tenant_, scope().operation);
   limited_ =
       services_.limits.begin(who, config_.limits, request_.limits(), is_new, services_.clock.now());
-  if (limited_.exceeded != TenantLimits::Limit::none) return false;
+  if (limited_.exceeded != runtime::TenantLimits::Limit::none) return false;
   if (config_.limits.in_flight > 0) {
     request_.tenant_slot.emplace(services_.limits, std::move(who));
   }
   return true;
 }
 
-bool is_keyed(const ClientRequest& request, const RouteConfig& route) {
+bool is_keyed(const execution::ClientRequest& request, const config::RouteConfig& route) {
   if (!is_keyed_method(route, request.message.method())) return false;
-  return route.key.required || route.key.from != KeySource::header ||
+  return route.key.required || route.key.from != config::KeySource::header ||
          has_key_header(route.key, request.message);
 }
 
-bool evades_key(const ClientRequest& request, const RouteConfig& route) {
+bool evades_key(const execution::ClientRequest& request, const config::RouteConfig& route) {
   const std::string_view method = request.message.method();
   return !is_keyed_method(route, method) &&
          std::ranges::any_of(route.methods,
-                             [&](const std::string& one) { return net::iequals(one, method); });
+                             [&](const std::string& one) { return http::iequals(one, method); });
 }
 
-awaitable<void> exchange(ClientRequest& request, const Route& route) {
+awaitable<void> exchange(execution::ClientRequest& request, const runtime::Route& route) {
   Exchange exchange(request, route);
   co_await exchange.run();
 }
 
-}  // namespace semel
+}  // namespace semel::gateway

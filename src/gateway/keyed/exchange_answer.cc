@@ -11,7 +11,7 @@
 #include "gateway/keyed/waits.h"
 #include "gateway/keyed/webhook_delivery.h"
 
-namespace semel {
+namespace semel::gateway {
 namespace asio = boost::asio;
 using asio::awaitable;
 
@@ -23,34 +23,38 @@ constexpr std::size_t kWeakKeyBytes = 16;
 
 awaitable<void> Exchange::no_room() {
   if (only_waits_) {
-    count(RequestResult::conflict);
-    co_await send_problem(request_, ended_without_answer(config_), &config_, echo(*key_));
+    count(telemetry::RequestResult::conflict);
+    co_await execution::send_problem(request_, execution::ended_without_answer(config_), &config_,
+                                     execution::echo(*key_));
     co_return;
   }
   route_.metrics().limited(static_cast<std::size_t>(limited_.exceeded) - 1);
-  count(RequestResult::refused);
+  count(telemetry::RequestResult::refused);
   const auto wait = std::chrono::ceil<std::chrono::seconds>(limited_.retry_after);
-  std::vector<Header> extra = echo(*key_);
+  std::vector<Header> extra = execution::echo(*key_);
   extra.push_back({"Retry-After", std::to_string(std::max<std::int64_t>(1, wait.count()))});
-  const Problem problem = limit_problem(limited_.exceeded);
-  co_await send_problem(request_, problem, &config_, extra);
+  const core::Problem problem = execution::limit_problem(limited_.exceeded);
+  co_await execution::send_problem(request_, problem, &config_, extra);
 }
 
 // A provider that got its 202 gets it again, whatever the upstream said. If the event was done too
 // long ago, the provider is told that all is well: some take 410 for a farewell, and stop sending.
-std::optional<RequestResult> Exchange::acknowledged_as(const Admission& admission) const {
+std::optional<telemetry::RequestResult> Exchange::acknowledged_as(
+    const Admission& admission) const {
   if (!config_.webhook) return std::nullopt;
   if (std::holds_alternative<admission::Expired>(admission) ||
       std::holds_alternative<admission::VersionChanged>(admission)) {
-    return RequestResult::expired;
+    return telemetry::RequestResult::expired;
   }
-  if (config_.webhook->mode != WebhookMode::queue) return std::nullopt;
-  if (std::holds_alternative<admission::Replay>(admission)) return RequestResult::replayed;
+  if (config_.webhook->mode != config::WebhookMode::queue) return std::nullopt;
+  if (std::holds_alternative<admission::Replay>(admission))
+    return telemetry::RequestResult::replayed;
   // Only if the record is durable and has the event in it: another delivery's may not be committed
   // yet.
   const auto* busy = std::get_if<admission::Busy>(&admission);
-  if (busy && !busy->record->request.empty()) return RequestResult::accepted;
-  if (std::holds_alternative<admission::OutcomeUnknown>(admission)) return RequestResult::unknown;
+  if (busy && !busy->record->request.empty()) return telemetry::RequestResult::accepted;
+  if (std::holds_alternative<admission::OutcomeUnknown>(admission))
+    return telemetry::RequestResult::unknown;
   return std::nullopt;
 }
 
@@ -61,7 +65,7 @@ awaitable<void> Exchange::answer(Admission admission) {
     co_return;
   }
   co_await std::visit(
-      Overloaded{
+      base::Overloaded{
           [this](admission::Execute& execute) { return run_claim(std::move(execute.claim)); },
           [this](admission::Queued& found) { return queued(std::move(found)); },
           [this](admission::Replay& found) { return replay(*found.record); },
@@ -79,60 +83,61 @@ awaitable<void> Exchange::answer(Admission admission) {
 }
 
 awaitable<void> Exchange::mismatch(admission::Mismatch found) {
-  count(RequestResult::mismatch);
-  Problem problem{.code = Code::key_reused,
-                  .status = config_.status_mismatch,
-                  .detail =
-                      "This key was used for a request that differs. Use a new key for a "
-                      "new operation, and the same request for a retry.",
-                  .new_key_safe = true,
-                  .differs = std::move(found.differs)};
+  count(telemetry::RequestResult::mismatch);
+  core::Problem problem{.code = core::Code::key_reused,
+                        .status = config_.status_mismatch,
+                        .detail =
+                            "This key was used for a different request. Use a new key for a new "
+                            "operation, and the same request for a retry.",
+                        .new_key_safe = true,
+                        .differs = std::move(found.differs)};
   name_resource(problem, *found.record);
-  co_await send_problem(request_, problem, &config_, echo(*key_));
+  co_await execution::send_problem(request_, problem, &config_, execution::echo(*key_));
 }
 
 awaitable<void> Exchange::expired(const Record* other_version) {
-  count(RequestResult::expired);
-  Problem problem{.code = Code::key_expired,
-                  .detail = other_version
-                                ? "The operation was done; its answer was recorded in an older "
-                                  "form and can no longer be given."
-                                : "The operation with this key was done too long ago for its "
-                                  "answer to be given again."};
+  count(telemetry::RequestResult::expired);
+  core::Problem problem{
+      .code = core::Code::key_expired,
+      .detail = other_version ? "The operation was done, but its answer was recorded in an older "
+                                "form and can no longer be given."
+                              : "The operation with this key was done too long ago for its "
+                                "answer to be given again."};
   if (other_version) name_resource(problem, *other_version);
-  co_await send_problem(request_, problem, &config_, echo(*key_));
+  co_await execution::send_problem(request_, problem, &config_, execution::echo(*key_));
 }
 
 awaitable<void> Exchange::replay(const Record& record) {
   if (config_.reauthorize) {
-    Viewing viewing{record.id, tenant_};
-    if (!co_await may_see(request_, route_, std::move(viewing))) co_return;
+    execution::Viewing viewing{record.id, tenant_};
+    if (!co_await execution::may_see(request_, route_, std::move(viewing))) co_return;
   }
-  count(RequestResult::replayed);
-  co_await send_replay(request_, config_, *key_, record);
+  count(telemetry::RequestResult::replayed);
+  co_await execution::send_replay(request_, config_, *key_, record);
 }
 
 // Names what the execution made where the answer itself is not given: the client may look at that.
 // Not on a route where another service says who may see the answer.
-void Exchange::name_resource(Problem& problem, const Record& record) const {
+void Exchange::name_resource(core::Problem& problem, const Record& record) const {
   if (config_.reauthorize) return;
   problem.resource_type = record.resource_type;
   problem.resource_id = record.resource_id;
 }
 
-awaitable<void> Exchange::run_claim(Claim claim) {
+awaitable<void> Exchange::run_claim(EngineClaim claim) {
   if (claim.record->attempt == 1 && key_->size() < kWeakKeyBytes) {
     route_.metrics().weak_key();
   }
-  count(RequestResult::executed);
-  const KeyedRequest keyed{request_.head(), *body_, key_in_header_, *key_};
-  Execution execution(request_.worker, route_, std::move(claim), keyed, AnswerSink(request_));
+  count(telemetry::RequestResult::executed);
+  const execution::KeyedRequest keyed{request_.head(), *body_, key_in_header_, *key_};
+  execution::Execution execution(request_.worker, route_, std::move(claim), keyed,
+                                 execution::AnswerSink(request_));
   co_await execution.run_to_end();
 }
 
 // The record keeps the request, so it will be executed whatever becomes of this process.
 awaitable<void> Exchange::queued(admission::Queued queued) {
-  count(RequestResult::accepted);
+  count(telemetry::RequestResult::accepted);
   const Record& record = *queued.record;
   services_.background->add({record.id, record.token, record.tenant, record.operation},
                             std::move(*slot_));
@@ -144,7 +149,7 @@ awaitable<void> Exchange::queued(admission::Queued queued) {
 }
 
 awaitable<void> Exchange::outcome_unknown_of(RecordPtr record) {
-  if (config_.policy.unknown == UnknownPolicy::probe && !probed_) {
+  if (config_.operation.unknown == UnknownPolicy::probe && !probed_) {
     probed_ = true;  // once per request: its answer may be about an attempt of our own
     if (co_await services_.prober->ask(request_.worker, route_, record, *key_)) {
       Admission again = co_await admit();
@@ -152,23 +157,24 @@ awaitable<void> Exchange::outcome_unknown_of(RecordPtr record) {
       co_return;
     }
   }
-  count(RequestResult::unknown);
-  co_await send_problem(request_, outcome_unknown(), &config_, echo(*key_));
+  count(telemetry::RequestResult::unknown);
+  co_await execution::send_problem(request_, execution::outcome_unknown(), &config_,
+                                   execution::echo(*key_));
 }
 
 // This very request is being executed already. One deadline covers all the looks at it.
 awaitable<void> Exchange::busy(admission::Busy found) {
   const auto now = request_.worker.deadlines().now();
   if (!wait_until_) wait_until_ = now + config_.wait_timeout;
-  if (config_.in_progress == InProgress::wait && now < *wait_until_) {
+  if (config_.in_progress == config::InProgress::wait && now < *wait_until_) {
     request_.give_up_slot();  // it only waits
     const auto left = std::chrono::duration_cast<Duration>(*wait_until_ - now);
     Waited waited = co_await services_.engine.wait(found.record->id, found.record->token, left);
     if (auto* settled = std::get_if<std::shared_ptr<const Settled>>(&waited)) {
-      Viewing viewing{found.record->id, tenant_};
-      if (!co_await may_see(request_, route_, std::move(viewing))) co_return;
-      count(RequestResult::waited);
-      co_await send_settled(request_, config_, *key_, **settled);
+      execution::Viewing viewing{found.record->id, tenant_};
+      if (!co_await execution::may_see(request_, route_, std::move(viewing))) co_return;
+      count(telemetry::RequestResult::waited);
+      co_await execution::send_settled(request_, config_, *key_, **settled);
       co_return;
     }
     if (std::holds_alternative<waited::LookAgain>(waited)) {
@@ -186,39 +192,41 @@ awaitable<void> Exchange::busy(admission::Busy found) {
     }
   }
   // A record made before the route was set to accept has no handle.
-  if (config_.in_progress == InProgress::accept && found.record->handle != Token{}) {
-    count(RequestResult::accepted);
+  if (config_.in_progress == config::InProgress::accept && found.record->handle != Token{}) {
+    count(telemetry::RequestResult::accepted);
     co_await send_accepted(request_, *key_, tenant_, *found.record, preferences_.respond_async);
     co_return;
   }
-  count(RequestResult::conflict);
-  co_await send_problem(request_, in_progress_problem(config_), &config_, echo(*key_));
+  count(telemetry::RequestResult::conflict);
+  co_await execution::send_problem(request_, execution::in_progress_problem(config_), &config_,
+                                   execution::echo(*key_));
 }
 
 awaitable<void> Exchange::store_down(StoreUnavailable unavailable) {
-  log_repeating(LogLevel::warn, "store unavailable", config_.name,
-                {{"route", config_.name}, {"why", unavailable.why}});
+  telemetry::log_repeating(config::LogLevel::warn, "store unavailable", config_.name,
+                           {{"route", config_.name}, {"why", unavailable.why}});
   if (slot_) {
     // The write may still land; executing the request now, without a record, could be the second
     // time.
-    co_await refuse({.code = Code::store_unavailable,
-                     .detail = "It is not known whether the request was taken on. Retry with the "
-                               "same key only."});
+    co_await refuse(
+        {.code = core::Code::store_unavailable,
+         .detail =
+             "It is not known whether the request was accepted. Retry with the same key only."});
     co_return;
   }
   // A request must not be executed again if its record is there but cannot be read.
-  if (config_.store_down == StoreDown::pass && !unavailable.unreadable) {
+  if (config_.store_down == config::StoreDown::pass && !unavailable.unreadable) {
     const RecordId id = make_id(scope(), *key_);
-    const UnkeyedRequest unkeyed{request_, route_, *body_,
-                                 forward_key(config_, id, *key_, key_in_header_)};
-    co_await execute_unkeyed(unkeyed, {{"Idempotency-Degraded", "true"}});
+    const execution::UnkeyedRequest unkeyed{
+        request_, route_, *body_, execution::forward_key(config_, id, *key_, key_in_header_)};
+    co_await execution::execute_unkeyed(unkeyed, {{"Idempotency-Degraded", "true"}});
     co_return;
   }
-  co_await refuse({.code = Code::store_unavailable,
+  co_await refuse({.code = core::Code::store_unavailable,
                    .detail = unavailable.unreadable
-                                 ? "What is kept about this key cannot be read at the moment. "
-                                   "Nothing was executed. Retry with the same key."
+                                 ? "The record of this key cannot be read at the moment. Nothing "
+                                   "was executed. Retry with the same key."
                                  : "Nothing was executed. Retry with the same key."});
 }
 
-}  // namespace semel
+}  // namespace semel::gateway

@@ -8,33 +8,34 @@
 #include "execution/execution.h"
 #include "gateway/keyed/request_key.h"
 #include "gateway/tenant/caller.h"
-#include "http/prefer.h"
+#include "http/fields/prefer.h"
 
-namespace semel {
+namespace semel::gateway {
 
 // Takes a keyed request through the gateway. exchange.cc: key, tenant, body, fingerprint, up to the
 // question to the engine; exchange_answer.cc: what the engine says. execution.cc executes the
 // request.
 class Exchange {
  public:
-  Exchange(ClientRequest& request, const Route& route)
+  Exchange(execution::ClientRequest& request, const runtime::Route& route)
       : request_(request),
         services_(request.services()),
         route_(route),
         config_(route.config()),
         held_bytes_(services_.buffered_bytes, request.peer),
-        spooled_bytes_(services_.spooled_bytes, request.peer, &ShareHolder::spooled_bytes) {}
+        spooled_bytes_(services_.spooled_bytes, request.peer,
+                       &runtime::ShareHolder::spooled_bytes) {}
 
   boost::asio::awaitable<void> run();
 
  private:
-  boost::asio::awaitable<void> refuse(Problem problem);
+  boost::asio::awaitable<void> refuse(core::Problem problem);
   // These return the problem to refuse the request with; nullopt: none. They wait for nobody.
-  std::optional<Problem> find_key();
-  std::optional<Problem> take_tenant(Caller caller);
+  std::optional<core::Problem> find_key();
+  std::optional<core::Problem> take_tenant(Caller caller);
   // Decides how the body is going to be read, before it comes.
-  std::optional<Problem> prepare_body();
-  std::optional<Problem> compare_digest();
+  std::optional<core::Problem> prepare_body();
+  std::optional<core::Problem> compare_digest();
   // False: the request has been answered.
   boost::asio::awaitable<bool> read_body();
   boost::asio::awaitable<bool> refuse_size();
@@ -51,7 +52,7 @@ class Exchange {
   std::optional<std::string> joined_field(std::string_view name) const;
   RequestView view() const;
   Scope scope() const;
-  Ask ask();
+  Call call();
   boost::asio::awaitable<Admission> admit();
   boost::asio::awaitable<Admission> admit_once();
   bool has_room(bool is_new);
@@ -60,34 +61,34 @@ class Exchange {
   boost::asio::awaitable<void> answer(Admission admission);
   boost::asio::awaitable<void> replay(const Record& record);
   // Returns how to count a known event whose provider is told only that it is known.
-  std::optional<RequestResult> acknowledged_as(const Admission& admission) const;
+  std::optional<telemetry::RequestResult> acknowledged_as(const Admission& admission) const;
   boost::asio::awaitable<void> busy(admission::Busy busy);
   boost::asio::awaitable<void> mismatch(admission::Mismatch found);
   // `other_version`: the record, if its answer has a form that is no longer given.
   boost::asio::awaitable<void> expired(const Record* other_version);
   boost::asio::awaitable<void> outcome_unknown_of(RecordPtr record);
   boost::asio::awaitable<void> store_down(StoreUnavailable unavailable);
-  void name_resource(Problem& problem, const Record& record) const;
-  boost::asio::awaitable<void> run_claim(Claim claim);
+  void name_resource(core::Problem& problem, const Record& record) const;
+  boost::asio::awaitable<void> run_claim(EngineClaim claim);
   boost::asio::awaitable<void> queued(admission::Queued queued);
-  void count(RequestResult result) { route_.metrics().count(result); }
+  void count(telemetry::RequestResult result) { route_.metrics().count(result); }
 
-  ClientRequest& request_;
-  Services& services_;
-  const Route& route_;
-  const RouteConfig& config_;
-  HeldBytes held_bytes_;
-  HeldBytes spooled_bytes_;
+  execution::ClientRequest& request_;
+  runtime::Services& services_;
+  const runtime::Route& route_;
+  const config::RouteConfig& config_;
+  runtime::HeldBytes held_bytes_;
+  runtime::HeldBytes spooled_bytes_;
   std::optional<std::string> key_;
   bool key_in_header_ = false;
   std::string tenant_;
-  std::optional<RequestBody> body_;
+  std::optional<runtime::RequestBody> body_;
   Recipe recipe_;
   Fingerprint fingerprint_;
-  TenantLimits::Verdict limited_;
-  Preferences preferences_;
-  std::optional<Background::Slot> slot_;  // set if the request is to be queued
-  std::string to_be_queued_;              // the request, if so
+  runtime::TenantLimits::Verdict limited_;
+  http::Preferences preferences_;
+  std::optional<execution::Background::Slot> slot_;  // set if the request is to be queued
+  std::string to_be_queued_;                         // the request, if so
   bool probed_ = false;
   // The request has waited for an execution in another process. Whatever became of that, it is not
   // executed now: thousands may have waited with it.
@@ -95,4 +96,4 @@ class Exchange {
   std::optional<std::chrono::steady_clock::time_point> wait_until_;
 };
 
-}  // namespace semel
+}  // namespace semel::gateway

@@ -6,18 +6,19 @@
 #include <boost/json.hpp>
 
 #include "base/base64.h"
+#include "base/names.h"
 #include "base/utf8.h"
 #include "config/own_paths.h"
 #include "config/reading/values.h"
 #include "execution/answer/handle.h"
 #include "execution/answer/reauthorize.h"
 #include "execution/answer/replay.h"
-#include "execution/operation.h"
+#include "execution/operation_name.h"
 #include "gateway/keyed/waits.h"
 #include "gateway/tenant/caller.h"
-#include "semel/scope.h"
+#include "semel/driver/scope.h"
 
-namespace semel {
+namespace semel::gateway {
 namespace json = boost::json;
 using boost::asio::awaitable;
 
@@ -26,7 +27,7 @@ namespace {
 constexpr Duration kWaitMax = std::chrono::seconds(60);
 // How often a wait checks whether the process wants to end.
 constexpr Duration kWaitSlice = std::chrono::seconds(1);
-// What this process does not execute is looked at again after this.
+// Retry-After of a pending operation: when the client should poll again.
 constexpr std::string_view kRetryAfterSeconds = "1";
 
 bool is_pending(const Record& record) {
@@ -43,31 +44,26 @@ std::string timestamp(Time at) {
                      time.minutes().count(), time.seconds().count(), time.subseconds().count());
 }
 
-std::string_view explain(RecordState state) {
-  switch (state) {
-    case RecordState::queued:
-      return "The request is kept and will be executed.";
-    case RecordState::in_progress:
-      return "The request is being executed.";
-    case RecordState::completed:
-      return "The request was executed; this is its answer.";
-    case RecordState::released:
-      return "The last attempt ended without effect. Send the request again with the same key.";
-    case RecordState::unknown:
-      return "The request was sent on and no answer came back, so it may have taken effect. Do not "
-             "send it under a new key.";
-    case RecordState::tombstone:
-      return "The operation was done too long ago for its answer to be given again.";
-  }
-  return "";
-}
+constexpr auto kExplanations = base::names<RecordState::tombstone>({
+    {RecordState::queued, "The request is kept and will be executed."},
+    {RecordState::in_progress, "The request is being executed."},
+    {RecordState::completed, "The request was executed; this is its answer."},
+    {RecordState::released,
+     "The last attempt ended without effect. Send the request again with the same key."},
+    {RecordState::unknown,
+     "The request was forwarded, but no answer came back, so it may have taken effect. Do not "
+     "send it under a new key."},
+    {RecordState::tombstone,
+     "The operation was done too long ago for its answer to be given again."},
+});
 
 json::object answer_json(const Answer& answer) {
   json::object out;
   out["status"] = answer.status;
   json::array headers;
   for (const Header& header : answer.headers) {
-    headers.push_back(json::array{printable_utf8(header.name), printable_utf8(header.value)});
+    headers.push_back(
+        json::array{base::printable_utf8(header.name), base::printable_utf8(header.value)});
   }
   out["headers"] = std::move(headers);
   if (answer.body_note != BodyNote::kept) {
@@ -75,7 +71,7 @@ json::object answer_json(const Answer& answer) {
   } else if (simdjson::validate_utf8(answer.body.data(), answer.body.size())) {
     out["body"] = answer.body;
   } else {
-    out["body_base64"] = encode_base64(answer.body);
+    out["body_base64"] = base::encode_base64(answer.body);
   }
   return out;
 }
@@ -90,8 +86,10 @@ std::string status_json(const Record& record, Time now) {
   out["updated_at"] = timestamp(record.updated_at);
   const double age = std::chrono::duration<double>(now - record.created_at).count();
   out["age_seconds"] = std::max(0.0, age);
-  out["detail"] = explain(record.state);
-  if (record.reason.starts_with("status ")) out["reason"] = printable_utf8(record.reason);
+  out["detail"] = kExplanations[record.state];
+  if (record.reason_code == ReasonCode::executor_status) {
+    out["reason"] = base::printable_utf8(record.reason);
+  }
   if (record.expires_at != kNever) out["expires_at"] = timestamp(record.expires_at);
   if (record.state == RecordState::completed) {
     out["result"] = record.result == RecordResult::succeeded ? "succeeded" : "failed";
@@ -121,27 +119,28 @@ std::expected<Duration, std::string> wait_of(std::string_view query) {
     query.remove_prefix(std::min(end + 1, query.size()));
     if (!pair.starts_with("wait=")) continue;
     const std::string_view value = pair.substr(5);
-    if (const auto seconds = config_file::parse_number(value)) {
+    if (const auto seconds = config::reading::parse_number(value)) {
       wait = std::chrono::seconds(std::min<std::uint64_t>(*seconds, 3600));
       continue;
     }
-    const auto parsed = config_file::parse_duration(value);
-    if (!parsed) return std::unexpected("wait is a time such as 500ms or 5s.");
+    const auto parsed = config::reading::parse_duration(value);
+    if (!parsed) return std::unexpected("wait must be a time such as 500ms or 5s.");
     wait = *parsed;
   }
   return std::min(wait, kWaitMax);
 }
 
-awaitable<void> not_found(ClientRequest& request) {
-  Problem problem{.code = Code::no_route,
-                  .detail = "There is no such operation, or it is not yours.",
-                  .new_key_safe = false};
-  co_await send_problem(request, problem, nullptr);
+awaitable<void> not_found(execution::ClientRequest& request) {
+  core::Problem problem{.code = core::Code::no_route,
+                        .detail = "There is no such operation, or it is not yours.",
+                        .new_key_safe = false};
+  co_await execution::send_problem(request, problem, nullptr);
 }
 
 class StatusLook {
  public:
-  StatusLook(ClientRequest& request, Handle handle, std::string tenant, Duration wait)
+  StatusLook(execution::ClientRequest& request, execution::Handle handle, std::string tenant,
+             Duration wait)
       : request_(request),
         services_(request.services()),
         handle_(std::move(handle)),
@@ -154,11 +153,12 @@ class StatusLook {
     for (;;) {
       auto found = co_await services_.store.read(id_);
       if (!found) {
-        Problem problem{.code = Code::store_unavailable, .detail = "The status cannot be read."};
-        co_await send_problem(request_, problem, nullptr);
+        core::Problem problem{.code = core::Code::store_unavailable,
+                              .detail = "The status cannot be read."};
+        co_await execution::send_problem(request_, problem, nullptr);
         co_return;
       }
-      if (!*found || !fits(handle_, **found, tenant_)) {
+      if (!*found || !execution::fits(handle_, **found, tenant_)) {
         co_await not_found(request_);
         co_return;
       }
@@ -203,34 +203,35 @@ class StatusLook {
 
   awaitable<void> show(RecordPtr record) {
     if (record->state == RecordState::tombstone) {
-      Problem problem{.code = Code::key_expired, .detail = std::string(explain(record->state))};
-      co_await send_problem(request_, problem, nullptr);
+      core::Problem problem{.code = core::Code::key_expired,
+                            .detail = std::string(kExplanations[record->state])};
+      co_await execution::send_problem(request_, problem, nullptr);
       co_return;
     }
     if (record->state == RecordState::completed) {
       // If it may have come by several routes, each of them has a say.
-      const Config& config = request_.settings->config;
-      const std::vector<std::size_t> routes = find_routes(config, *record);
+      const std::vector<std::size_t> routes =
+          execution::find_routes(request_.settings->routes, *record);
       if (routes.empty()) {
         co_await not_found(request_);
         co_return;
       }
       auto shown = std::make_shared<Record>(*record);
       for (const std::size_t route : routes) {
-        Viewing viewing{record->id, tenant_};
-        const Route in_route(request_.settings, route);
-        if (!co_await may_see(request_, in_route, std::move(viewing))) co_return;
-        shown->answer.headers = kept_headers(shown->answer.headers, config.routes[route]);
+        execution::Viewing viewing{record->id, tenant_};
+        const runtime::Route in_route(request_.settings, route);
+        if (!co_await execution::may_see(request_, in_route, std::move(viewing))) co_return;
+        shown->answer.headers = execution::kept_headers(shown->answer.headers, in_route.config());
       }
       record = std::move(shown);
     }
     const Answer answer = status_answer(200, *record, services_.clock.now());
-    co_await send_answer(request_, answer, {});
+    co_await execution::send_answer(request_, answer, {});
   }
 
-  ClientRequest& request_;
-  Services& services_;
-  const Handle handle_;
+  execution::ClientRequest& request_;
+  runtime::Services& services_;
+  const execution::Handle handle_;
   const std::string tenant_;
   const RecordId id_;  // of the tenant who asks, whatever the handle says
   const std::chrono::steady_clock::time_point wait_until_;
@@ -238,30 +239,30 @@ class StatusLook {
 
 }  // namespace
 
-awaitable<void> send_accepted(ClientRequest& request, std::string_view key, std::string_view tenant,
-                              const Record& record, bool applied) {
+awaitable<void> send_accepted(execution::ClientRequest& request, std::string_view key,
+                              std::string_view tenant, const Record& record, bool applied) {
   const Answer answer = status_answer(202, record, request.services().clock.now());
-  std::vector<Header> extra = echo(key);
-  extra.push_back({"Location", status_path(record, tenant, key)});
+  std::vector<Header> extra = execution::echo(key);
+  extra.push_back({"Location", execution::status_path(record, tenant, key)});
   if (applied) extra.push_back({"Preference-Applied", "respond-async"});
-  co_await send_answer(request, answer, extra);
+  co_await execution::send_answer(request, answer, extra);
 }
 
-awaitable<void> serve_status(ClientRequest& request) {
+awaitable<void> serve_status(execution::ClientRequest& request) {
   std::optional<Caller> caller = find_caller(request);
   if (!caller) caller.emplace(co_await ask_caller(request));
   if (!*caller) {
-    co_await send_problem(request, caller->error(), nullptr);
+    co_await execution::send_problem(request, caller->error(), nullptr);
     co_return;
   }
   const auto wait = wait_of(request.target.query);
   if (!wait) {
-    Problem problem{.detail = wait.error()};
-    co_await send_problem(request, problem, nullptr);
+    core::Problem problem{.detail = wait.error()};
+    co_await execution::send_problem(request, problem, nullptr);
     co_return;
   }
-  auto handle =
-      parse_handle(std::string_view(request.target.path).substr(kOperationsPath.size()), **caller);
+  auto handle = execution::parse_handle(
+      std::string_view(request.target.path).substr(config::kOperationsPath.size()), **caller);
   if (!handle) {
     co_await not_found(request);
     co_return;
@@ -270,4 +271,4 @@ awaitable<void> serve_status(ClientRequest& request) {
   co_await look.run();
 }
 
-}  // namespace semel
+}  // namespace semel::gateway

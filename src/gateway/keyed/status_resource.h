@@ -6,16 +6,16 @@
 #include "execution/answer/reply.h"
 
 // Tells a client that was answered with 202 what became of its operation.
-namespace semel {
+namespace semel::gateway {
 
 // Sends the 202: the operation is queued or in progress, and its status is at Location. `applied`:
 // the client had asked for it with Prefer: respond-async.
-boost::asio::awaitable<void> send_accepted(ClientRequest& request, std::string_view key,
+boost::asio::awaitable<void> send_accepted(execution::ClientRequest& request, std::string_view key,
                                            std::string_view tenant, const Record& record,
                                            bool applied);
 
 // Serves GET /.semel/operations/{handle}. Answers 404 to a handle that is invalid, that belongs to
 // nothing, or that another tenant was given, and nobody can tell which.
-boost::asio::awaitable<void> serve_status(ClientRequest& request);
+boost::asio::awaitable<void> serve_status(execution::ClientRequest& request);
 
-}  // namespace semel
+}  // namespace semel::gateway

@@ -2,19 +2,19 @@
 
 #include <algorithm>
 
-namespace semel {
+namespace semel::gateway {
 namespace {
 
 constexpr Duration kLookAgainAfter = std::chrono::milliseconds(100);
 
 }  // namespace
 
-boost::asio::awaitable<void> wait_elsewhere(Services& services, RecordId id, Token token,
+boost::asio::awaitable<void> wait_elsewhere(runtime::Services& services, RecordId id, Token token,
                                             Duration timeout) {
-  const Counted waiting(services.wait_elsewhere);
+  const runtime::Counted waiting(services.wait_elsewhere);
   // A claim that is not committed yet has no token to wait for.
   if (token != Token{} && co_await services.store.ended(id, token, timeout)) co_return;
   co_await services.clock.sleep(std::min(timeout, kLookAgainAfter));
 }
 
-}  // namespace semel
+}  // namespace semel::gateway

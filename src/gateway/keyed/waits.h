@@ -4,12 +4,12 @@
 
 #include "runtime/services.h"
 
-namespace semel {
+namespace semel::gateway {
 
 // Waits until the claim on the record, which another process holds, may have ended, or until
 // `timeout` has passed: by push if the store can, else for a moment. Look at the record again
 // afterwards.
-boost::asio::awaitable<void> wait_elsewhere(Services& services, RecordId id, Token token,
+boost::asio::awaitable<void> wait_elsewhere(runtime::Services& services, RecordId id, Token token,
                                             Duration timeout);
 
-}  // namespace semel
+}  // namespace semel::gateway

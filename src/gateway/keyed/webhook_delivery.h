@@ -10,7 +10,7 @@
 
 // Verifies that an event on a webhook route was sent by its provider, and finds out which event it
 // is.
-namespace semel {
+namespace semel::gateway {
 
 // Returns the key of an event whose signature is good. Asks neither the store nor the upstream.
 //
@@ -19,15 +19,18 @@ namespace semel {
 //
 // An id or a kind outside the signature decides nothing: anyone who has seen one signed body could
 // send it again and again under new ones. Only kinds that the route lists are told apart.
-boost::asio::awaitable<std::expected<std::string, Problem>> verify_delivery(
-    const ClientRequest& request, const RouteConfig& route, const RequestBody& body);
+boost::asio::awaitable<std::expected<std::string, core::Problem>> verify_delivery(
+    const execution::ClientRequest& request, const config::RouteConfig& route,
+    const runtime::RequestBody& body);
 
 // Returns the reason to refuse a delivery for its headers alone, before there is a body: a
 // signature that is missing or malformed, a time out of tolerance. nullopt: there is none.
-std::optional<Problem> check_delivery_head(const ClientRequest& request, const RouteConfig& route);
+std::optional<core::Problem> check_delivery_head(const execution::ClientRequest& request,
+                                                 const config::RouteConfig& route);
 
 // Answers a provider whose event is kept, or was long ago.
-boost::asio::awaitable<void> acknowledge(ClientRequest& request, const RouteConfig& route,
-                                         std::string_view key, bool is_known);
+boost::asio::awaitable<void> acknowledge(execution::ClientRequest& request,
+                                         const config::RouteConfig& route, std::string_view key,
+                                         bool is_known);
 
-}  // namespace semel
+}  // namespace semel::gateway

@@ -1,60 +1,61 @@
 #include "gateway/tenant/caller.h"
 
 #include "auth/jwt.h"
+#include "gateway/tenant/header_tenant.h"
 #include "gateway/tenant/introspect.h"
-#include "runtime/tenant.h"
 
-namespace semel {
+namespace semel::gateway {
 namespace asio = boost::asio;
 using asio::awaitable;
 
 namespace {
 
-std::unexpected<Problem> unknown(std::string detail) {
-  return std::unexpected(Problem{.code = Code::tenant_unknown, .detail = std::move(detail)});
+std::unexpected<core::Problem> unknown(std::string detail) {
+  return std::unexpected(
+      core::Problem{.code = core::Code::tenant_unknown, .detail = std::move(detail)});
 }
 
 // Returns "" unless there is exactly one bearer token.
-std::string_view bearer_token(const net::Request& message) {
+std::string_view bearer_token(const http::Request& message) {
   constexpr std::string_view kScheme = "Bearer ";
   if (message.count("Authorization") != 1) return {};
   std::string_view value = *message.field("Authorization");
-  if (!net::iequals(value.substr(0, kScheme.size()), kScheme)) return {};
+  if (!http::iequals(value.substr(0, kScheme.size()), kScheme)) return {};
   value.remove_prefix(kScheme.size());
   value.remove_prefix(std::min(value.find_first_not_of(' '), value.size()));
   return value;
 }
 
-Caller from_jwt(const ClientRequest& request) {
+Caller from_jwt(const execution::ClientRequest& request) {
   const std::string_view token = bearer_token(request.message);
   if (token.empty()) return unknown("Send one token, as Authorization: Bearer.");
-  const JwtConfig& config = request.settings->config.tenant.jwt;
+  const config::JwtConfig& config = request.settings->config.tenant.jwt;
   const auto keys = request.settings->key_material.tokens->current();
-  auto tenant = verify_jwt(*keys, config, token, request.services().clock.now());
+  auto tenant = auth::verify_jwt(*keys, config, token, request.services().clock.now());
   if (!tenant) return unknown(std::move(tenant.error()));
   return *std::move(tenant);
 }
 
-Caller from_certificate(const ClientRequest& request) {
+Caller from_certificate(const execution::ClientRequest& request) {
   auto name = request.client.peer_name(request.settings->config.tenant.identity);
-  if (!name) return unknown("Show a client certificate that names you.");
+  if (!name) return unknown("A client certificate with a usable name is required.");
   return *std::move(name);
 }
 
 }  // namespace
 
-std::optional<Caller> find_caller(const ClientRequest& request) {
-  const TenantConfig& config = request.settings->config.tenant;
+std::optional<Caller> find_caller(const execution::ClientRequest& request) {
+  const config::TenantConfig& config = request.settings->config.tenant;
   switch (config.from) {
-    case TenantSource::introspect:
+    case config::TenantSource::introspect:
       return std::nullopt;
-    case TenantSource::jwt:
+    case config::TenantSource::jwt:
       return from_jwt(request);
-    case TenantSource::mtls:
+    case config::TenantSource::mtls:
       return from_certificate(request);
-    case TenantSource::none:
-    case TenantSource::authorization:
-    case TenantSource::header:
+    case config::TenantSource::none:
+    case config::TenantSource::authorization:
+    case config::TenantSource::header:
       break;
   }
   auto tenant = find_tenant(config, request.message, request.forwarded.from_trusted_proxy);
@@ -62,21 +63,22 @@ std::optional<Caller> find_caller(const ClientRequest& request) {
   return *std::move(tenant);
 }
 
-awaitable<Caller> ask_caller(ClientRequest& request) {
+awaitable<Caller> ask_caller(execution::ClientRequest& request) {
   auto credential = credential_of(request.message);
-  if (!credential) co_return unknown("Send your credential, once.");
+  if (!credential) co_return unknown("Send your credential exactly once.");
   Introspected found =
       co_await introspect(request.worker, request.settings, *std::move(credential));
   if (auto* tenant = std::get_if<introspected::Tenant>(&found)) co_return std::move(tenant->name);
   if (std::holds_alternative<introspected::Refused>(found)) {
     co_return unknown("Your credential was not accepted.");
   }
-  Problem problem{.code = Code::tenant_unknown,
-                  .status = 503,
-                  .detail =
-                      "Who is asking cannot be established at the moment, so nothing was "
-                      "executed. Retry with the same key."};
+  core::Problem problem{
+      .code = core::Code::tenant_unknown,
+      .status = 503,
+      .detail =
+          "The caller cannot be identified at the moment, so nothing was executed. "
+          "Retry with the same key."};
   co_return std::unexpected(std::move(problem));
 }
 
-}  // namespace semel
+}  // namespace semel::gateway

@@ -12,14 +12,14 @@
 //
 // Nothing may be looked up, recorded or sent on before the tenant is known: if that is broken, one
 // caller gets another's answers.
-namespace semel {
+namespace semel::gateway {
 
 // The tenant, or the problem to tell the client: 401 if the tenant is not proven, 503 if that
 // cannot be found out.
-using Caller = std::expected<std::string, Problem>;
+using Caller = std::expected<std::string, core::Problem>;
 
 // nullopt: ask for the tenant with ask_caller(). Every source except introspect knows at once.
-std::optional<Caller> find_caller(const ClientRequest& request);
-boost::asio::awaitable<Caller> ask_caller(ClientRequest& request);
+std::optional<Caller> find_caller(const execution::ClientRequest& request);
+boost::asio::awaitable<Caller> ask_caller(execution::ClientRequest& request);
 
-}  // namespace semel
+}  // namespace semel::gateway

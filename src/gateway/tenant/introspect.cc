@@ -1,10 +1,10 @@
 #include "gateway/tenant/introspect.h"
 
 #include "base/sha256.h"
-#include "execution/subrequest.h"
+#include "runtime/worker.h"
 #include "telemetry/log.h"
 
-namespace semel {
+namespace semel::gateway {
 namespace asio = boost::asio;
 using asio::awaitable;
 
@@ -13,8 +13,8 @@ namespace {
 constexpr std::size_t kTenantBytesMax = 1024;
 
 // Includes the service: after a reload another one may be asked.
-Sha256Digest digest_of(const IntrospectConfig& config, const Credential& credential) {
-  Sha256 digest;
+base::Sha256Digest digest_of(const config::IntrospectConfig& config, const Credential& credential) {
+  base::Sha256 digest;
   digest.update_sized(config.url.authority())
       .update_sized(config.url.target)
       .update_sized(config.tenant_header)
@@ -23,26 +23,27 @@ Sha256Digest digest_of(const IntrospectConfig& config, const Credential& credent
   return digest.finish();
 }
 
-Introspected read_answer(const IntrospectConfig& config, const SubAnswer& answer) {
+Introspected read_answer(const config::IntrospectConfig& config,
+                         const http::Client::Answer& answer) {
   if (answer.status == 401 || answer.status == 403) return introspected::Refused{};
   if (answer.status < 200 || answer.status > 299) {
-    log_event(LogLevel::warn, "introspection failed",
-              {{"why", "status " + std::to_string(answer.status)}});
+    telemetry::log_event(config::LogLevel::warn, "introspection failed",
+                         {{"why", "status " + std::to_string(answer.status)}});
     return introspected::Unavailable{};
   }
   std::optional<std::string> tenant;
   for (const Header& header : answer.headers) {
-    if (!net::iequals(header.name, config.tenant_header)) continue;
+    if (!http::iequals(header.name, config.tenant_header)) continue;
     if (tenant) {
-      log_event(LogLevel::warn, "introspection failed",
-                {{"why", "more than one " + config.tenant_header}});
+      telemetry::log_event(config::LogLevel::warn, "introspection failed",
+                           {{"why", "more than one " + config.tenant_header}});
       return introspected::Unavailable{};
     }
     tenant = header.value;
   }
   if (!tenant || tenant->empty() || tenant->size() > kTenantBytesMax) {
-    log_event(LogLevel::warn, "introspection named nobody",
-              {{"why", "no usable " + config.tenant_header}});
+    telemetry::log_event(config::LogLevel::warn, "introspection named nobody",
+                         {{"why", "no usable " + config.tenant_header}});
     return introspected::Refused{};
   }
   return introspected::Tenant{*std::move(tenant)};
@@ -50,12 +51,12 @@ Introspected read_answer(const IntrospectConfig& config, const SubAnswer& answer
 
 }  // namespace
 
-std::optional<Credential> credential_of(const net::Request& message) {
+std::optional<Credential> credential_of(const http::Request& message) {
   Credential credential;
   if (message.count("Authorization") > 1) return std::nullopt;
   credential.authorization = message.field("Authorization").value_or("");
-  for (const net::Field& field : message.fields()) {
-    if (!net::iequals(field.name, "Cookie")) continue;
+  for (const http::Field& field : message.fields()) {
+    if (!http::iequals(field.name, "Cookie")) continue;
     if (!credential.cookie.empty()) credential.cookie += "; ";
     credential.cookie += field.value;
   }
@@ -63,24 +64,26 @@ std::optional<Credential> credential_of(const net::Request& message) {
   return credential;
 }
 
-awaitable<Introspected> introspect(Worker& worker, ActiveConfigPtr settings,
+awaitable<Introspected> introspect(runtime::Worker& worker, runtime::ActiveConfigPtr settings,
                                    Credential credential) {
-  const IntrospectConfig& config = settings->config.tenant.introspect;
-  const Sha256Digest digest = digest_of(config, credential);
+  const config::IntrospectConfig& config = settings->config.tenant.introspect;
+  const base::Sha256Digest digest = digest_of(config, credential);
   const SteadyTime asked_at = worker.services().clock.steady();
   if (auto known = worker.introspections().find(digest, asked_at)) {
     co_return introspected::Tenant{*std::move(known)};
   }
-  SubRequest request;
+  http::Client::Request request;
+  request.target = config.url.target;
   if (!credential.authorization.empty()) {
     request.headers.push_back({"Authorization", std::move(credential.authorization)});
   }
   if (!credential.cookie.empty()) {
     request.headers.push_back({"Cookie", std::move(credential.cookie)});
   }
-  auto answer = co_await subrequest(worker, config.url, std::move(request), config.timeout);
+  http::Client client = worker.client_to(config.url);
+  auto answer = co_await client.ask(std::move(request), config.timeout);
   if (!answer) {
-    log_event(LogLevel::warn, "introspection failed", {{"why", answer.error()}});
+    telemetry::log_event(config::LogLevel::warn, "introspection failed", {{"why", answer.error()}});
     co_return introspected::Unavailable{};
   }
   Introspected found = read_answer(config, *answer);
@@ -93,4 +96,4 @@ awaitable<Introspected> introspect(Worker& worker, ActiveConfigPtr settings,
   co_return found;
 }
 
-}  // namespace semel
+}  // namespace semel::gateway

@@ -7,12 +7,14 @@
 
 #include "http/message.h"
 #include "runtime/active_config.h"
-#include "semel/clock.h"
+#include "semel/driver/clock.h"
+
+namespace semel::runtime {
+class Worker;
+}  // namespace semel::runtime
 
 // Asks an auth service who the holder of a credential is.
-namespace semel {
-
-class Worker;
+namespace semel::gateway {
 
 // The client's own Authorization and Cookie, as they go to the auth service.
 struct Credential {
@@ -20,7 +22,7 @@ struct Credential {
   std::string cookie;
 };
 // nullopt: there is neither, or more than one Authorization.
-std::optional<Credential> credential_of(const net::Request& message);
+std::optional<Credential> credential_of(const http::Request& message);
 
 namespace introspected {
 struct Tenant {
@@ -32,7 +34,8 @@ struct Unavailable {};  // it gave no usable answer; logged
 using Introspected =
     std::variant<introspected::Tenant, introspected::Refused, introspected::Unavailable>;
 
-boost::asio::awaitable<Introspected> introspect(Worker& worker, ActiveConfigPtr settings,
+boost::asio::awaitable<Introspected> introspect(runtime::Worker& worker,
+                                                runtime::ActiveConfigPtr settings,
                                                 Credential credential);
 
-}  // namespace semel
+}  // namespace semel::gateway

@@ -10,22 +10,22 @@ namespace asio = boost::asio;
 namespace {
 
 std::expected<std::unique_ptr<Publisher>, std::string> make_publisher(
-    const RelayDestination& config) {
+    const config::RelayDestination& config) {
   switch (config.broker->kind) {
-    case BrokerKind::rabbitmq:
+    case config::BrokerKind::rabbitmq:
       return RabbitmqPublisher::make(config.name, *config.broker);
-    case BrokerKind::nats:
+    case config::BrokerKind::nats:
       return NatsPublisher::make(config.name, *config.broker);
-    case BrokerKind::kafka:
+    case config::BrokerKind::kafka:
       return KafkaPublisher::make(*config.broker, config.timeout);
   }
-  return std::unexpected("no such kind of broker");
+  return std::unexpected("unknown kind of broker");
 }
 
 }  // namespace
 
 std::expected<std::unique_ptr<BrokerDestination>, std::string> BrokerDestination::make(
-    RelayDestination config, asio::any_io_executor executor) {
+    config::RelayDestination config, asio::any_io_executor executor) {
   auto publisher = make_publisher(config);
   if (!publisher) return std::unexpected(std::move(publisher.error()));
   return std::unique_ptr<BrokerDestination>(

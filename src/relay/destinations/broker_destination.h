@@ -18,18 +18,18 @@ class BrokerDestination final : public Destination {
  public:
   // Begins to connect. The error is a sentence for the operator: the configuration cannot be used.
   static std::expected<std::unique_ptr<BrokerDestination>, std::string> make(
-      RelayDestination config, boost::asio::any_io_executor executor);
+      config::RelayDestination config, boost::asio::any_io_executor executor);
 
   boost::asio::awaitable<Outcome> deliver(std::shared_ptr<const Message> message) override;
 
  private:
-  BrokerDestination(RelayDestination config, boost::asio::any_io_executor executor,
+  BrokerDestination(config::RelayDestination config, boost::asio::any_io_executor executor,
                     std::unique_ptr<Publisher> publisher)
       : config_(std::move(config)),
         executor_(std::move(executor)),
         publisher_(std::move(publisher)) {}
 
-  const RelayDestination config_;
+  const config::RelayDestination config_;
   const boost::asio::any_io_executor executor_;
   const std::unique_ptr<Publisher> publisher_;
 };

@@ -5,10 +5,11 @@
 #include <string>
 
 #include "config/config.h"
+#include "http/client.h"
 #include "http/deadlines.h"
 #include "http/pool.h"
 #include "relay/delivery.h"
-#include "semel/clock.h"
+#include "semel/driver/clock.h"
 
 namespace semel::relay {
 
@@ -24,22 +25,22 @@ class HttpDestination final : public Destination {
  public:
   // Reads the TLS files. The error is a sentence for the operator.
   static std::expected<std::unique_ptr<HttpDestination>, std::string> make(
-      RelayDestination config, boost::asio::any_io_executor executor, net::Deadlines& deadlines,
-      const Clock& clock);
+      config::RelayDestination config, boost::asio::any_io_executor executor,
+      http::Deadlines& deadlines, const Clock& clock);
 
   boost::asio::awaitable<Outcome> deliver(std::shared_ptr<const Message> message) override;
 
  private:
-  HttpDestination(RelayDestination config, boost::asio::any_io_executor executor,
-                  net::Deadlines& deadlines, const Clock& clock,
-                  std::shared_ptr<const net::TlsClient> tls);
-  std::expected<std::string, std::string> head_of(const Message& message) const;
-  boost::asio::awaitable<Outcome> exchange(const std::string& head, const std::string& body);
+  HttpDestination(config::RelayDestination config, boost::asio::any_io_executor executor,
+                  http::Deadlines& deadlines, const Clock& clock,
+                  std::shared_ptr<const http::TlsClient> tls);
+  std::expected<http::Client::Request, std::string> request_for(const Message& message) const;
+  Outcome outcome_of(const http::Client::Answer& answer) const;
 
-  const RelayDestination config_;
-  net::Deadlines& deadlines_;
+  const config::RelayDestination config_;
+  http::Deadlines& deadlines_;
   const Clock& clock_;
-  net::UpstreamPool pool_;
+  http::UpstreamPool pool_;
 };
 
 }  // namespace semel::relay

@@ -32,7 +32,7 @@ void abandon_all(rd_kafka_t* producer) {
 }  // namespace
 
 std::expected<std::unique_ptr<Publisher>, std::string> KafkaPublisher::make(
-    const BrokerTarget& target, Duration timeout) {
+    const config::BrokerTarget& target, Duration timeout) {
   std::unique_ptr<KafkaPublisher> made(new KafkaPublisher(target, timeout));
   auto producer = made->make_producer();
   if (!producer) return std::unexpected(std::move(producer.error()));
@@ -50,14 +50,14 @@ KafkaPublisher::~KafkaPublisher() {
 std::expected<std::shared_ptr<rd_kafka_t>, std::string> KafkaPublisher::make_producer() const {
   // Partitions as Java's producer does; librdkafka's own way would spread an empty ordering key
   // over partitions.
-  KafkaSettings settings = kafka_settings(target_);
+  brokers::KafkaSettings settings = brokers::kafka_settings(target_);
   settings.insert(settings.begin(), {"partitioner", "murmur2_random"});
   settings.emplace_back("enable.idempotence", "true");
   settings.emplace_back("message.timeout.ms", std::to_string(timeout_.count()));
-  auto conf = make_kafka_conf(settings);
+  auto conf = brokers::make_kafka_conf(settings);
   if (!conf) return std::unexpected(std::move(conf.error()));
   rd_kafka_conf_set_dr_msg_cb(*conf, on_report);
-  auto client = make_kafka_client(RD_KAFKA_PRODUCER, *conf);
+  auto client = brokers::make_kafka_client(RD_KAFKA_PRODUCER, *conf);
   if (!client) return std::unexpected(std::move(client.error()));
   return std::shared_ptr<rd_kafka_t>(*std::move(client));
 }
@@ -75,11 +75,11 @@ void KafkaPublisher::publish(std::shared_ptr<Publication> publication) {
   std::expected<void, rd_kafka_resp_err_t> handed_over;
   {
     const std::lock_guard lock(mutex_);
-    handed_over =
-        produce(producer_.get(), {target_.topic, key, message.payload, headers, handle.get()});
+    handed_over = brokers::produce(producer_.get(),
+                                   {target_.topic, key, message.payload, headers, handle.get()});
   }
   if (handed_over) {
-    handle.release();  // on_report() takes it
+    static_cast<void>(handle.release());  // on_report() takes it
   } else {
     publication->settle(outcome_of(handed_over.error()));
   }
@@ -95,7 +95,8 @@ void KafkaPublisher::run() {
 void KafkaPublisher::replace_if_broken() {
   char why[512];
   if (rd_kafka_fatal_error(producer_.get(), why, sizeof why) == RD_KAFKA_RESP_ERR_NO_ERROR) return;
-  log_event(LogLevel::error, "broker lost", {{"topic", target_.topic}, {"why", why}});
+  telemetry::log_event(config::LogLevel::error, "broker lost",
+                       {{"topic", target_.topic}, {"why", why}});
   auto fresh = make_producer();
   if (!fresh) return;  // messages published meanwhile fail and are tried again
   std::shared_ptr<rd_kafka_t> broken = *std::move(fresh);

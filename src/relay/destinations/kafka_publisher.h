@@ -17,14 +17,14 @@ namespace semel::relay {
 // timeout, and says so.
 class KafkaPublisher final : public Publisher {
  public:
-  static std::expected<std::unique_ptr<Publisher>, std::string> make(const BrokerTarget& target,
-                                                                     Duration timeout);
+  static std::expected<std::unique_ptr<Publisher>, std::string> make(
+      const config::BrokerTarget& target, Duration timeout);
   ~KafkaPublisher() override;
 
   void publish(std::shared_ptr<Publication> publication) override;
 
  private:
-  KafkaPublisher(const BrokerTarget& target, Duration timeout)
+  KafkaPublisher(const config::BrokerTarget& target, Duration timeout)
       : target_(target), timeout_(timeout) {}
 
   std::expected<std::shared_ptr<rd_kafka_t>, std::string> make_producer() const;
@@ -33,7 +33,7 @@ class KafkaPublisher final : public Publisher {
   void replace_if_broken();
   static void on_report(rd_kafka_t*, const rd_kafka_message_t* report, void*);
 
-  const BrokerTarget target_;
+  const config::BrokerTarget target_;
   const Duration timeout_;
   std::atomic<bool> stopping_ = false;
   std::mutex mutex_;

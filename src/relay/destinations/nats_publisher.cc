@@ -3,8 +3,6 @@
 // the same Nats-Msg-Id.
 #include "relay/destinations/nats_publisher.h"
 
-#include <poll.h>
-
 #include <boost/json.hpp>
 #include <chrono>
 
@@ -28,7 +26,7 @@ Outcome read_answer(std::string_view json_text) {
   boost::system::error_code error;
   const boost::json::value answer = boost::json::parse(json_text, error);
   const boost::json::object* object = error ? nullptr : answer.if_object();
-  if (!object) return Retry{"an answer that is not JetStream's"};
+  if (!object) return Retry{"the answer is not one of JetStream's"};
   const boost::json::value* trouble = object->if_contains("error");
   if (!trouble) return object->contains("seq") ? Outcome(Delivered{}) : Retry{"no acknowledgement"};
   std::string why = "the stream refused it";
@@ -61,40 +59,31 @@ natsStatus add_headers(natsMsg* message, const Publication& publication) {
 }  // namespace
 
 std::expected<std::unique_ptr<Publisher>, std::string> NatsPublisher::make(
-    const std::string& name, const BrokerTarget& target) {
-  auto options = nats_options(target, "semel relay");
+    const std::string& name, const config::BrokerTarget& target) {
+  auto options = brokers::nats_options(target, "semel relay");
   if (!options) return std::unexpected(std::move(options.error()));
   natsOptions_SetReconnectBufSize(options->get(), kReconnectBytes);
   return std::unique_ptr<Publisher>(new NatsPublisher(name, target, *std::move(options)));
 }
 
-NatsPublisher::NatsPublisher(std::string name, const BrokerTarget& target, NatsOptions options)
-    : name_(std::move(name)),
-      target_(target),
-      options_(std::move(options)),
-      thread_([this] { run(); }) {}
-
-NatsPublisher::~NatsPublisher() {
-  stopping_ = true;
-  waiting_.wake();
-  thread_.join();
-}
-
-void NatsPublisher::publish(std::shared_ptr<Publication> publication) {
-  waiting_.put(std::move(publication));
+NatsPublisher::NatsPublisher(std::string name, const config::BrokerTarget& target,
+                             brokers::NatsOptions options)
+    : ThreadedPublisher(std::move(name), target), options_(std::move(options)) {
+  begin([this] { run(); });
 }
 
 // --- the thread that sends -------------------------------------------------------------------
 
 void NatsPublisher::run() {
-  Backoff pause = reconnect_pauses();
+  base::Backoff pause = brokers::reconnect_pauses();
   while (!stopping_) {
     if (const Worked opened = open(); !opened) {
-      log_event(LogLevel::warn, "broker lost", {{"destination", name_}, {"why", opened.error()}});
+      telemetry::log_event(config::LogLevel::warn, "broker lost",
+                           {{"destination", name_}, {"why", opened.error()}});
       rest(pause.next(), opened.error());
       continue;
     }
-    log_event(LogLevel::info, "broker connected", {{"destination", name_}});
+    telemetry::log_event(config::LogLevel::info, "broker connected", {{"destination", name_}});
     pause.reset();
     reader_ = std::thread([this] { read_until_closed(); });
     while (!stopping_ && !is_closed()) {
@@ -109,40 +98,22 @@ void NatsPublisher::run() {
   refuse_waiting("the relay is stopping");
 }
 
-void NatsPublisher::rest(std::chrono::milliseconds pause, const std::string& why) {
-  const auto until = std::chrono::steady_clock::now() + pause;
-  for (auto now = std::chrono::steady_clock::now(); !stopping_ && now < until;
-       now = std::chrono::steady_clock::now()) {
-    refuse_waiting(why);
-    wait(std::chrono::ceil<std::chrono::milliseconds>(until - now));
-  }
-}
-
-void NatsPublisher::wait(std::chrono::milliseconds timeout) {
-  pollfd waits{waiting_.descriptor(), POLLIN, 0};
-  poll(&waits, 1, static_cast<int>(timeout.count()));
-}
-
 NatsPublisher::Worked NatsPublisher::open() {
-  auto connection = connect_nats(options_);
+  auto connection = brokers::connect_nats(options_);
   if (!connection) return std::unexpected(std::move(connection.error()));
   natsInbox* inbox = nullptr;
-  if (natsInbox_Create(&inbox) != NATS_OK) return std::unexpected("no inbox to be had");
+  if (natsInbox_Create(&inbox) != NATS_OK) return std::unexpected("cannot create an inbox");
   inbox_ = std::string(inbox) + ".";
   natsInbox_Destroy(inbox);
   natsSubscription* subscription = nullptr;
   natsStatus status =
       natsConnection_SubscribeSync(&subscription, connection->get(), (inbox_ + "*").c_str());
   if (status == NATS_OK) status = natsConnection_FlushTimeout(connection->get(), kFlushTimeoutMs);
-  NatsSubscription subscribed(subscription);
-  if (status != NATS_OK) return nats_failed("cannot subscribe", status);
+  brokers::NatsSubscription subscribed(subscription);
+  if (status != NATS_OK) return brokers::nats_failed("cannot subscribe", status);
   connection_ = *std::move(connection);
   subscription_ = std::move(subscribed);
   return {};
-}
-
-void NatsPublisher::refuse_waiting(const std::string& why) {
-  for (const Waiting& publication : waiting_.take()) publication->settle(Retry{why});
 }
 
 bool NatsPublisher::is_connected() const {
@@ -163,7 +134,7 @@ void NatsPublisher::send(const Waiting& publication) {
   natsStatus status =
       natsMsg_Create(&made, target_.subject.c_str(), (inbox_ + std::to_string(number)).c_str(),
                      payload.data(), static_cast<int>(payload.size()));
-  const NatsMessage message(made);
+  const brokers::NatsMessage message(made);
   if (status == NATS_OK) status = add_headers(message.get(), *publication);
   {
     const std::lock_guard lock(mutex_);
@@ -179,7 +150,7 @@ void NatsPublisher::send(const Waiting& publication) {
     const std::lock_guard lock(mutex_);
     unconfirmed_.erase(number);
   }
-  const std::string why = nats_failed("cannot publish", status).error();
+  const std::string why = brokers::nats_failed("cannot publish", status).error();
   publication->settle(status == NATS_MAX_PAYLOAD ? Outcome(Refused{why}) : Outcome(Retry{why}));
 }
 
@@ -190,12 +161,12 @@ void NatsPublisher::read_until_closed() {
   while (!stopping_ && !is_closed()) {
     natsMsg* read = nullptr;
     const natsStatus status = natsSubscription_NextMsg(&read, subscription_.get(), kReadTimeoutMs);
-    const NatsMessage answer(read);
+    const brokers::NatsMessage answer(read);
     if (status == NATS_OK) {
       acknowledged(answer.get());
     } else if (status == NATS_NO_RESPONDERS) {
       // The library does not say for which message; all go to the same subject.
-      try_all_again("no stream takes the subject " + target_.subject);
+      try_all_again("no stream accepts the subject " + target_.subject);
     } else {
       look_for_a_loss();
     }

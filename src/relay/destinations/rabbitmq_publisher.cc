@@ -3,8 +3,6 @@
 // published again with the same message_id.
 #include "relay/destinations/rabbitmq_publisher.h"
 
-#include <poll.h>
-
 #include <algorithm>
 #include <chrono>
 
@@ -24,36 +22,25 @@ constexpr const char* kNotConfirmed = "the connection was lost before the broker
 }  // namespace
 
 std::expected<std::unique_ptr<Publisher>, std::string> RabbitmqPublisher::make(
-    const std::string& name, const BrokerTarget& target) {
-  auto address = parse_amqp_address(target);
+    const std::string& name, const config::BrokerTarget& target) {
+  auto address = brokers::parse_amqp_address(target);
   if (!address) return std::unexpected("url is not an AMQP URL");
   return std::unique_ptr<Publisher>(new RabbitmqPublisher(name, target, *std::move(address)));
 }
 
-RabbitmqPublisher::RabbitmqPublisher(std::string name, const BrokerTarget& target,
-                                     AmqpAddress address)
-    : name_(std::move(name)),
-      target_(target),
-      address_(std::move(address)),
-      thread_([this] { run(); }) {}
-
-RabbitmqPublisher::~RabbitmqPublisher() {
-  stopping_ = true;
-  waiting_.wake();
-  thread_.join();
-}
-
-void RabbitmqPublisher::publish(std::shared_ptr<Publication> publication) {
-  waiting_.put(std::move(publication));
+RabbitmqPublisher::RabbitmqPublisher(std::string name, const config::BrokerTarget& target,
+                                     brokers::AmqpAddress address)
+    : ThreadedPublisher(std::move(name), target), address_(std::move(address)) {
+  begin([this] { run(); });
 }
 
 void RabbitmqPublisher::run() {
-  Backoff pause = reconnect_pauses();
+  base::Backoff pause = brokers::reconnect_pauses();
   while (!stopping_) {
     Worked worked = open();
     if (worked) {
-      log_event(LogLevel::info, "broker connected",
-                {{"destination", name_}, {"broker", address_.host}});
+      telemetry::log_event(config::LogLevel::info, "broker connected",
+                           {{"destination", name_}, {"broker", address_.host}});
       pause.reset();
       worked = serve();
     }
@@ -61,41 +48,26 @@ void RabbitmqPublisher::run() {
     connection_.reset();
     give_up(why);
     if (worked || stopping_) continue;
-    log_event(LogLevel::warn, "broker lost",
-              {{"destination", name_}, {"broker", address_.host}, {"why", why}});
+    telemetry::log_event(config::LogLevel::warn, "broker lost",
+                         {{"destination", name_}, {"broker", address_.host}, {"why", why}});
     rest(pause.next(), why);
   }
   give_up("the relay is stopping");
 }
 
 RabbitmqPublisher::Worked RabbitmqPublisher::open() {
-  auto connection = connect(address_);
+  auto connection = brokers::connect(address_);
   if (!connection) return std::unexpected(std::move(connection.error()));
   connection_ = *std::move(connection);
   published_ = 0;
-  return open_confirming_channel(connection_.get(), kChannel);
+  return brokers::open_confirming_channel(connection_.get(), kChannel);
 }
 
 void RabbitmqPublisher::give_up(const std::string& why) {
   for (auto& [number, sent] : std::exchange(unconfirmed_, {})) {
     sent.publication->settle(Retry{kNotConfirmed});
   }
-  for (const Waiting& publication : waiting_.take()) publication->settle(Retry{why});
-}
-
-void RabbitmqPublisher::rest(std::chrono::milliseconds pause, const std::string& why) {
-  const auto until = std::chrono::steady_clock::now() + pause;
-  for (auto now = std::chrono::steady_clock::now(); !stopping_ && now < until;
-       now = std::chrono::steady_clock::now()) {
-    wait(std::chrono::ceil<std::chrono::milliseconds>(until - now));
-    give_up(why);
-  }
-}
-
-void RabbitmqPublisher::wait(std::chrono::milliseconds timeout) {
-  pollfd waits[2] = {{waiting_.descriptor(), POLLIN, 0}, {-1, POLLIN, 0}};
-  if (connection_) waits[1].fd = amqp_get_sockfd(connection_.get());
-  poll(waits, 2, static_cast<int>(timeout.count()));
+  refuse_waiting(why);
 }
 
 RabbitmqPublisher::Worked RabbitmqPublisher::serve() {
@@ -103,7 +75,7 @@ RabbitmqPublisher::Worked RabbitmqPublisher::serve() {
     if (Worked worked = send_waiting(); !worked) return worked;
     const auto more = read_one();
     if (!more) return std::unexpected(more.error());
-    if (!*more) wait(kLookAtHeartbeatsEvery);
+    if (!*more) wait(kLookAtHeartbeatsEvery, amqp_get_sockfd(connection_.get()));
   }
   amqp_connection_close(connection_.get(), AMQP_REPLY_SUCCESS);
   return {};
@@ -134,17 +106,17 @@ RabbitmqPublisher::Worked RabbitmqPublisher::send(const Waiting& publication) {
                       return header.name.size() <= kShortTextMax;
                     });
   if (!fits) {
-    publication->settle(Refused{"AMQP has no room for so long a header name or content type"});
+    publication->settle(Refused{"a header name or the content type is too long for AMQP"});
     return {};
   }
   amqp_basic_properties_t properties{};
-  const std::vector<amqp_table_entry_t> entries = with_headers(properties, headers);
+  const std::vector<amqp_table_entry_t> entries = brokers::with_headers(properties, headers);
   properties._flags = AMQP_BASIC_CONTENT_TYPE_FLAG | AMQP_BASIC_DELIVERY_MODE_FLAG |
                       AMQP_BASIC_MESSAGE_ID_FLAG | AMQP_BASIC_TIMESTAMP_FLAG |
                       AMQP_BASIC_HEADERS_FLAG;
-  properties.content_type = bytes_of(envelope.content_type);
+  properties.content_type = brokers::bytes_of(envelope.content_type);
   properties.delivery_mode = AMQP_DELIVERY_PERSISTENT;
-  properties.message_id = bytes_of(message.key);
+  properties.message_id = brokers::bytes_of(message.key);
   properties.timestamp = static_cast<std::uint64_t>(
       std::chrono::floor<std::chrono::seconds>(message.enqueued_at.time_since_epoch()).count());
   properties.headers.num_entries = static_cast<int>(entries.size());
@@ -152,13 +124,14 @@ RabbitmqPublisher::Worked RabbitmqPublisher::send(const Waiting& publication) {
 
   forget_abandoned();
   unconfirmed_[++published_] = {publication};
-  const int status = amqp_basic_publish(connection_.get(), kChannel, bytes_of(target_.exchange),
-                                        bytes_of(target_.routing_key), /*mandatory=*/1, 0,
-                                        &properties, bytes_of(message.payload));
+  const int status =
+      amqp_basic_publish(connection_.get(), kChannel, brokers::bytes_of(target_.exchange),
+                         brokers::bytes_of(target_.routing_key), /*mandatory=*/1, 0, &properties,
+                         brokers::bytes_of(message.payload));
   if (status == AMQP_STATUS_TABLE_TOO_BIG) {
-    publication->settle(Refused{"its headers are larger than RabbitMQ takes"});
+    publication->settle(Refused{"its headers are larger than RabbitMQ accepts"});
   }
-  return check(status, "cannot publish");
+  return brokers::check(status, "cannot publish");
 }
 
 // Nobody waits for their confirmation any more.
@@ -173,7 +146,7 @@ std::expected<bool, std::string> RabbitmqPublisher::read_one() {
   amqp_frame_t frame{};
   const int status = amqp_simple_wait_frame_noblock(connection_.get(), &frame, &kNow);
   if (status == AMQP_STATUS_TIMEOUT) return false;
-  if (auto worked = check(status, "connection lost"); !worked) {
+  if (auto worked = brokers::check(status, "connection lost"); !worked) {
     return std::unexpected(worked.error());
   }
   if (frame.frame_type != AMQP_FRAME_METHOD) return true;
@@ -196,10 +169,10 @@ std::expected<bool, std::string> RabbitmqPublisher::read_one() {
     }
     case AMQP_CHANNEL_CLOSE_METHOD:
       return std::unexpected(
-          text_of(static_cast<amqp_channel_close_t*>(method.decoded)->reply_text));
+          brokers::text_of(static_cast<amqp_channel_close_t*>(method.decoded)->reply_text));
     case AMQP_CONNECTION_CLOSE_METHOD:
       return std::unexpected(
-          text_of(static_cast<amqp_connection_close_t*>(method.decoded)->reply_text));
+          brokers::text_of(static_cast<amqp_connection_close_t*>(method.decoded)->reply_text));
     default:
       return true;
   }
@@ -211,11 +184,11 @@ void RabbitmqPublisher::confirmed(std::uint64_t number, bool multiple, bool kept
     const Sent sent = std::move(at->second);
     at = unconfirmed_.erase(at);
     if (sent.returned) {
-      sent.publication->settle(Refused{"no queue takes it: is one bound to the exchange?"});
+      sent.publication->settle(Refused{"no queue accepts it: is one bound to the exchange?"});
     } else if (kept) {
       sent.publication->settle(Delivered{});
     } else {
-      sent.publication->settle(Retry{"the broker did not keep it"});
+      sent.publication->settle(Retry{"the broker did not accept it"});
     }
     if (!multiple) break;
   }
@@ -224,9 +197,10 @@ void RabbitmqPublisher::confirmed(std::uint64_t number, bool multiple, bool kept
 // A message is returned before it is confirmed, in the order of publishing.
 RabbitmqPublisher::Worked RabbitmqPublisher::returned() {
   amqp_message_t message{};
-  auto worked = check(amqp_read_message(connection_.get(), kChannel, &message, 0), "no message");
+  auto worked =
+      brokers::check(amqp_read_message(connection_.get(), kChannel, &message, 0), "no message");
   if (!worked) return worked;
-  const std::string key = text_of(message.properties.message_id);
+  const std::string key = brokers::text_of(message.properties.message_id);
   amqp_destroy_message(&message);
   for (auto& [number, sent] : unconfirmed_) {
     if (sent.returned || sent.publication->message->key != key) continue;

@@ -1,38 +1,32 @@
 #pragma once
 
-#include <atomic>
-#include <chrono>
 #include <expected>
 #include <map>
 #include <memory>
 #include <string>
-#include <thread>
 
 #include "brokers/amqp_link.h"
-#include "brokers/commands.h"
-#include "relay/publication.h"
+#include "relay/destinations/threaded_publisher.h"
 
 namespace semel::relay {
 
 // Publishes to an exchange of RabbitMQ with confirms, persistent and mandatory: a message that no
 // queue takes comes back and is refused. Uses one connection, on one thread.
-class RabbitmqPublisher final : public Publisher {
+class RabbitmqPublisher final : public ThreadedPublisher {
  public:
-  static std::expected<std::unique_ptr<Publisher>, std::string> make(const std::string& name,
-                                                                     const BrokerTarget& target);
-  ~RabbitmqPublisher() override;
-
-  void publish(std::shared_ptr<Publication> publication) override;
+  static std::expected<std::unique_ptr<Publisher>, std::string> make(
+      const std::string& name, const config::BrokerTarget& target);
+  ~RabbitmqPublisher() override { end(); }
 
  private:
-  using Waiting = std::shared_ptr<Publication>;
   struct Sent {
     Waiting publication;
     bool returned = false;  // there is no queue for it
   };
   using Worked = std::expected<void, std::string>;
 
-  RabbitmqPublisher(std::string name, const BrokerTarget& target, AmqpAddress address);
+  RabbitmqPublisher(std::string name, const config::BrokerTarget& target,
+                    brokers::AmqpAddress address);
 
   void run();
   Worked open();
@@ -46,22 +40,14 @@ class RabbitmqPublisher final : public Publisher {
   Worked returned();
   // There is no connection: settles everything that was handed over, to be tried again.
   void give_up(const std::string& why);
-  void rest(std::chrono::milliseconds pause, const std::string& why);
   void forget_abandoned();
-  void wait(std::chrono::milliseconds timeout);
 
-  const std::string name_;
-  const BrokerTarget target_;
-  const AmqpAddress address_;
-  Commands<Waiting> waiting_;
-  std::atomic<bool> stopping_ = false;
+  const brokers::AmqpAddress address_;
 
   // Used by the thread only.
-  AmqpConnection connection_;
+  brokers::AmqpConnection connection_;
   std::uint64_t published_ = 0;
   std::map<std::uint64_t, Sent> unconfirmed_;  // by publishing number
-
-  std::thread thread_;
 };
 
 }  // namespace semel::relay

@@ -4,9 +4,9 @@
 #include <chrono>
 #include <optional>
 
-#include "semel/record.h"
+#include "semel/driver/record.h"
 
-namespace semel {
+namespace semel::stores {
 
 // A cache of records in front of the authoritative store. A record that it returns was true there
 // less than a configured time ago; it may lose anything at any time. Any thread may call; calls
@@ -37,4 +37,4 @@ class AnswerCache {
   virtual bool takes_running() const = 0;
 };
 
-}  // namespace semel
+}  // namespace semel::stores

@@ -6,9 +6,9 @@
 
 #include <utility>
 
-#include "engine/system.h"
+#include "engine/system_clock.h"
 
-namespace semel {
+namespace semel::stores {
 namespace {
 
 namespace asio = boost::asio;
@@ -51,7 +51,7 @@ bool CachingStore::may_answer(const Record& found, const Token& claiming, Time n
 
 asio::awaitable<SwapResult> CachingStore::swap(RecordId id, Version expected,
                                                std::shared_ptr<Record> next) {
-  const AnswerCache::Asked asked{inner().now().value_or(SystemClock().now()),
+  const AnswerCache::Asked asked{inner().now().value_or(engine::SystemClock().now()),
                                  std::chrono::steady_clock::now()};
   const bool is_claim = expected == 0 && next && !is_completed(*next);
   if (is_claim) {
@@ -102,4 +102,4 @@ asio::awaitable<bool> CachingStore::ended(RecordId id, Token token, Duration tim
   co_return told;
 }
 
-}  // namespace semel
+}  // namespace semel::stores

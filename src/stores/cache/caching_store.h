@@ -9,7 +9,7 @@
 #include "stores/cache/answer_cache.h"
 #include "stores/forwarding_store.h"
 
-namespace semel {
+namespace semel::stores {
 
 // The last few thousand claims of which this process was told that they may have ended.
 class EndedClaims {
@@ -48,4 +48,4 @@ class CachingStore final : public ForwardingStore {
   std::unique_ptr<AnswerCache> cache_;  // destroyed before the store below
 };
 
-}  // namespace semel
+}  // namespace semel::stores

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-namespace semel {
+namespace semel::stores {
 namespace {
 
 namespace asio = boost::asio;
@@ -99,4 +99,4 @@ std::size_t LocalCache::bytes() const {
   return bytes_;
 }
 
-}  // namespace semel
+}  // namespace semel::stores

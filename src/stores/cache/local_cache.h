@@ -10,7 +10,7 @@
 
 #include "stores/cache/answer_cache.h"
 
-namespace semel {
+namespace semel::stores {
 
 // A cache in this process: the records that were used last, up to a number of bytes, each for a
 // limited time.
@@ -61,4 +61,4 @@ class LocalCache final : public AnswerCache {
   std::uint64_t changes_ = 0;  // number of calls of written() and erased()
 };
 
-}  // namespace semel
+}  // namespace semel::stores

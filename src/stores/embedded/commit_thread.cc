@@ -15,7 +15,7 @@
 #include <iterator>
 #include <utility>
 
-namespace semel {
+namespace semel::stores {
 namespace {
 
 namespace asio = boost::asio;
@@ -170,4 +170,4 @@ void CommitThread::resume_all(Group group) {
   }
 }
 
-}  // namespace semel
+}  // namespace semel::stores

@@ -15,12 +15,12 @@
 #include <thread>
 #include <vector>
 
-#include "semel/store.h"
+#include "semel/driver/store.h"
 #include "stores/cache/local_cache.h"
 #include "stores/embedded/writer.h"
 #include "stores/group_commit.h"
 
-namespace semel {
+namespace semel::stores {
 
 // The only writer of an embedded store. Takes all waiting swaps, commits them as one group, and
 // posts the replies to the executors they came from, one post per executor. Any thread may call.
@@ -83,4 +83,4 @@ class CommitThread {
   std::thread thread_;
 };
 
-}  // namespace semel
+}  // namespace semel::stores

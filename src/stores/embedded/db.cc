@@ -8,16 +8,11 @@
 
 #include "core/codec.h"
 
-namespace semel {
+namespace semel::stores {
 namespace {
 
 // A page or a sweep ends early once its records take this many bytes.
 constexpr std::size_t kPageBytesMax = 8 << 20;
-
-template <std::size_t N>
-rocksdb::Slice slice(const std::array<char, N>& bytes) {
-  return {bytes.data(), N};
-}
 
 std::optional<Stored> parse_stored(std::string_view value) {
   const auto head = parse_head(value);
@@ -69,7 +64,7 @@ std::expected<std::optional<Stored>, rocksdb::Status> EmbeddedDb::get(
   if (reach == Reach::memory) options.read_tier = rocksdb::kBlockCacheTier;
   options.snapshot = snapshot;
   rocksdb::PinnableSlice value;
-  const rocksdb::Status status = db_->Get(options, records(), bytes_of(id), &value);
+  const rocksdb::Status status = db_->Get(options, records(), core::bytes_of(id), &value);
   if (status.IsNotFound()) return std::nullopt;
   if (!status.ok()) return std::unexpected(status);
   // For a table that is not open, RocksDB reports "may exist" as OK with an empty value. Only a
@@ -131,7 +126,7 @@ StoreResult<std::vector<RecordPtr>> EmbeddedDb::sweep(Time now, std::size_t limi
     if (entry->at > now || records.size() == limit || bytes >= kPageBytesMax) break;
     const auto stored = get(entry->id, Reach::disk, snapshot.snapshot());
     if (!stored) return std::unexpected(unreadable(entry->id, stored.error().ToString()));
-    if (!*stored) return std::unexpected(unreadable(entry->id, "it is due, but not there"));
+    if (!*stored) return std::unexpected(unreadable(entry->id, "it is due, but missing"));
     auto record = decode_stored(entry->id, **stored);
     if (!record) {
       damaged = std::move(record).error();
@@ -152,8 +147,9 @@ StoreResult<ScanPage> EmbeddedDb::scan(const std::optional<RecordId>& after,
                                        std::size_t limit) const {
   const std::unique_ptr<rocksdb::Iterator> entries(db_->NewIterator(background_read(), records()));
   if (after) {
-    entries->Seek(bytes_of(*after));
-    if (entries->Valid() && entries->key().ToStringView() == bytes_of(*after)) entries->Next();
+    entries->Seek(core::bytes_of(*after));
+    if (entries->Valid() && entries->key().ToStringView() == core::bytes_of(*after))
+      entries->Next();
   } else {
     entries->SeekToFirst();
   }
@@ -163,7 +159,7 @@ StoreResult<ScanPage> EmbeddedDb::scan(const std::optional<RecordId>& after,
   for (; entries->Valid() && page.records.size() < limit && bytes < kPageBytesMax;
        entries->Next()) {
     const auto id = parse_id(entries->key().ToStringView());
-    if (!id) return std::unexpected(StoreUnavailable{"a record has a key that is no id"});
+    if (!id) return std::unexpected(StoreUnavailable{"a record has a key that is not an id"});
     const auto stored = parse_stored(entries->value().ToStringView());
     if (!stored) return std::unexpected(unreadable(*id, "the value has no head"));
     auto record = decode_stored(*id, *stored);
@@ -211,4 +207,4 @@ StoreResult<std::shared_ptr<Record>> decode_stored(const RecordId& id, const Sto
   return std::make_shared<Record>(*std::move(record));
 }
 
-}  // namespace semel
+}  // namespace semel::stores

@@ -3,6 +3,7 @@
 #include <rocksdb/db.h>
 #include <rocksdb/listener.h>
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <expected>
@@ -12,11 +13,16 @@
 #include <string>
 #include <vector>
 
-#include "semel/store.h"
+#include "semel/driver/store.h"
 #include "stores/embedded/layout.h"
 #include "stores/embedded/options.h"
 
-namespace semel {
+namespace semel::stores {
+
+template <std::size_t N>
+rocksdb::Slice slice(const std::array<char, N>& bytes) {
+  return {bytes.data(), N};
+}
 
 // A lower bound of the times in the due index. Without it every sweep would walk over the
 // tombstones of all leases that ended since RocksDB last cleaned up.
@@ -109,4 +115,4 @@ class EmbeddedDb {
 StoreResult<std::shared_ptr<Record>> decode_stored(const RecordId& id, const Stored& stored);
 StoreUnavailable unreadable(const RecordId& id, const std::string& why);
 
-}  // namespace semel
+}  // namespace semel::stores

@@ -6,7 +6,7 @@
 
 #include "stores/embedded/layout.h"
 
-namespace semel {
+namespace semel::stores {
 
 // The heads of records in progress, as last committed, so that the swap that ends an execution need
 // not read the record that began it. If a head is not here, read the record. Any thread may call.
@@ -32,4 +32,4 @@ class InProgressHeads {
   std::unordered_map<RecordId, Head> heads_;
 };
 
-}  // namespace semel
+}  // namespace semel::stores

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-namespace semel {
+namespace semel::stores {
 namespace {
 
 constexpr std::uint64_t kSignBit = std::uint64_t{1} << 63;
@@ -62,7 +62,7 @@ std::optional<IndexEntry> parse_index_key(Index index, std::string_view key) {
 }
 
 std::string chunks_prefix(const RecordId& id, const Token& token) {
-  std::string out(bytes_of(id));
+  std::string out(core::bytes_of(id));
   out.append(reinterpret_cast<const char*>(token.bytes.data()), token.bytes.size());
   return out;
 }
@@ -97,4 +97,4 @@ std::optional<RecordId> parse_id(std::string_view key) {
   return id;
 }
 
-}  // namespace semel
+}  // namespace semel::stores

@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "core/record_bytes.h"
-#include "semel/record.h"
+#include "semel/driver/record.h"
 #include "semel/time.h"
 
 // How the embedded store lays records out in RocksDB. Format version 2; numbers are big-endian.
@@ -39,7 +39,7 @@
 //   never         = 8 x %xff
 //
 // A record, its index entries and the end of its chunks change in one atomic write.
-namespace semel {
+namespace semel::stores {
 
 inline constexpr std::uint32_t kEmbeddedFormat = 2;
 inline constexpr std::size_t kFormatBytes = 4;
@@ -98,4 +98,4 @@ std::optional<std::uint64_t> parse_number(std::string_view text, std::size_t byt
 // nullopt: not 32 bytes.
 std::optional<RecordId> parse_id(std::string_view key);
 
-}  // namespace semel
+}  // namespace semel::stores

@@ -21,7 +21,7 @@
 #include "stores/embedded/db.h"
 #include "stores/embedded/wal.h"
 
-namespace semel {
+namespace semel::stores {
 namespace {
 
 namespace fs = std::filesystem;
@@ -62,7 +62,7 @@ std::expected<void, std::string> make_directory(const fs::path& path) {
     if (auto made = make_directory(parent); !made) return made;
   }
   if (mkdir(path.c_str(), S_IRWXU) != 0) {
-    return refuse(path, "cannot make the directory: " + errno_text());
+    return refuse(path, "cannot create the directory: " + errno_text());
   }
   const int descriptor = ::open(parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (descriptor < 0) return refuse(path, "cannot open its parent: " + errno_text());
@@ -80,15 +80,15 @@ std::expected<void, std::string> close_to_others(const EmbeddedOptions& options)
   struct stat status{};
   if (stat(path.c_str(), &status) != 0) return refuse(path, errno_text());
   if (status.st_uid != geteuid()) {
-    return refuse(path, "belongs to another user; chown it to the one that semel runs as");
+    return refuse(path, "belongs to another user; chown it to the user that semel runs as");
   }
   if ((status.st_mode & kForOthers) == 0) return {};
   if (chmod(path.c_str(), S_IRWXU) != 0) {
-    return refuse(
-        path, "others may enter it, and it cannot be closed to them (chmod 700): " + errno_text());
+    return refuse(path, "other users can enter it, and chmod 700 failed: " + errno_text());
   }
   if (options.warn) {
-    options.warn("store " + path.string() + ": others could enter it; it was closed (chmod 700)");
+    options.warn("store " + path.string() +
+                 ": other users could enter it; closed it to them (chmod 700)");
   }
   std::error_code failed;
   for (const auto& entry : fs::directory_iterator(path, failed)) {
@@ -224,8 +224,8 @@ std::expected<Opened, Status> recover_from_logs(const EmbeddedOptions& wanted) {
   if (wanted.sync && damage != WalDamage::torn) return opened;
   if (damage == WalDamage::inside && wanted.warn) {
     wanted.warn("store " + wanted.path.string() +
-                ": its log is damaged, and what was written behind the damage is lost: those keys "
-                "are executed again. With durability: crash a power cut can do this");
+                ": its log is damaged, and what was written after the damage is lost: retries of "
+                "those keys are executed again. With durability: crash a power cut can cause this");
   }
   return open_with(wanted, WALRecoveryMode::kPointInTimeRecovery);
 }
@@ -247,7 +247,7 @@ std::expected<void, std::string> has_room(const fs::path& path) {
   if (!free || *free >= kFreeBytesMin) return {};
   return refuse(path, "only " + std::to_string(*free) +
                           " bytes are free on its disk, and it needs " +
-                          std::to_string(kFreeBytesMin) + " to open. Make room first");
+                          std::to_string(kFreeBytesMin) + " to open; make room first");
 }
 
 // Returns whether the record is known not to own the chunks of `token`. A record that cannot be
@@ -268,8 +268,8 @@ std::string explain(const Status& status) {
   }
   if (status.IsCorruption()) {
     return "is damaged, and opening it could lose what was acknowledged: " + text +
-           ". Put back the whole directory from a copy; only if every key in it may be executed "
-           "again, move it away and begin with an empty one";
+           ". Restore the whole directory from a backup; only if every key in it may be executed "
+           "again, move it away and start with an empty one";
   }
   return text;
 }
@@ -327,7 +327,7 @@ std::expected<void, std::string> EmbeddedDb::drop_orphans() {
   entries->SeekToFirst();
   while (entries->Valid()) {
     const auto of = parse_chunk_key(entries->key().ToStringView());
-    if (!of) return std::unexpected("a chunk has a key that is none");
+    if (!of) return std::unexpected("a chunk has a malformed key");
     const auto record = get(of->id, Reach::disk);
     if (!record) return std::unexpected(unreadable(of->id, record.error().ToString()).why);
     if (!*record || has_no_chunks((*record)->encoding, of->token)) {
@@ -357,4 +357,4 @@ std::expected<void, std::string> EmbeddedDb::begin_format() {
   return {};
 }
 
-}  // namespace semel
+}  // namespace semel::stores

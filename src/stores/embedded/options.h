@@ -12,7 +12,7 @@ namespace rocksdb {
 class Env;
 }
 
-namespace semel {
+namespace semel::stores {
 
 struct EmbeddedOptions {
   // A directory; created (0700) if absent. If others may enter it, it is closed to them if it is
@@ -35,4 +35,4 @@ struct EmbeddedOptions {
   rocksdb::Env* env = nullptr;
 };
 
-}  // namespace semel
+}  // namespace semel::stores

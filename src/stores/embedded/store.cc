@@ -10,7 +10,7 @@
 #include "stores/embedded/commit_thread.h"
 #include "stores/embedded/db.h"
 
-namespace semel {
+namespace semel::stores {
 namespace {
 
 namespace asio = boost::asio;
@@ -36,7 +36,7 @@ struct ToResult {
 };
 
 std::string disk_is_low(const DiskSpace& disk) {
-  return "nothing new is taken on: " + disk.describe();
+  return "no new keys are accepted: " + disk.describe();
 }
 
 asio::awaitable<StoreResult<void>> write_chunks(CommitThread& commits, WriteRequest request) {
@@ -51,41 +51,89 @@ asio::awaitable<StoreResult<void>> write_chunks(CommitThread& commits, WriteRequ
   co_return StoreResult<void>{};
 }
 
-}  // namespace
+class EmbeddedStore final : public Store {
+ public:
+  EmbeddedStore(std::unique_ptr<EmbeddedDb> db, const EmbeddedOptions& options)
+      : disk_(std::make_unique<DiskSpace>(options.path, options.free_bytes_min)),
+        db_(std::move(db)),
+        answers_(std::make_unique<LocalCache>(options.answers_bytes_max, std::nullopt)),
+        commits_(std::make_unique<CommitThread>(*db_, *answers_, options.committed)),
+        reads_(std::make_unique<base::BlockingPool>("semel-read", kReadThreads)) {}
 
-std::expected<std::unique_ptr<EmbeddedStore>, std::string> EmbeddedStore::open(
-    const EmbeddedOptions& options) {
-  auto db = EmbeddedDb::open(options);
-  if (!db) return std::unexpected(std::move(db).error());
-  return std::unique_ptr<EmbeddedStore>(new EmbeddedStore(*std::move(db), options));
-}
-
-EmbeddedStore::EmbeddedStore(std::unique_ptr<EmbeddedDb> db, const EmbeddedOptions& options)
-    : disk_(std::make_unique<DiskSpace>(options.path, options.free_bytes_min)),
-      db_(std::move(db)),
-      answers_(std::make_unique<LocalCache>(options.answers_bytes_max, std::nullopt)),
-      commits_(std::make_unique<CommitThread>(*db_, *answers_, options.committed)),
-      reads_(std::make_unique<BlockingPool>("semel-read", kReadThreads)) {}
-
-EmbeddedStore::~EmbeddedStore() = default;
-
-asio::awaitable<StoreResult<RecordPtr>> EmbeddedStore::read(RecordId id) {
-  if (const auto why = trouble()) co_return std::unexpected(StoreUnavailable{*why});
-  Found found = db_->get(id, EmbeddedDb::Reach::memory);
-  if (!found && found.error().IsIncomplete()) {
-    auto from_disk = [db = db_.get(), id] { return db->get(id, EmbeddedDb::Reach::disk); };
-    found = co_await reads_->run(from_disk);
+  asio::awaitable<StoreResult<RecordPtr>> read(RecordId id) override {
+    if (const auto why = trouble()) co_return std::unexpected(StoreUnavailable{*why});
+    Found found = db_->get(id, EmbeddedDb::Reach::memory);
+    if (!found && found.error().IsIncomplete()) {
+      auto from_disk = [db = db_.get(), id] { return db->get(id, EmbeddedDb::Reach::disk); };
+      found = co_await reads_->run(from_disk);
+    }
+    if (!found) co_return std::unexpected(unreadable(id, found.error().ToString()));
+    if (!*found) co_return nullptr;
+    co_return decode_stored(id, **found);
   }
-  if (!found) co_return std::unexpected(unreadable(id, found.error().ToString()));
-  if (!*found) co_return nullptr;
-  co_return decode_stored(id, **found);
-}
 
-// Only this process has the store open, so the last committed record is the current one.
-RecordPtr EmbeddedStore::cached_completed(const RecordId& id) {
-  if (commits_->has_stopped()) return nullptr;
-  return answers_->at_hand(id);
-}
+  // Only this process has the store open, so the last committed record is the current one.
+  RecordPtr cached_completed(const RecordId& id) override {
+    if (commits_->has_stopped()) return nullptr;
+    return answers_->at_hand(id);
+  }
+
+  asio::awaitable<SwapResult> swap(RecordId id, Version expected,
+                                   std::shared_ptr<Record> next) override;
+
+  asio::awaitable<StoreResult<std::vector<RecordPtr>>> sweep(Time now, std::size_t limit) override {
+    if (const auto why = trouble()) co_return std::unexpected(StoreUnavailable{*why});
+    auto from_disk = [db = db_.get(), now, limit] { return db->sweep(now, limit); };
+    co_return co_await reads_->run(from_disk);
+  }
+
+  asio::awaitable<StoreResult<ScanPage>> scan(std::optional<RecordId> after,
+                                              std::size_t limit) override {
+    if (const auto why = trouble()) co_return std::unexpected(StoreUnavailable{*why});
+    auto from_disk = [db = db_.get(), after, limit] { return db->scan(after, limit); };
+    co_return co_await reads_->run(from_disk);
+  }
+
+  asio::awaitable<StoreResult<void>> put_chunk(RecordId id, Token token, std::uint32_t index,
+                                               std::string bytes) override {
+    if (disk_->is_very_low()) co_return std::unexpected(StoreUnavailable{disk_is_low(*disk_)});
+    PutChunk put{.id = id, .token = token, .index = index, .bytes = std::move(bytes)};
+    co_return co_await write_chunks(*commits_, std::move(put));
+  }
+
+  asio::awaitable<StoreResult<void>> drop_chunks(RecordId id, Token token) override {
+    DropChunks drop{.id = id, .token = token};
+    co_return co_await write_chunks(*commits_, drop);
+  }
+
+  asio::awaitable<StoreResult<std::optional<std::string>>> get_chunk(RecordId id, Token token,
+                                                                     std::uint32_t index) override {
+    if (const auto why = trouble()) co_return std::unexpected(StoreUnavailable{*why});
+    auto from_disk = [db = db_.get(), id, token, index] { return db->get_chunk(id, token, index); };
+    auto found = co_await reads_->run(from_disk);
+    if (!found) co_return std::unexpected(unreadable(id, found.error().ToString()));
+    co_return std::move(*found);
+  }
+
+  StoreFeatures features() const override {
+    return {
+        .exclusive = true, .durable = true, .record_bytes_max = kRecordBytesMax, .chunks = true};
+  }
+
+  StoreStats stats() const override { return commits_->stats(); }
+
+  std::optional<std::string> trouble() const override { return commits_->trouble(); }
+
+ private:
+  static constexpr std::size_t kRecordBytesMax = 64 << 20;
+
+  // Destroyed in reverse order: the threads end before the objects that they use.
+  std::unique_ptr<DiskSpace> disk_;
+  std::unique_ptr<EmbeddedDb> db_;
+  std::unique_ptr<LocalCache> answers_;
+  std::unique_ptr<CommitThread> commits_;
+  std::unique_ptr<base::BlockingPool> reads_;
+};
 
 asio::awaitable<SwapResult> EmbeddedStore::swap(RecordId id, Version expected,
                                                 std::shared_ptr<Record> next) {
@@ -124,7 +172,7 @@ asio::awaitable<SwapResult> EmbeddedStore::swap(RecordId id, Version expected,
   SwapRequest request{
       .id = id, .expected = expected, .next = {}, .seen = {group, head}, .drop_chunks = {}};
   if (*seen) {
-    const auto chunks = spilled_under((*seen)->encoding);
+    const auto chunks = core::spilled_under((*seen)->encoding);
     const bool goes_on =
         chunks && next && next->answer.body_note == BodyNote::spilled && next->token == *chunks;
     if (chunks && !goes_on) request.drop_chunks = chunks;
@@ -142,52 +190,13 @@ asio::awaitable<SwapResult> EmbeddedStore::swap(RecordId id, Version expected,
   co_return std::visit(ToResult{id}, std::move(reply));
 }
 
-asio::awaitable<StoreResult<std::vector<RecordPtr>>> EmbeddedStore::sweep(Time now,
-                                                                          std::size_t limit) {
-  if (const auto why = trouble()) co_return std::unexpected(StoreUnavailable{*why});
-  auto from_disk = [db = db_.get(), now, limit] { return db->sweep(now, limit); };
-  co_return co_await reads_->run(from_disk);
+}  // namespace
+
+std::expected<std::unique_ptr<Store>, std::string> open_embedded_store(
+    const EmbeddedOptions& options) {
+  auto db = EmbeddedDb::open(options);
+  if (!db) return std::unexpected(std::move(db).error());
+  return std::make_unique<EmbeddedStore>(*std::move(db), options);
 }
 
-asio::awaitable<StoreResult<ScanPage>> EmbeddedStore::scan(std::optional<RecordId> after,
-                                                           std::size_t limit) {
-  if (const auto why = trouble()) co_return std::unexpected(StoreUnavailable{*why});
-  auto from_disk = [db = db_.get(), after, limit] { return db->scan(after, limit); };
-  co_return co_await reads_->run(from_disk);
-}
-
-asio::awaitable<StoreResult<void>> EmbeddedStore::put_chunk(RecordId id, Token token,
-                                                            std::uint32_t index,
-                                                            std::string bytes) {
-  if (disk_->is_very_low()) co_return std::unexpected(StoreUnavailable{disk_is_low(*disk_)});
-  PutChunk put{.id = id, .token = token, .index = index, .bytes = std::move(bytes)};
-  co_return co_await write_chunks(*commits_, std::move(put));
-}
-
-asio::awaitable<StoreResult<void>> EmbeddedStore::drop_chunks(RecordId id, Token token) {
-  DropChunks drop{.id = id, .token = token};
-  co_return co_await write_chunks(*commits_, drop);
-}
-
-asio::awaitable<StoreResult<std::optional<std::string>>> EmbeddedStore::get_chunk(
-    RecordId id, Token token, std::uint32_t index) {
-  if (const auto why = trouble()) co_return std::unexpected(StoreUnavailable{*why});
-  auto from_disk = [db = db_.get(), id, token, index] { return db->get_chunk(id, token, index); };
-  auto found = co_await reads_->run(from_disk);
-  if (!found) co_return std::unexpected(unreadable(id, found.error().ToString()));
-  co_return std::move(*found);
-}
-
-StoreFeatures EmbeddedStore::features() const {
-  return {.exclusive = true, .durable = true, .record_bytes_max = kRecordBytesMax, .chunks = true};
-}
-
-StoreStats EmbeddedStore::stats() const {
-  return commits_->stats();
-}
-
-std::optional<std::string> EmbeddedStore::trouble() const {
-  return commits_->trouble();
-}
-
-}  // namespace semel
+}  // namespace semel::stores

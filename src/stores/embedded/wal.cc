@@ -23,7 +23,7 @@
 #include <utility>
 #include <vector>
 
-namespace semel {
+namespace semel::stores {
 namespace {
 
 constexpr std::size_t kBlockBytes = 32768;
@@ -137,4 +137,4 @@ bool has_lost_logs(const std::filesystem::path& directory) {
   return std::filesystem::exists(directory / "CURRENT") && logs_in_order(directory).empty();
 }
 
-}  // namespace semel
+}  // namespace semel::stores

@@ -2,7 +2,7 @@
 
 #include <filesystem>
 
-namespace semel {
+namespace semel::stores {
 
 // The damage in RocksDB's write-ahead logs in a directory.
 enum class WalDamage {
@@ -22,4 +22,4 @@ WalDamage judge_wal(const std::filesystem::path& directory);
 // judge_wal().
 bool has_lost_logs(const std::filesystem::path& directory);
 
-}  // namespace semel
+}  // namespace semel::stores

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace semel {
+namespace semel::stores {
 namespace {
 
 // Versions are reserved in blocks, in the same write as the first record that uses one, so that the
@@ -16,11 +16,6 @@ constexpr Version kVersionBlock = 1'000'000;
 // A swap is committed one or two groups after its caller has read, so few groups need to be
 // remembered.
 constexpr std::uint64_t kGroupsPerGeneration = 4;
-
-template <std::size_t N>
-rocksdb::Slice slice(const std::array<char, N>& bytes) {
-  return {bytes.data(), N};
-}
 
 }  // namespace
 
@@ -38,7 +33,7 @@ SwapReply EmbeddedWriter::apply(const SwapRequest& request) {
 
   if (!request.next) {
     if (before->version == 0) return swap::Applied{};
-    batch_.Delete(db_.records(), bytes_of(id));
+    batch_.Delete(db_.records(), core::bytes_of(id));
     move_index(Index::due, id, before->due, kNever);
     move_index(Index::unknown, id, before->unknown_since, kNever);
     touch(id, {.group = group_, .head = {}, .encoding = nullptr});
@@ -48,7 +43,7 @@ SwapReply EmbeddedWriter::apply(const SwapRequest& request) {
   Head next = request.next->head;
   next.version = next_version();
   const auto head = head_bytes(next);
-  const rocksdb::Slice key = bytes_of(id);
+  const rocksdb::Slice key = core::bytes_of(id);
   const rocksdb::Slice value[] = {slice(head), request.next->encoding};
   batch_.Put(db_.records(), rocksdb::SliceParts(&key, 1), rocksdb::SliceParts(value, 2));
   move_index(Index::due, id, before->due, next.due);
@@ -173,4 +168,4 @@ void EmbeddedWriter::update_stats() {
   stats_.oldest_unknown = found;
 }
 
-}  // namespace semel
+}  // namespace semel::stores

@@ -13,12 +13,12 @@
 #include <variant>
 #include <vector>
 
-#include "semel/store.h"
+#include "semel/driver/store.h"
 #include "stores/embedded/db.h"
 #include "stores/embedded/in_progress_heads.h"
 #include "stores/embedded/layout.h"
 
-namespace semel {
+namespace semel::stores {
 
 // The head that a caller has read, and the last group that was committed before that read.
 struct Sighting {
@@ -129,4 +129,4 @@ class EmbeddedWriter {
   StoreStats stats_;
 };
 
-}  // namespace semel
+}  // namespace semel::stores

@@ -7,10 +7,10 @@
 #include <optional>
 
 #include "engine/clock_steps.h"
-#include "semel/clock.h"
+#include "semel/driver/clock.h"
 #include "semel/time.h"
 
-namespace semel {
+namespace semel::stores {
 
 // Estimates the database's clock from its replies: the time in a reply plus the steady time that
 // passed since it was received. So the estimate is behind by a reply's travel time at most, and
@@ -68,10 +68,10 @@ class PostgresClock {
   }
 
   std::atomic<std::int64_t> offset_ = kUnknown;
-  ClockSteps steps_;
+  engine::ClockSteps steps_;
   std::int64_t current_ = kUnknown;
   std::int64_t before_ = kUnknown;
   Steady::time_point begun_{};
 };
 
-}  // namespace semel
+}  // namespace semel::stores

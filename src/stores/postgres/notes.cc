@@ -4,7 +4,7 @@
 #include <charconv>
 #include <optional>
 
-namespace semel {
+namespace semel::stores {
 namespace {
 
 // Removes the number that `text` begins with and the space after it, and returns the number.
@@ -23,7 +23,8 @@ HistoryEntry read_line(const Record& record, std::string_view line) {
   const auto at = take_number(left);
   const auto state = at ? take_number(left) : std::nullopt;
   const auto attempt = state ? take_number(left) : std::nullopt;
-  if (!attempt || *state < 1 || *state > 6) {
+  if (!attempt || *state < static_cast<int>(RecordState::queued) ||
+      *state > static_cast<int>(RecordState::tombstone)) {
     return {record.updated_at, record.state, record.attempt, std::string(line)};
   }
   return {Time(Duration(*at)), static_cast<RecordState>(*state),
@@ -38,7 +39,9 @@ void take_notes(Record& record, std::string_view noted) {
     const std::size_t end = std::min(noted.find('\n'), noted.size());
     HistoryEntry entry = read_line(record, noted.substr(0, end));
     noted.remove_prefix(std::min(end + 1, noted.size()));
-    record.reason = entry.to == RecordState::in_progress ? "" : entry.note;
+    const bool is_claim = entry.to == RecordState::in_progress;
+    record.reason = is_claim ? "" : entry.note;
+    record.reason_code = is_claim ? ReasonCode::none : ReasonCode::other;
     claimed_or_ended = claimed_or_ended || entry.to != RecordState::unknown;
     if (record.history.size() == kHistoryEntriesMax) record.history.erase(record.history.begin());
     record.history.push_back(std::move(entry));
@@ -49,4 +52,4 @@ void take_notes(Record& record, std::string_view noted) {
   }
 }
 
-}  // namespace semel
+}  // namespace semel::stores

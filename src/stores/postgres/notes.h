@@ -2,9 +2,9 @@
 
 #include <string_view>
 
-#include "semel/record.h"
+#include "semel/driver/record.h"
 
-namespace semel {
+namespace semel::stores {
 
 // Adds the notes that SQL functions have made about a record since a node wrote it
 // (docs/formats.md, "What SQL writes into a record") to its history and its reason, and drops what
@@ -12,4 +12,4 @@ namespace semel {
 // read is kept as a note unchanged.
 void take_notes(Record& record, std::string_view noted);
 
-}  // namespace semel
+}  // namespace semel::stores

@@ -7,10 +7,10 @@
 #include <utility>
 
 #include "base/backoff.h"
+#include "base/random.h"
 #include "engine/spawn.h"
-#include "engine/system.h"
 
-namespace semel {
+namespace semel::stores {
 namespace asio = boost::asio;
 using asio::awaitable;
 using namespace std::chrono_literals;
@@ -30,16 +30,17 @@ awaitable<void> wait(asio::steady_timer& timer) {
 
 }  // namespace
 
-awaitable<PgReply> pg_call(PgConnection& connection, const char* statement,
-                           std::vector<PgValue> parameters,
-                           std::chrono::steady_clock::duration timeout) {
-  auto initiate = [&connection, statement, timeout](auto handler, std::vector<PgValue> values) {
+awaitable<postgres::PgReply> pg_call(postgres::PgConnection& connection, const char* statement,
+                                     std::vector<postgres::PgValue> parameters,
+                                     std::chrono::steady_clock::duration timeout) {
+  auto initiate = [&connection, statement, timeout](auto handler,
+                                                    std::vector<postgres::PgValue> values) {
     connection.send({.statement = statement,
                      .parameters = std::move(values),
                      .reply = std::move(handler),
                      .deadline = std::chrono::steady_clock::now() + timeout});
   };
-  return asio::async_initiate<const asio::use_awaitable_t<>, void(PgReply)>(
+  return asio::async_initiate<const asio::use_awaitable_t<>, void(postgres::PgReply)>(
       initiate, asio::use_awaitable, std::move(parameters));
 }
 
@@ -58,7 +59,7 @@ PostgresPool::PostgresPool(asio::io_context& context, Options options, PostgresC
 
 void PostgresPool::start() {
   for (auto& slot : slots_)
-    asio::co_spawn(context_, keep(*slot), OrStop{"keeping a session of PostgreSQL"});
+    asio::co_spawn(context_, keep(*slot), engine::OrStop{"keeping a session of PostgreSQL"});
 }
 
 void PostgresPool::close() {
@@ -70,7 +71,7 @@ void PostgresPool::close() {
 }
 
 awaitable<void> PostgresPool::keep(Slot& slot) {
-  Backoff backoff(kBackoffMin, kBackoffMax);
+  base::Backoff backoff(kBackoffMin, kBackoffMax);
   while (!closing_) {
     auto open = [url = options_.url, schema = options_.schema, purpose = slot.purpose] {
       return open_pg_session(url, schema, purpose);
@@ -94,14 +95,14 @@ awaitable<void> PostgresPool::keep(Slot& slot) {
     events_.changed();
     if (closing_) break;
     // Jittered, so that the nodes of a cluster do not come back in step.
-    slot.pause.expires_after(jittered(backoff.next(), random_number()));
+    slot.pause.expires_after(base::jittered(backoff.next(), base::random_number()));
     co_await wait(slot.pause);
   }
   tell(PgSessionError{.why = "the store is being closed"});
 }
 
 awaitable<PgSessionError> PostgresPool::serve(Slot& slot, PgSession session) {
-  PgConnection::Events events;
+  postgres::PgConnection::Events events;
   // Stored in the slot, because a loss that fails a call ends serve() before this is called.
   events.lost = [&slot](const std::string& reason) {
     slot.lost_because = reason;
@@ -109,14 +110,14 @@ awaitable<PgSessionError> PostgresPool::serve(Slot& slot, PgSession session) {
   };
   if (slot.purpose == PgPurpose::listening) events.notified = events_.notified;
   slot.ended.expires_at(asio::steady_timer::time_point::max());
-  auto made = PgConnection::make(context_, std::move(session.link), std::move(events));
+  auto made = postgres::PgConnection::make(context_, std::move(session.link), std::move(events));
   if (!made) co_return PgSessionError{.why = made.error()};
   slot.connection = *made;
   slot.item_types = session.item_types;
 
-  std::vector<PgValue> name;
-  name.push_back(pg_text(options_.node));
-  PgReply hello =
+  std::vector<postgres::PgValue> name;
+  name.push_back(postgres::pg_text(options_.node));
+  postgres::PgReply hello =
       co_await pg_call(*slot.connection, pg_statement::kHello, std::move(name), kHelloTimeout);
   if (!hello) {
     PgSessionError error{.why = hello.error().why};
@@ -157,7 +158,7 @@ bool PostgresPool::has_any() const {
   });
 }
 
-PgConnection* PostgresPool::listener() {
+postgres::PgConnection* PostgresPool::listener() {
   Slot& slot = *slots_.back();
   return slot.ready && slot.connection->is_open() ? slot.connection.get() : nullptr;
 }
@@ -194,4 +195,4 @@ void PostgresPool::say(std::optional<std::string> trouble) {
   trouble_ = std::move(trouble);
 }
 
-}  // namespace semel
+}  // namespace semel::stores

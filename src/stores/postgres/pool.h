@@ -17,7 +17,7 @@
 #include "stores/postgres/clock.h"
 #include "stores/postgres/session.h"
 
-namespace semel {
+namespace semel::stores {
 
 // Opens and maintains the connections of a store, and reopens them with backoff when they end. A
 // connection is used only after a write of its own was committed through it: after a crash of the
@@ -46,13 +46,13 @@ class PostgresPool {
   // A connection for records that takes another call: an idle one or, for a batch that is
   // worth it, one that is still busy with its last call. nullopt: none has room.
   struct Room {
-    PgConnection& connection;
+    postgres::PgConnection& connection;
     PgItemTypes item_types;
   };
   std::optional<Room> with_room(bool worth_it);
   bool has_any() const;
   // Returns the listening connection; null: it is away.
-  PgConnection* listener();
+  postgres::PgConnection* listener();
   void look_at_deadlines();
 
   // Blocks until the first connection was used, or could not be, and returns the error; nullopt: it
@@ -65,7 +65,7 @@ class PostgresPool {
   struct Slot {
     explicit Slot(boost::asio::io_context& context) : ended(context), pause(context) {}
     PgPurpose purpose = PgPurpose::records;
-    std::shared_ptr<PgConnection> connection;
+    std::shared_ptr<postgres::PgConnection> connection;
     PgItemTypes item_types;
     bool ready = false;
     std::string lost_because;         // of the connection that was lost last
@@ -85,7 +85,7 @@ class PostgresPool {
   Events events_;
   std::vector<std::unique_ptr<Slot>> slots_;
   bool closing_ = false;
-  BlockingPool connecting_;
+  base::BlockingPool connecting_;
 
   mutable std::mutex mutex_;
   std::condition_variable told_;
@@ -95,8 +95,9 @@ class PostgresPool {
 };
 
 // Runs a prepared statement on a connection, from the event loop's thread.
-boost::asio::awaitable<PgReply> pg_call(PgConnection& connection, const char* statement,
-                                        std::vector<PgValue> parameters,
-                                        std::chrono::steady_clock::duration timeout);
+boost::asio::awaitable<postgres::PgReply> pg_call(postgres::PgConnection& connection,
+                                                  const char* statement,
+                                                  std::vector<postgres::PgValue> parameters,
+                                                  std::chrono::steady_clock::duration timeout);
 
-}  // namespace semel
+}  // namespace semel::stores

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace semel {
+namespace semel::stores {
 namespace asio = boost::asio;
 using namespace std::chrono_literals;
 
@@ -44,7 +44,7 @@ PostgresClock::Steady::time_point deadline_of(std::size_t bytes) {
          std::chrono::seconds(bytes / kBytesPerSecond);
 }
 
-Time server_time(const PgRows& rows, int row) {
+Time server_time(const postgres::PgRows& rows, int row) {
   return Time(Duration(rows.number(row, kAt)));
 }
 
@@ -52,7 +52,7 @@ Time server_time(const PgRows& rows, int row) {
 class Found {
  public:
   Found() = default;
-  Found(const PgRows& rows, int end, int column) {
+  Found(const postgres::PgRows& rows, int end, int column) {
     for (int row = 0; row < end; ++row) {
       rows_.emplace(to_id(rows.bytes(row, column)), row);
       bytes_ += content_bytes(rows, row, column);
@@ -101,10 +101,10 @@ void PostgresQueue::read(const RecordId& id, ReadReply reply) {
   read->second.replies.push_back(std::move(reply));
 }
 
-void PostgresQueue::call(const char* statement, std::vector<PgValue> parameters,
-                         std::move_only_function<void(PgReply)> reply) {
+void PostgresQueue::call(const char* statement, std::vector<postgres::PgValue> parameters,
+                         std::move_only_function<void(postgres::PgReply)> reply) {
   std::size_t bytes = 0;
-  for (const PgValue& value : parameters) bytes += value.bytes ? value.bytes->size() : 0;
+  for (const postgres::PgValue& value : parameters) bytes += value.bytes ? value.bytes->size() : 0;
   calls_.push_back({{.statement = statement,
                      .parameters = std::move(parameters),
                      .reply = std::move(reply),
@@ -143,7 +143,7 @@ bool PostgresQueue::send_swaps() {
     bytes += one.swap.bytes();
   }
   auto parameters = swap_parameters(swaps, room->item_types, kReplyBytesMax);
-  auto reply = [this, batch = std::move(batch)](PgReply replied) mutable {
+  auto reply = [this, batch = std::move(batch)](postgres::PgReply replied) mutable {
     swapped(std::move(batch), std::move(replied));
   };
   room->connection.send({.statement = pg_statement::kSwap,
@@ -198,13 +198,13 @@ PostgresQueue::Swap PostgresQueue::Ready::pop() {
   return first;
 }
 
-void PostgresQueue::swapped(Batch batch, PgReply reply) {
+void PostgresQueue::swapped(Batch batch, postgres::PgReply reply) {
   on_their_way_ -= batch.swaps.size();
   if (!reply) {
     refused(std::move(batch), reply.error());
     return dispatch();
   }
-  const PgRows& rows = *reply;
+  const postgres::PgRows& rows = *reply;
   const auto now = Steady::now();
   const int last = rows.size() - 1;
   clock_.saw(rows.number(last, kAt), rows.asked_at, now);
@@ -311,10 +311,10 @@ void PostgresQueue::wake_rested() {
   });
 }
 
-void PostgresQueue::refused(Batch batch, const PgError& error) {
+void PostgresQueue::refused(Batch batch, const postgres::PgError& error) {
   // The server may have refused the batch because of one item: try each by itself.
   if (!error.lost && !error.sqlstate.empty() && batch.swaps.size() > 1 && !closed_ &&
-      error.sqlstate != "25006") {
+      error.sqlstate != postgres::sqlstate::kReadOnlyTransaction) {
     for (Swap& one : batch.swaps) {
       one.alone = true;
       ready_.push(std::move(one));
@@ -341,10 +341,10 @@ bool PostgresQueue::send_reads() {
     taken.emplace_back(ids.back(), std::move(read->second));
     reads_.erase(read);
   }
-  std::vector<PgValue> parameters;
+  std::vector<postgres::PgValue> parameters;
   parameters.push_back(ids_parameter(ids));
-  parameters.push_back(pg_int8(kReplyBytesMax));
-  auto reply = [this, taken = std::move(taken)](PgReply replied) mutable {
+  parameters.push_back(postgres::pg_int8(kReplyBytesMax));
+  auto reply = [this, taken = std::move(taken)](postgres::PgReply replied) mutable {
     read_done(std::move(taken), std::move(replied));
   };
   room->connection.send({.statement = pg_statement::kRead,
@@ -354,7 +354,8 @@ bool PostgresQueue::send_reads() {
   return true;
 }
 
-void PostgresQueue::read_done(std::vector<std::pair<RecordId, Read>> reads, PgReply reply) {
+void PostgresQueue::read_done(std::vector<std::pair<RecordId, Read>> reads,
+                              postgres::PgReply reply) {
   const Found found = reply ? Found(*reply, reply->size(), 1) : Found();
   if (reply && reply->size() > 0) {
     clock_.saw(reply->number(0, kAt), reply->asked_at, Steady::now());
@@ -392,7 +393,7 @@ bool PostgresQueue::send_call() {
   if (!room) return false;
   Call next = std::move(calls_.front());
   calls_.pop_front();
-  next.call.reply = [this, reply = std::move(next.call.reply)](PgReply replied) mutable {
+  next.call.reply = [this, reply = std::move(next.call.reply)](postgres::PgReply replied) mutable {
     reply(std::move(replied));
     dispatch();
   };
@@ -415,13 +416,13 @@ void PostgresQueue::fail_all(const std::string& why) {
     for (ReadReply& one : read.replies) one(std::unexpected(unavailable));
   }
   for (Call& one : std::exchange(calls_, {})) {
-    one.call.reply(std::unexpected(PgError{.why = why, .sqlstate = {}}));
+    one.call.reply(std::unexpected(postgres::PgError{.why = why, .sqlstate = {}}));
   }
 }
 
 void PostgresQueue::look_at_deadlines() {
   const auto too_old = Steady::now() - kWaitMax;
-  const StoreUnavailable overdue{"PostgreSQL: no connection has had room in time"};
+  const StoreUnavailable overdue{"PostgreSQL: no connection had room in time"};
   while (ready_.size() > 0 && ready_.older().front().since < too_old) {
     Swap next = ready_.pop();
     settle(std::move(next), overdue, 0);
@@ -435,7 +436,7 @@ void PostgresQueue::look_at_deadlines() {
   while (!calls_.empty() && calls_.front().since < too_old) {
     Call next = std::move(calls_.front());
     calls_.pop_front();
-    next.call.reply(std::unexpected(PgError{.why = overdue.why, .sqlstate = {}}));
+    next.call.reply(std::unexpected(postgres::PgError{.why = overdue.why, .sqlstate = {}}));
   }
   if (ready_.size() > 0) dispatch();  // swaps that have waited for more
 }
@@ -445,4 +446,4 @@ void PostgresQueue::close() {
   dispatch();
 }
 
-}  // namespace semel
+}  // namespace semel::stores

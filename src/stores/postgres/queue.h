@@ -14,13 +14,13 @@
 #include <unordered_map>
 #include <vector>
 
-#include "semel/store.h"
+#include "semel/driver/store.h"
 #include "stores/group_commit.h"
 #include "stores/postgres/clock.h"
 #include "stores/postgres/pool.h"
 #include "stores/postgres/rows.h"
 
-namespace semel {
+namespace semel::stores {
 
 // Gathers requests to the database into batches. A batch is made when a connection has room for it,
 // so that batches grow under load. Per id only one swap is in flight at a time. Use on the store's
@@ -37,8 +37,8 @@ class PostgresQueue {
   // These calls only queue the request; the next dispatch() sends it.
   void swap(PgSwap swap, SwapReply reply);
   void read(const RecordId& id, ReadReply reply);
-  void call(const char* statement, std::vector<PgValue> parameters,
-            std::move_only_function<void(PgReply)> reply);
+  void call(const char* statement, std::vector<postgres::PgValue> parameters,
+            std::move_only_function<void(postgres::PgReply)> reply);
 
   // Sends what can be sent. If no connection is left, fails every waiting request as unavailable.
   void dispatch();
@@ -76,7 +76,7 @@ class PostgresQueue {
     Steady::time_point since;
   };
   struct Call {
-    PgCall call;
+    postgres::PgCall call;
     Steady::time_point since;
   };
   struct Batch {
@@ -90,8 +90,8 @@ class PostgresQueue {
   std::vector<Swap> take_swaps();
   // Moves swaps from `ready` to `taken` while they fit into a batch.
   void take_from(std::deque<Swap>& ready, std::vector<Swap>& taken) const;
-  void swapped(Batch batch, PgReply reply);
-  void refused(Batch batch, const PgError& error);
+  void swapped(Batch batch, postgres::PgReply reply);
+  void refused(Batch batch, const postgres::PgError& error);
   // Answers the swap with `result`.
   void settle(Swap swap, SwapResult result, std::uint64_t asked_before);
   void settle_those_behind(const RecordId& id, const SwapResult& seen, std::uint64_t asked_before);
@@ -99,7 +99,7 @@ class PostgresQueue {
   void let_next(const RecordId& id);
   void rest_a_while(Swap swap);
   void wake_rested();
-  void read_done(std::vector<std::pair<RecordId, Read>> reads, PgReply reply);
+  void read_done(std::vector<std::pair<RecordId, Read>> reads, postgres::PgReply reply);
   void read_again(const RecordId& id, Read read);
   void fail_all(const std::string& why);
 
@@ -123,4 +123,4 @@ class PostgresQueue {
   std::deque<Call> calls_;
 };
 
-}  // namespace semel
+}  // namespace semel::stores

@@ -8,7 +8,7 @@
 #include "core/codec.h"
 #include "stores/postgres/notes.h"
 
-namespace semel {
+namespace semel::stores {
 namespace {
 
 constexpr std::int64_t kDayMs = 86'400'000;
@@ -179,36 +179,36 @@ bool has_answer_row(const Record& r) {
   return r.state == RecordState::completed && is_text(r.sealed.key_id);
 }
 
-void add_people(Record& r, PgComposite& item) {
+void add_people(Record& r, postgres::PgComposite& item) {
   const bool is_readable = is_text(r.tenant) && is_text(r.operation) && is_text(r.key);
   for (std::string* one : {&r.tenant, &r.operation, &r.key}) {
     if (is_readable) {
-      item.add(PgType::text, *one);
+      item.add(postgres::PgType::text, *one);
       one->clear();
     } else {
-      item.add_null(PgType::text);
+      item.add_null(postgres::PgType::text);
     }
   }
 }
 
 // Moves the answer out of the record into a semel.answer_item.
 std::string take_answer(Record& r, const RecordId& id, std::int32_t day) {
-  PgComposite item(kAnswerColumns,
-                   r.answer.body.size() + r.sealed.bytes.size() + id.bytes.size() + kHeadersBytes);
-  item.add_number(PgType::int4, 0);
-  item.add_number(PgType::int4, day);
-  item.add(PgType::bytea, bytes_of(id));
-  item.add_number(PgType::int4, r.answer.status);
+  postgres::PgComposite item(kAnswerColumns, r.answer.body.size() + r.sealed.bytes.size() +
+                                                 id.bytes.size() + kHeadersBytes);
+  item.add_number(postgres::PgType::int4, 0);
+  item.add_number(postgres::PgType::int4, day);
+  item.add(postgres::PgType::bytea, core::bytes_of(id));
+  item.add_number(postgres::PgType::int4, r.answer.status);
   if (fits_headers(r.answer.headers)) {
-    item.add(PgType::bytea, join(r.answer.headers));
+    item.add(postgres::PgType::bytea, join(r.answer.headers));
     r.answer.headers.clear();
   } else {
-    item.add(PgType::bytea, {});
+    item.add(postgres::PgType::bytea, {});
   }
-  item.add(PgType::bytea, r.answer.body);
-  item.add_number(PgType::int8, static_cast<std::int64_t>(r.answer.spilled_bytes));
-  item.add(PgType::text, r.sealed.key_id);
-  item.add(PgType::bytea, r.sealed.bytes);
+  item.add(postgres::PgType::bytea, r.answer.body);
+  item.add_number(postgres::PgType::int8, static_cast<std::int64_t>(r.answer.spilled_bytes));
+  item.add(postgres::PgType::text, r.sealed.key_id);
+  item.add(postgres::PgType::bytea, r.sealed.bytes);
   r.answer.body.clear();
   r.answer.status = 0;
   r.answer.spilled_bytes = 0;
@@ -218,38 +218,41 @@ std::string take_answer(Record& r, const RecordId& id, std::int32_t day) {
 
 // Adds the columns of a semel.swap_item from its state on. Takes the value of each column out of
 // the record; the remaining record is `rest`.
-void add_record(Record& r, const PgSwap& swap, PgComposite& item) {
-  const auto number = [&](PgType type, std::int64_t value) { item.add_number(type, value); };
-  const auto time = [&](Time at) { item.add_number(PgType::int8, ms(at)); };
-  number(PgType::int2, swap.removes ? 0 : static_cast<std::int64_t>(r.state));
-  number(PgType::int4, r.attempt);
-  item.add(PgType::bytea, bytes_of(r.token));
-  item.add(PgType::bytea, view(r.fingerprint.digest));
+void add_record(Record& r, const PgSwap& swap, postgres::PgComposite& item) {
+  const auto number = [&](postgres::PgType type, std::int64_t value) {
+    item.add_number(type, value);
+  };
+  const auto time = [&](Time at) { item.add_number(postgres::PgType::int8, ms(at)); };
+  number(postgres::PgType::int2, swap.removes ? 0 : static_cast<std::int64_t>(r.state));
+  number(postgres::PgType::int4, r.attempt);
+  item.add(postgres::PgType::bytea, core::bytes_of(r.token));
+  item.add(postgres::PgType::bytea, view(r.fingerprint.digest));
   time(r.lease_until);
   time(r.created_at);
   time(r.updated_at);
   time(r.expires_at);
   time(r.tombstone_until);
   time(r.hold_until);
-  number(PgType::int8, r.ttl.count());
-  number(PgType::int8, r.tombstone.count());
-  number(PgType::int8, r.hold_for.count());
+  number(postgres::PgType::int8, r.ttl.count());
+  number(postgres::PgType::int8, r.tombstone.count());
+  number(postgres::PgType::int8, r.hold_for.count());
   time(due_at(r));
-  number(PgType::int2, flags_of(r));
-  number(PgType::int2, static_cast<std::int64_t>(r.result));
+  number(postgres::PgType::int2, flags_of(r));
+  number(postgres::PgType::int2, static_cast<std::int64_t>(r.result));
   const bool has_version = is_text(r.response_version);
-  item.add(PgType::text, has_version ? std::string_view(r.response_version) : std::string_view());
+  item.add(postgres::PgType::text,
+           has_version ? std::string_view(r.response_version) : std::string_view());
   if (has_version) r.response_version.clear();
   add_people(r, item);
   if (swap.answer_day) {
-    item.add_number(PgType::int4, *swap.answer_day);
+    item.add_number(postgres::PgType::int4, *swap.answer_day);
   } else {
-    item.add_null(PgType::int4);
+    item.add_null(postgres::PgType::int4);
   }
   // The flags say where the body is.
   r.answer.body_note = BodyNote::kept;
   empty_columns(r);
-  item.add(PgType::bytea, encode(r));
+  item.add(postgres::PgType::bytea, encode(r));
 }
 
 StoreUnavailable unreadable_record(const RecordId& id, const std::string& why) {
@@ -258,7 +261,7 @@ StoreUnavailable unreadable_record(const RecordId& id, const std::string& why) {
 
 }  // namespace
 
-std::int64_t content_bytes(const PgRows& rows, int row, int column) {
+std::int64_t content_bytes(const postgres::PgRows& rows, int row, int column) {
   return static_cast<std::int64_t>(rows.bytes(row, column + kRest).size() +
                                    rows.bytes(row, column + kBody).size() +
                                    rows.bytes(row, column + kSealed).size());
@@ -285,18 +288,18 @@ PgSwap to_swap(const RecordId& id, Version expected, const Record* next) {
     bytes += rest.answer.body.size() + rest.sealed.bytes.size() + rest.request.size() +
              rest.tenant.size() + rest.operation.size() + rest.key.size() + kRestBytes;
   }
-  PgComposite item(kItemColumns, bytes);
-  item.add_number(PgType::int4, 0);
-  item.add(PgType::bytea, bytes_of(id));
-  item.add_number(PgType::int8, static_cast<std::int64_t>(expected));
-  item.add_number(PgType::int8, lock_of(id));
+  postgres::PgComposite item(kItemColumns, bytes);
+  item.add_number(postgres::PgType::int4, 0);
+  item.add(postgres::PgType::bytea, core::bytes_of(id));
+  item.add_number(postgres::PgType::int8, static_cast<std::int64_t>(expected));
+  item.add_number(postgres::PgType::int8, lock_of(id));
   add_record(rest, swap, item);
   swap.item = std::move(item).take();
   return swap;
 }
 
-std::vector<PgValue> swap_parameters(const std::vector<PgSwap*>& swaps, const PgItemTypes& types,
-                                     std::int64_t bytes_max) {
+std::vector<postgres::PgValue> swap_parameters(const std::vector<PgSwap*>& swaps,
+                                               const PgItemTypes& types, std::int64_t bytes_max) {
   constexpr std::size_t kLengthBytes = 4;
   std::size_t item_bytes = 0;
   std::size_t answer_bytes = 0;
@@ -307,9 +310,9 @@ std::vector<PgValue> swap_parameters(const std::vector<PgSwap*>& swaps, const Pg
     answer_bytes += swap->answer.size() + kLengthBytes;
     ++answered;
   }
-  PgArray items(types.swap_item, swaps.size());
+  postgres::PgArray items(types.swap_item, swaps.size());
   items.reserve(item_bytes);
-  PgArray answers(types.answer_item, answered);
+  postgres::PgArray answers(types.answer_item, answered);
   answers.reserve(answer_bytes);
   std::vector<std::int32_t> days;
   bool updates = false;
@@ -317,10 +320,10 @@ std::vector<PgValue> swap_parameters(const std::vector<PgSwap*>& swaps, const Pg
   bool inserts = false;
   std::int32_t number = 0;
   for (PgSwap* swap : swaps) {
-    PgComposite::set_first(swap->item, ++number);
+    postgres::PgComposite::set_first(swap->item, ++number);
     items.add(swap->item);
     if (swap->answer_day) {
-      PgComposite::set_first(swap->answer, number);
+      postgres::PgComposite::set_first(swap->answer, number);
       answers.add(swap->answer);
       if (std::ranges::find(days, *swap->answer_day) == days.end()) {
         days.push_back(*swap->answer_day);
@@ -332,26 +335,27 @@ std::vector<PgValue> swap_parameters(const std::vector<PgSwap*>& swaps, const Pg
       (swap->expected == 0 ? inserts : updates) = true;
     }
   }
-  PgArray all_days(PgType::int4, days.size());
+  postgres::PgArray all_days(postgres::PgType::int4, days.size());
   for (const std::int32_t day : days) all_days.add_number(day);
-  std::vector<PgValue> out;
+  std::vector<postgres::PgValue> out;
   out.push_back(std::move(items).take());
   out.push_back(std::move(answers).take());
   out.push_back(std::move(all_days).take());
-  out.push_back(pg_boolean(updates));
-  out.push_back(pg_boolean(removals));
-  out.push_back(pg_boolean(inserts));
-  out.push_back(pg_int8(bytes_max));
+  out.push_back(postgres::pg_boolean(updates));
+  out.push_back(postgres::pg_boolean(removals));
+  out.push_back(postgres::pg_boolean(inserts));
+  out.push_back(postgres::pg_int8(bytes_max));
   return out;
 }
 
-PgValue ids_parameter(const std::vector<RecordId>& ids) {
-  PgArray array(PgType::bytea, ids.size());
-  for (const RecordId& id : ids) array.add(bytes_of(id));
+postgres::PgValue ids_parameter(const std::vector<RecordId>& ids) {
+  postgres::PgArray array(postgres::PgType::bytea, ids.size());
+  for (const RecordId& id : ids) array.add(core::bytes_of(id));
   return std::move(array).take();
 }
 
-StoreResult<std::shared_ptr<Record>> to_record(const PgRows& rows, int row, int column, Time now) {
+StoreResult<std::shared_ptr<Record>> to_record(const postgres::PgRows& rows, int row, int column,
+                                               Time now) {
   const auto bytes = [&](Column which) { return rows.bytes(row, column + which); };
   const auto text = [&](Column which) { return std::string(bytes(which)); };
   const auto number = [&](Column which) { return rows.number(row, column + which); };
@@ -414,10 +418,10 @@ StoreResult<std::shared_ptr<Record>> to_record(const PgRows& rows, int row, int 
       r.answer.spilled_bytes = static_cast<std::uint64_t>(number(kSpilled));
       r.sealed = {.key_id = text(kSealedKey), .bytes = text(kSealed)};
     } else if (r.expires_at > now) {
-      return std::unexpected(unreadable_record(id, "its answer is gone before its time"));
+      return std::unexpected(unreadable_record(id, "its answer is missing before it has expired"));
     }
   }
   return made;
 }
 
-}  // namespace semel
+}  // namespace semel::stores

@@ -8,12 +8,12 @@
 
 #include "core/record_bytes.h"
 #include "postgres/values.h"
-#include "semel/record.h"
-#include "semel/store.h"
+#include "semel/driver/record.h"
+#include "semel/driver/store.h"
 
 // Records as rows of semel.records and semel.answers (docs/formats.md). Values that SQL decides by
 // are in columns; `rest` is the record's encoding without them.
-namespace semel {
+namespace semel::stores {
 
 // The type ids of semel.swap_item and semel.answer_item in a database.
 struct PgItemTypes {
@@ -35,20 +35,21 @@ struct PgSwap {
 PgSwap to_swap(const RecordId& id, Version expected, const Record* next);
 
 // Returns the parameters of semel.swap_batch(). The items are numbered by their order.
-std::vector<PgValue> swap_parameters(const std::vector<PgSwap*>& swaps, const PgItemTypes& types,
-                                     std::int64_t bytes_max);
+std::vector<postgres::PgValue> swap_parameters(const std::vector<PgSwap*>& swaps,
+                                               const PgItemTypes& types, std::int64_t bytes_max);
 
-PgValue ids_parameter(const std::vector<RecordId>& ids);
+postgres::PgValue ids_parameter(const std::vector<RecordId>& ids);
 
 // Reads a semel.whole_record, whose columns begin at `column`. `now` is the server's time: an
 // answer whose day was dropped is an error only if the record has not expired. The record belongs
 // to the caller.
-StoreResult<std::shared_ptr<Record>> to_record(const PgRows& rows, int row, int column, Time now);
+StoreResult<std::shared_ptr<Record>> to_record(const postgres::PgRows& rows, int row, int column,
+                                               Time now);
 
 // Returns the size of a row's record as semel.read_page() counts it.
-std::int64_t content_bytes(const PgRows& rows, int row, int column);
+std::int64_t content_bytes(const postgres::PgRows& rows, int row, int column);
 
 RecordId to_id(std::string_view bytes);
 Token to_token(std::string_view bytes);
 
-}  // namespace semel
+}  // namespace semel::stores

@@ -6,7 +6,7 @@
 
 #include "postgres/schema.h"
 
-namespace semel {
+namespace semel::stores {
 namespace {
 
 // The store's statements are few and known; their plans must not depend on what the planner
@@ -43,8 +43,8 @@ std::vector<Statement> statements(const std::string& schema) {
       {kSwap, "SELECT b.at, b.base, b.versions, (b.found).* FROM " + s +
                   "swap_batch($1, $2, $3, $4, $5, $6, $7) b"},
       {kRead, "SELECT " + s + "now_ms(), p.* FROM " + s + "read_relied_on($1, $2) p"},
-      {kSweep,
-       "SELECT " + s + "now_ms(), p.* FROM " + s + "read_page(" + s + "due_ids($1, $2), $3) p"},
+      {kSweep, "SELECT " + s + "now_ms(), p.* FROM " + s + "read_page((" + s +
+                   "due_ids($1, $2::integer + $4::integer))[$4::integer + 1:], $3) p"},
       {kScan,
        "SELECT " + s + "now_ms(), p.* FROM " + s + "read_page(" + s + "ids_after($1, $2), $3) p"},
       {kListLeases, "SELECT " + s + "list_leases($1, $2)"},
@@ -72,22 +72,22 @@ PgSessionError unfit(std::string why) {
 std::expected<PgSession, PgSessionError> open_pg_session(const std::string& url,
                                                          const std::string& schema,
                                                          PgPurpose purpose) {
-  auto link = PgLink::connect(url);
+  auto link = postgres::PgLink::connect(url);
   if (!link) return std::unexpected(PgSessionError{.why = link.error()});
   link->set_deadline(std::chrono::steady_clock::now() + kSetUpMax);
-  const auto failed = [](const PgError& error) {
+  const auto failed = [](const postgres::PgError& error) {
     return std::unexpected(PgSessionError{.why = error.why});
   };
   const auto pid = link->run("SELECT pg_backend_pid()");
   if (!pid) return failed(pid.error());
   if (pid->number(0, 0) != link->backend_pid()) {
     return std::unexpected(
-        unfit("there is a pooler (PgBouncer or the like) between Semel and PostgreSQL: sessions "
-              "with prepared statements and notifications do not survive it; connect to the "
-              "server itself, a process needs few connections"));
+        unfit("there is a pooler (PgBouncer or the like) between Semel and PostgreSQL, and "
+              "sessions with prepared statements and notifications do not survive it; connect to "
+              "the server itself, since a process needs few connections"));
   }
-  auto misfit = misfit_of_schema(*link, schema);
-  if (!misfit) misfit = misfit_of_rights(*link, schema);
+  auto misfit = postgres::misfit_of_schema(*link, schema);
+  if (!misfit) misfit = postgres::misfit_of_rights(*link, schema);
   if (misfit) {
     return std::unexpected(PgSessionError{.why = std::move(misfit->why), .unfit = misfit->unfit});
   }
@@ -109,4 +109,4 @@ std::expected<PgSession, PgSessionError> open_pg_session(const std::string& url,
                     .answer_item = static_cast<Oid>(types->number(0, 1))}};
 }
 
-}  // namespace semel
+}  // namespace semel::stores

@@ -7,7 +7,7 @@
 #include "stores/postgres/rows.h"
 
 // Opens a connection of the store, and names its prepared statements.
-namespace semel {
+namespace semel::stores {
 
 // The names of the prepared statements.
 namespace pg_statement {
@@ -36,7 +36,7 @@ struct PgSessionError {
 };
 
 struct PgSession {
-  PgLink link;
+  postgres::PgLink link;
   PgItemTypes item_types;
 };
 
@@ -47,4 +47,4 @@ std::expected<PgSession, PgSessionError> open_pg_session(const std::string& url,
                                                          const std::string& schema,
                                                          PgPurpose purpose);
 
-}  // namespace semel
+}  // namespace semel::stores

@@ -6,10 +6,11 @@
 #include <boost/asio/post.hpp>
 #include <boost/asio/redirect_error.hpp>
 
+#include "base/random.h"
 #include "engine/spawn.h"
-#include "engine/system.h"
+#include "engine/system_clock.h"
 
-namespace semel {
+namespace semel::stores {
 namespace asio = boost::asio;
 using asio::awaitable;
 using namespace std::chrono_literals;
@@ -29,7 +30,7 @@ constexpr std::int32_t kOrphansAtOnce = 500;
 
 std::string some_name() {
   std::string name = "semel-";
-  for (std::uint64_t number = random_number(); number; number >>= 4) {
+  for (std::uint64_t number = base::random_number(); number; number >>= 4) {
     name += "0123456789abcdef"[number & 15];
   }
   return name;
@@ -49,7 +50,7 @@ PostgresThread::PostgresThread(PostgresOptions options)
       pool_(context_, pool_options(options), clock_,
             {.changed =
                  [this] {
-                   clock_.note_steps(SystemClock());
+                   clock_.note_steps(engine::SystemClock());
                    queue_.dispatch();
                  },
              .notified = [this](std::string_view payload) { waits_.notified(payload); },
@@ -62,7 +63,7 @@ PostgresThread::PostgresThread(PostgresOptions options)
       failed_(std::move(options.failed)) {
   pool_.start();
   look_at_deadlines();
-  asio::co_spawn(context_, keep_up(), OrStop{"keeping up with PostgreSQL"});
+  asio::co_spawn(context_, keep_up(), engine::OrStop{"keeping up with PostgreSQL"});
   thread_ = std::thread([this] {
     pthread_setname_np(pthread_self(), "semel-postgres");
     context_.run();
@@ -113,12 +114,13 @@ void PostgresThread::post_back(asio::any_io_executor executor,
   });
 }
 
-awaitable<PgReply> PostgresThread::call(const char* statement, std::vector<PgValue> parameters) {
-  auto initiate = [this, statement](auto handler, std::vector<PgValue> values) {
+awaitable<postgres::PgReply> PostgresThread::call(const char* statement,
+                                                  std::vector<postgres::PgValue> parameters) {
+  auto initiate = [this, statement](auto handler, std::vector<postgres::PgValue> values) {
     queue_.call(statement, std::move(values), std::move(handler));
     queue_.dispatch();
   };
-  return asio::async_initiate<const asio::use_awaitable_t<>, void(PgReply)>(
+  return asio::async_initiate<const asio::use_awaitable_t<>, void(postgres::PgReply)>(
       initiate, asio::use_awaitable, std::move(parameters));
 }
 
@@ -133,7 +135,7 @@ void PostgresThread::look_at_deadlines() {
   tick_.expires_after(kTick);
   tick_.async_wait([this](boost::system::error_code error) {
     if (error || closing_) return;
-    clock_.note_steps(SystemClock());
+    clock_.note_steps(engine::SystemClock());
     pool_.look_at_deadlines();
     queue_.look_at_deadlines();
     look_at_deadlines();
@@ -154,7 +156,7 @@ awaitable<void> PostgresThread::keep_up() {
   while (!closing_) {
     const auto now = std::chrono::steady_clock::now();
     changed |= queue_.take_changed();
-    PgConnection* connection = pool_.listener();
+    postgres::PgConnection* connection = pool_.listener();
     if (connection && now - stats_at_ >= (changed ? kStatsAfterChange : kStatsEvery)) {
       stats_at_ = now;
       changed = false;
@@ -176,8 +178,9 @@ awaitable<void> PostgresThread::keep_up() {
   }
 }
 
-awaitable<void> PostgresThread::refresh_stats(PgConnection& connection) {
-  const PgReply reply = co_await pg_call(connection, pg_statement::kStats, {}, kUpkeepTimeout);
+awaitable<void> PostgresThread::refresh_stats(postgres::PgConnection& connection) {
+  const postgres::PgReply reply =
+      co_await pg_call(connection, pg_statement::kStats, {}, kUpkeepTimeout);
   if (!reply) co_return;
   take_time(*reply);
   const std::lock_guard lock(stats_mutex_);
@@ -187,50 +190,55 @@ awaitable<void> PostgresThread::refresh_stats(PgConnection& connection) {
 }
 
 std::optional<Time> PostgresThread::settled_time() {
-  clock_.note_steps(SystemClock());
+  clock_.note_steps(engine::SystemClock());
   const auto now = clock_.at(PostgresClock::Steady::now());
   if (!now) return std::nullopt;
   return clock_.settled(*now);
 }
 
-awaitable<void> PostgresThread::keep_days(PgConnection& connection) {
+awaitable<void> PostgresThread::keep_days(postgres::PgConnection& connection) {
   const auto until = settled_time();
   if (!until) co_return;
-  std::vector<PgValue> parameters;
-  parameters.push_back(pg_int8(until->time_since_epoch().count()));
-  const PgReply reply =
+  std::vector<postgres::PgValue> parameters;
+  parameters.push_back(postgres::pg_int8(until->time_since_epoch().count()));
+  const postgres::PgReply reply =
       co_await pg_call(connection, pg_statement::kKeepDays, std::move(parameters), kUpkeepTimeout);
   if (reply) co_return;
   days_at_ = std::chrono::steady_clock::now() + kDaysAgain;
   tell_of_failure(pg_statement::kKeepDays, reply.error());
 }
 
-awaitable<void> PostgresThread::look_at_standbys(PgConnection& connection) {
-  const PgReply reply = co_await pg_call(connection, pg_statement::kStandbys, {}, kUpkeepTimeout);
+awaitable<void> PostgresThread::look_at_standbys(postgres::PgConnection& connection) {
+  const postgres::PgReply reply =
+      co_await pg_call(connection, pg_statement::kStandbys, {}, kUpkeepTimeout);
   if (!reply) co_return tell_of_failure(pg_statement::kStandbys, reply.error());
   const bool may_lose = reply->number(0, 0) != 0;
   if (may_lose && !warned_of_standbys_ && warn_) {
     warn_(
-        "PostgreSQL has standbys and its synchronous_standby_names is empty: a failover to one of "
-        "them loses the keys that were acknowledged last, and they are executed again");
+        "PostgreSQL has standbys, but its synchronous_standby_names is empty: a failover loses the "
+        "keys that were acknowledged last, and their retries are executed again");
   }
   warned_of_standbys_ = may_lose;
 }
 
-void PostgresThread::tell_of_failure(std::string_view call, const PgError& error) const {
+void PostgresThread::tell_of_failure(std::string_view call, const postgres::PgError& error) const {
   if (failed_ && !closing_) failed_(call, "PostgreSQL: " + error.why);
 }
 
-awaitable<void> PostgresThread::drop_orphans(PgConnection& connection) {
-  std::vector<PgValue> parameters;
-  parameters.push_back(pg_int8(orphans_since_));
-  parameters.push_back(pg_int4(kOrphansAtOnce));
-  const PgReply reply = co_await pg_call(connection, pg_statement::kDropOrphans,
-                                         std::move(parameters), kUpkeepTimeout);
+void PostgresThread::tell_of_unreadable(const UnreadableRecords& unreadable) const {
+  if (failed_ && !closing_) failed_("sweep", "PostgreSQL: " + unreadable.describe());
+}
+
+awaitable<void> PostgresThread::drop_orphans(postgres::PgConnection& connection) {
+  std::vector<postgres::PgValue> parameters;
+  parameters.push_back(postgres::pg_int8(orphans_since_));
+  parameters.push_back(postgres::pg_int4(kOrphansAtOnce));
+  const postgres::PgReply reply = co_await pg_call(connection, pg_statement::kDropOrphans,
+                                                   std::move(parameters), kUpkeepTimeout);
   if (!reply) co_return tell_of_failure(pg_statement::kDropOrphans, reply.error());
   const bool is_through = reply->is_null(0, 0);
   orphans_since_ = reply->number(0, 0);
   if (is_through) orphans_at_ = std::chrono::steady_clock::now() + kOrphansEvery;
 }
 
-}  // namespace semel
+}  // namespace semel::stores

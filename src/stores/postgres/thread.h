@@ -17,15 +17,16 @@
 #include <utility>
 #include <vector>
 
-#include "semel/store.h"
+#include "semel/driver/store.h"
 #include "stores/postgres/clock.h"
 #include "stores/postgres/options.h"
 #include "stores/postgres/pool.h"
 #include "stores/postgres/queue.h"
 #include "stores/postgres/waits.h"
 #include "stores/reply_post.h"
+#include "stores/unreadable_records.h"
 
-namespace semel {
+namespace semel::stores {
 
 // The thread of a PostgreSQL store. Everything that talks to the database runs here, on one event
 // loop.
@@ -75,16 +76,21 @@ class PostgresThread {
   // On the store's thread.
   PostgresQueue& queue() { return queue_; }
   PostgresWaits& waits() { return waits_; }
-  boost::asio::awaitable<PgReply> call(const char* statement, std::vector<PgValue> parameters);
+  boost::asio::awaitable<postgres::PgReply> call(const char* statement,
+                                                 std::vector<postgres::PgValue> parameters);
   boost::asio::awaitable<void> pause(std::chrono::steady_clock::duration duration);
   void count_removed(std::uint64_t records) { removed_ += records; }
+  void tell_of_unreadable(const UnreadableRecords& unreadable) const;
+  // How many of the due records the next sweep passes by: a sweep that ran out of time has found
+  // that they cannot be read.
+  std::size_t& sweep_from() { return sweep_from_; }
 
   // Any thread.
   PostgresPool& pool() { return pool_; }
   const PostgresPool& pool() const { return pool_; }
   const PostgresClock& clock() const { return clock_; }
   // Takes the time from rows that begin with the server's time. On the store's thread.
-  void take_time(const PgRows& rows) {
+  void take_time(const postgres::PgRows& rows) {
     if (rows.size() == 0) return;
     clock_.saw(rows.number(0, 0), rows.asked_at, std::chrono::steady_clock::now());
   }
@@ -99,13 +105,13 @@ class PostgresThread {
   void take_work();
   void post_back(boost::asio::any_io_executor executor, std::move_only_function<void()> resume);
   void look_at_deadlines();
-  void tell_of_failure(std::string_view call, const PgError& error) const;
+  void tell_of_failure(std::string_view call, const postgres::PgError& error) const;
 
   boost::asio::awaitable<void> keep_up();
-  boost::asio::awaitable<void> refresh_stats(PgConnection& connection);
-  boost::asio::awaitable<void> keep_days(PgConnection& connection);
-  boost::asio::awaitable<void> look_at_standbys(PgConnection& connection);
-  boost::asio::awaitable<void> drop_orphans(PgConnection& connection);
+  boost::asio::awaitable<void> refresh_stats(postgres::PgConnection& connection);
+  boost::asio::awaitable<void> keep_days(postgres::PgConnection& connection);
+  boost::asio::awaitable<void> look_at_standbys(postgres::PgConnection& connection);
+  boost::asio::awaitable<void> drop_orphans(postgres::PgConnection& connection);
 
   boost::asio::io_context context_{1};
   boost::asio::executor_work_guard<boost::asio::io_context::executor_type> open_;
@@ -126,6 +132,7 @@ class PostgresThread {
   std::chrono::steady_clock::time_point standbys_at_{};
   std::chrono::steady_clock::time_point orphans_at_{};
   std::int64_t orphans_since_ = 0;
+  std::size_t sweep_from_ = 0;
 
   std::mutex work_mutex_;
   std::vector<std::move_only_function<void()>> work_;
@@ -137,4 +144,4 @@ class PostgresThread {
   std::thread thread_;
 };
 
-}  // namespace semel
+}  // namespace semel::stores

@@ -6,7 +6,7 @@
 
 #include "stores/postgres/rows.h"
 
-namespace semel {
+namespace semel::stores {
 namespace asio = boost::asio;
 using namespace std::chrono_literals;
 
@@ -86,7 +86,7 @@ void PostgresWaits::resume_all(std::map<Claim, Entry>::iterator entry) {
 }
 
 void PostgresWaits::look(Steady::time_point now) {
-  PgConnection* connection = pool_.listener();
+  postgres::PgConnection* connection = pool_.listener();
   if (!connection) return;
   std::vector<Claim> claims;
   for (auto& [claim, entry] : entries_) {
@@ -96,23 +96,23 @@ void PostgresWaits::look(Steady::time_point now) {
     if (claims.size() == kClaimsAskedMax) break;
   }
   if (claims.empty()) return;
-  PgArray ids(PgType::bytea, claims.size());
-  PgArray tokens(PgType::bytea, claims.size());
+  postgres::PgArray ids(postgres::PgType::bytea, claims.size());
+  postgres::PgArray tokens(postgres::PgType::bytea, claims.size());
   for (const auto& [id, token] : claims) {
-    ids.add(bytes_of(id));
-    tokens.add(bytes_of(token));
+    ids.add(core::bytes_of(id));
+    tokens.add(core::bytes_of(token));
   }
-  std::vector<PgValue> parameters;
+  std::vector<postgres::PgValue> parameters;
   parameters.push_back(std::move(ids).take());
   parameters.push_back(std::move(tokens).take());
-  auto reply = [this, claims](PgReply replied) { looked(claims, std::move(replied)); };
+  auto reply = [this, claims](postgres::PgReply replied) { looked(claims, std::move(replied)); };
   connection->send({.statement = pg_statement::kAwait,
                     .parameters = std::move(parameters),
                     .reply = std::move(reply),
                     .deadline = now + kLookTimeout});
 }
 
-void PostgresWaits::looked(const std::vector<Claim>& claims, PgReply reply) {
+void PostgresWaits::looked(const std::vector<Claim>& claims, postgres::PgReply reply) {
   const auto now = Steady::now();
   for (const Claim& claim : claims) {
     const auto entry = entries_.find(claim);
@@ -159,4 +159,4 @@ void PostgresWaits::close() {
   timer_.cancel();
 }
 
-}  // namespace semel
+}  // namespace semel::stores

@@ -10,10 +10,10 @@
 #include <utility>
 #include <vector>
 
-#include "semel/store.h"
+#include "semel/driver/store.h"
 #include "stores/postgres/pool.h"
 
-namespace semel {
+namespace semel::stores {
 
 // The waiters for the end of claims that other processes may hold. Marks a claim's row as awaited,
 // once however many wait here; whoever ends the claim then notifies. Notifications can be lost (the
@@ -51,7 +51,7 @@ class PostgresWaits {
   void resume_all(std::map<Claim, Entry>::iterator entry);
   void end_waits(Steady::time_point now);
   void look(Steady::time_point now);
-  void looked(const std::vector<Claim>& claims, PgReply reply);
+  void looked(const std::vector<Claim>& claims, postgres::PgReply reply);
   void tick();
 
   PostgresPool& pool_;
@@ -63,4 +63,4 @@ class PostgresWaits {
   std::multimap<Steady::time_point, std::pair<Claim, std::uint64_t>> deadlines_;
 };
 
-}  // namespace semel
+}  // namespace semel::stores

@@ -15,7 +15,7 @@
 #include "engine/spawn.h"
 #include "stores/redis/nodes.h"
 
-namespace semel {
+namespace semel::stores {
 namespace asio = boost::asio;
 using asio::awaitable;
 using redis::CallResult;
@@ -39,7 +39,7 @@ constexpr Duration kRunningKeptFor = std::chrono::milliseconds(250);
 
 class RedisCache::Impl {
  public:
-  Impl(RedisConfig config, RedisUrl url, std::shared_ptr<const net::TlsClient> tls,
+  Impl(RedisConfig config, RedisUrl url, std::shared_ptr<const http::TlsClient> tls,
        Duration kept_for, std::function<void(const std::string&)> warn)
       : config_(std::move(config)),
         kept_for_(kept_for),
@@ -53,8 +53,8 @@ class RedisCache::Impl {
                 .is_cache = true,
                 .warn = std::move(warn)},
         nodes_(common_, config_) {
-    asio::co_spawn(io_, deadlines_.run(), OrStop{"watching the cache"});
-    asio::co_spawn(io_, begin(), OrReport{"beginning with the cache"});
+    asio::co_spawn(io_, deadlines_.run(), engine::OrStop{"watching the cache"});
+    asio::co_spawn(io_, begin(), engine::OrReport{"beginning with the cache"});
     thread_ = std::thread([this] {
       pthread_setname_np(pthread_self(), "semel-cache");
       io_.run();
@@ -84,7 +84,10 @@ class RedisCache::Impl {
       return;
     }
     asio::co_spawn(io_, send(id, std::move(value), length),
-                   [this, bytes](std::exception_ptr) { pending_bytes_.fetch_sub(bytes); });
+                   [this, bytes](const std::exception_ptr& failed) {
+                     engine::OrReport{"keeping a copy in Redis"}(failed);
+                     pending_bytes_.fetch_sub(bytes);
+                   });
   }
 
   std::size_t pending_bytes() const { return pending_bytes_; }
@@ -101,8 +104,8 @@ class RedisCache::Impl {
     auto asked = std::make_shared<Asked>(asio::steady_timer(io_, kFindTimeout));
     Command get{.bucket = redis::bucket_of(id), .arguments = {"GET", redis::cached_key(id)}};
     asio::co_spawn(io_, nodes_.call(std::move(get)),
-                   [asked](std::exception_ptr failed, CallResult result) {
-                     if (failed) return;
+                   [asked](const std::exception_ptr& failed, CallResult result) {
+                     if (failed) return engine::OrReport{"reading a copy in Redis"}(failed);
                      asked->result = std::move(result);
                      asked->patience.cancel();
                    });
@@ -137,14 +140,14 @@ class RedisCache::Impl {
   awaitable<void> begin() {
     const auto started = co_await nodes_.start();
     if (!started)
-      common_.warn("the cache is not there, everything is asked of the store: " + started.error());
+      common_.warn("the cache is unavailable, so every read goes to the store: " + started.error());
     nodes_.keep();
   }
 
   const RedisConfig config_;
   const Duration kept_for_;
   asio::io_context io_{1};
-  net::Deadlines deadlines_;
+  http::Deadlines deadlines_;
   redis::Common common_;
   redis::Nodes nodes_;
   std::chrono::steady_clock::time_point rests_until_{};
@@ -190,4 +193,4 @@ std::size_t RedisCache::pending_bytes() const {
   return impl_->pending_bytes();
 }
 
-}  // namespace semel
+}  // namespace semel::stores

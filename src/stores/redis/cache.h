@@ -9,7 +9,7 @@
 #include "stores/cache/answer_cache.h"
 #include "stores/redis/config.h"
 
-namespace semel {
+namespace semel::stores {
 
 // Caches records in Redis, in front of the authoritative store. The servers may evict, forget and
 // be away as they like: a record that does not come in time counts as absent, and one that was
@@ -41,4 +41,4 @@ class RedisCache final : public AnswerCache {
   std::unique_ptr<Impl> impl_;
 };
 
-}  // namespace semel
+}  // namespace semel::stores

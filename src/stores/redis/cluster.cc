@@ -2,15 +2,15 @@
 
 #include <charconv>
 
-namespace semel::redis {
+namespace semel::stores::redis {
 
-std::vector<SlotRange> slot_ranges(const net::RespReply& reply, const RedisAddress& asked) {
+std::vector<SlotRange> slot_ranges(const resp::RespReply& reply, const RedisAddress& asked) {
   std::vector<SlotRange> ranges;
   for (std::size_t i = 0; i < reply.size(); ++i) {
-    const net::RespReply entry = reply.at(i);
+    const resp::RespReply entry = reply.at(i);
     const auto first = entry.at(0).number();
     const auto last = entry.at(1).number();
-    const net::RespReply master = entry.at(2);
+    const resp::RespReply master = entry.at(2);
     const auto port = master.at(1).number();
     if (!first || !last || !port || *first < 0 || *last >= kSlots || *first > *last) return {};
     std::string host(master.at(0).text());
@@ -50,4 +50,4 @@ std::optional<Redirect> redirect_of(std::string_view error, const RedisAddress& 
   return redirect;
 }
 
-}  // namespace semel::redis
+}  // namespace semel::stores::redis

@@ -6,10 +6,10 @@
 
 #include "stores/redis/config.h"
 #include "stores/redis/layout.h"
-#include "stores/redis/resp.h"
+#include "stores/redis/resp/resp.h"
 
 // Parses what the members of a Redis Cluster say about which member has which slots. Pure.
-namespace semel::redis {
+namespace semel::stores::redis {
 
 struct SlotRange {
   Slot first = 0;
@@ -18,7 +18,7 @@ struct SlotRange {
 };
 // Parses the reply to CLUSTER SLOTS. `asked` is the member that replied, for members that do not
 // know their own address. Empty: the reply is something else.
-std::vector<SlotRange> slot_ranges(const net::RespReply& reply, const RedisAddress& asked);
+std::vector<SlotRange> slot_ranges(const resp::RespReply& reply, const RedisAddress& asked);
 
 // "MOVED 3999 host:port" and "ASK 3999 host:port".
 struct Redirect {
@@ -29,4 +29,4 @@ struct Redirect {
 // nullopt: the error is none of these.
 std::optional<Redirect> redirect_of(std::string_view error, const RedisAddress& asked);
 
-}  // namespace semel::redis
+}  // namespace semel::stores::redis

@@ -5,7 +5,7 @@
 
 #include "base/percent.h"
 
-namespace semel {
+namespace semel::stores {
 namespace {
 
 constexpr unsigned kDatabaseMax = 65535;
@@ -81,9 +81,9 @@ std::expected<RedisUrl, std::string> parse_redis_url(std::string_view text) {
     if (colon == std::string_view::npos) {
       return std::unexpected("names a user without a password; write user:password@");
     }
-    const auto user = percent_decoded(who.substr(0, colon));
-    const auto password = percent_decoded(who.substr(colon + 1));
-    if (!user || !password) return std::unexpected("has a '%' that is no percent-encoding");
+    const auto user = base::percent_decoded(who.substr(0, colon));
+    const auto password = base::percent_decoded(who.substr(colon + 1));
+    if (!user || !password) return std::unexpected("has a '%' that is not a percent-encoding");
     if (password->empty()) return std::unexpected("has an empty password");
     url.user = *user;
     url.password = *password;
@@ -105,4 +105,4 @@ std::expected<RedisUrl, std::string> parse_redis_url(std::string_view text) {
   return url;
 }
 
-}  // namespace semel
+}  // namespace semel::stores

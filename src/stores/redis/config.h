@@ -7,7 +7,7 @@
 #include <vector>
 
 // Where Redis is, according to the configuration.
-namespace semel {
+namespace semel::stores {
 
 struct RedisAddress {
   std::string host;  // a name or an address, IPv6 without brackets
@@ -43,4 +43,4 @@ struct RedisConfig {
   bool operator==(const RedisConfig&) const = default;
 };
 
-}  // namespace semel
+}  // namespace semel::stores

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace semel::redis {
+namespace semel::stores::redis {
 
 ServerClock::ServerClock(const Instant& asked, SteadyTime answered, Time theirs) {
   const Duration ours = asked.wall.time_since_epoch() - asked.steady.time_since_epoch();
@@ -11,7 +11,7 @@ ServerClock::ServerClock(const Instant& asked, SteadyTime answered, Time theirs)
   apart_ = std::clamp(ours, earliest, latest);
 }
 
-std::optional<Time> time_of(const net::RespReply& reply) {
+std::optional<Time> time_of(const resp::RespReply& reply) {
   if (reply.is_error() || reply.size() != 2) return std::nullopt;
   const auto seconds = reply.at(0).number();
   const auto microseconds = reply.at(1).number();
@@ -48,4 +48,4 @@ std::string in_words(Duration length) {
   return std::to_string(absolute.count()) + " ms";
 }
 
-}  // namespace semel::redis
+}  // namespace semel::stores::redis

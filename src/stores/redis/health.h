@@ -4,11 +4,11 @@
 #include <string>
 #include <string_view>
 
-#include "semel/clock.h"
-#include "stores/redis/resp.h"
+#include "semel/driver/clock.h"
+#include "stores/redis/resp/resp.h"
 
 // Tells whether a server can be trusted with records: its clock and its settings. Pure.
-namespace semel::redis {
+namespace semel::stores::redis {
 
 // Two clocks that differ by more than this do not agree. A lease is respected for a second longer
 // than it lasts, and NTP keeps clocks far closer.
@@ -39,7 +39,7 @@ class ServerClock {
 };
 
 // Parses the reply to TIME; nullopt: it is something else.
-std::optional<Time> time_of(const net::RespReply& reply);
+std::optional<Time> time_of(const resp::RespReply& reply);
 
 // Returns a field of the reply to INFO; empty: it is not there.
 std::string_view info_field(std::string_view info, std::string_view name);
@@ -47,4 +47,4 @@ std::string_view info_field(std::string_view info, std::string_view name);
 // "3 days": rounded, and without a sign.
 std::string in_words(Duration length);
 
-}  // namespace semel::redis
+}  // namespace semel::stores::redis

@@ -6,7 +6,7 @@
 
 #include "core/codec.h"
 
-namespace semel::redis {
+namespace semel::stores::redis {
 namespace {
 
 constexpr char kFormat = 1;
@@ -154,8 +154,9 @@ std::string to_value(const Record& record, Version version) {
 }
 
 StoreResult<std::shared_ptr<Record>> from_value(const RecordId& id, std::string_view value) {
-  if (value.size() < kHeaderBytes) return std::unexpected(unreadable(id, "it is cut off"));
-  if (value[0] != kFormat) return std::unexpected(unreadable(id, "its format is not known here"));
+  if (value.size() < kHeaderBytes) return std::unexpected(unreadable(id, "it is truncated"));
+  if (value[0] != kFormat)
+    return std::unexpected(unreadable(id, "its format is not supported by this version"));
   auto record = decode(value.substr(kHeaderBytes));
   if (!record) return std::unexpected(unreadable(id, record.error()));
   record->id = id;
@@ -185,7 +186,7 @@ StoreResult<CachedCopy> from_cached(const RecordId& id, std::string_view value) 
   value.remove_prefix(kOrderBytes);
   if (value.empty()) return CachedCopy{};
   if (value.size() < 2 * kVersionBytes) {
-    return std::unexpected(unreadable(id, "its copy is cut off"));
+    return std::unexpected(unreadable(id, "its copy is truncated"));
   }
   auto record = decode(value.substr(2 * kVersionBytes));
   if (!record) return std::unexpected(unreadable(id, record.error()));
@@ -195,4 +196,4 @@ StoreResult<CachedCopy> from_cached(const RecordId& id, std::string_view value) 
   return CachedCopy{std::make_shared<Record>(*std::move(record)), Time(Duration(asked_at))};
 }
 
-}  // namespace semel::redis
+}  // namespace semel::stores::redis

@@ -6,10 +6,10 @@
 #include <string>
 #include <string_view>
 
-#include "semel/store.h"
+#include "semel/driver/store.h"
 
 // The layout of records in Redis (docs/formats.md): names of keys and the value of a record. Pure.
-namespace semel::redis {
+namespace semel::stores::redis {
 
 // The first byte of an id is its bucket. All keys of a bucket share a hash tag, and so are on one
 // server of a Cluster, where a script can change them in one step.
@@ -64,4 +64,4 @@ std::string to_cached(const Record& record, Time asked_at);
 std::string to_outdated(Time at, bool is_running);
 StoreResult<CachedCopy> from_cached(const RecordId& id, std::string_view value);
 
-}  // namespace semel::redis
+}  // namespace semel::stores::redis

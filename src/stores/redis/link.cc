@@ -9,19 +9,20 @@
 #include <utility>
 
 #include "base/backoff.h"
-#include "engine/system.h"
+#include "base/random.h"
+#include "engine/system_clock.h"
 #include "http/pool.h"
 #include "stores/redis/scripts.h"
 
-namespace semel::redis {
+namespace semel::stores::redis {
 namespace asio = boost::asio;
 using asio::awaitable;
 using boost::system::error_code;
-using net::resp_command;
-using net::RespConnection;
-using net::RespLoss;
-using net::RespReply;
-using net::RespResult;
+using resp::resp_command;
+using resp::RespConnection;
+using resp::RespLoss;
+using resp::RespReply;
+using resp::RespResult;
 
 namespace {
 
@@ -78,17 +79,18 @@ void close_all(const Common& common) {
   }
 }
 
-std::expected<std::shared_ptr<const net::TlsClient>, std::string> tls_for(
+std::expected<std::shared_ptr<const http::TlsClient>, std::string> tls_for(
     const RedisUrl& url, const RedisConfig& config) {
   if (!url.tls) return nullptr;
-  net::TlsClientFiles files;
+  http::TlsClientFiles files;
   files.ca = config.ca;
-  return net::TlsClient::load(files);
+  return http::TlsClient::load(files);
 }
 
 awaitable<std::expected<std::shared_ptr<RespConnection>, std::string>> connect_to(
     const Common& common, RedisAddress address, std::function<void(const RespReply&)> on_push) {
-  net::UpstreamPool pool(common.executor, common.deadlines, address.host, address.port, common.tls);
+  http::UpstreamPool pool(common.executor, common.deadlines, address.host, address.port,
+                          common.tls);
   auto plain = co_await pool.connect(kConnectTimeout);
   if (!plain) co_return std::unexpected(std::move(plain.error()));
   auto connection =
@@ -103,7 +105,7 @@ awaitable<std::expected<std::shared_ptr<RespConnection>, std::string>> connect_t
                            : resp_command({"AUTH", common.url.user, common.url.password});
     auto reply = co_await ask(*connection, std::move(wire));
     if (reply && reply->is_error()) {
-      reply = std::unexpected("it refuses the user or the password: " + quoted(reply->text()));
+      reply = std::unexpected("it rejected the user or the password: " + quoted(reply->text()));
     }
     if (!reply) {
       connection->close();
@@ -114,7 +116,7 @@ awaitable<std::expected<std::shared_ptr<RespConnection>, std::string>> connect_t
     auto reply =
         co_await ask(*connection, resp_command({"SELECT", std::to_string(common.url.database)}));
     if (reply && reply->is_error()) {
-      reply = std::unexpected("it refuses the database: " + quoted(reply->text()));
+      reply = std::unexpected("it rejected the database: " + quoted(reply->text()));
     }
     if (!reply) {
       connection->close();
@@ -167,7 +169,7 @@ awaitable<std::expected<void, std::string>> Link::prepare(RespConnection& to) {
       co_return std::unexpected("it is loading its data");
     }
     if (loaded->is_error() && loaded->text().starts_with("NOAUTH")) {
-      co_return std::unexpected("it wants a user and a password: " + quoted(loaded->text()));
+      co_return std::unexpected("it requires a user and a password: " + quoted(loaded->text()));
     }
   }
   if (common_.is_cache) co_return std::expected<void, std::string>{};
@@ -180,7 +182,7 @@ awaitable<std::expected<void, std::string>> Link::require_master(RespConnection&
   if (!role) co_return std::unexpected(std::move(role.error()));
   // Without the right to ask (ACL), a write to a replica is refused by the replica itself.
   if (role->size() > 0 && role->at(0).text() != "master") {
-    co_return std::unexpected("it is a replica, and takes no writes");
+    co_return std::unexpected("it is a replica, which accepts no writes");
   }
   co_return std::expected<void, std::string>{};
 }
@@ -205,7 +207,7 @@ awaitable<std::expected<void, std::string>> Link::inspect(RespConnection& to) {
 
 awaitable<std::expected<void, std::string>> Link::compare_clocks(
     RespConnection& to, std::vector<std::string>& warnings) {
-  const SystemClock clock;
+  const engine::SystemClock clock;
   const Instant asked{.wall = clock.now(), .steady = clock.steady()};
   auto reply = co_await ask(to, resp_command({"TIME"}));
   if (!reply) co_return std::unexpected(std::move(reply.error()));
@@ -215,7 +217,7 @@ awaitable<std::expected<void, std::string>> Link::compare_clocks(
   } else if (!is_momentary(*reply)) {
     health_.clock.reset();
     warnings.emplace_back(
-        "does not let TIME be asked: whether its clock and this machine's agree is not known");
+        "does not allow TIME, so it is not known whether its clock agrees with this machine's");
   }
   co_return std::expected<void, std::string>{};
 }
@@ -244,14 +246,14 @@ awaitable<std::expected<void, std::string>> Link::look_at_settings(
   }
   if (policy.empty() || keeps_file.empty()) {
     warnings.emplace_back(
-        "lets neither INFO nor CONFIG be asked: whether it evicts records, and whether it keeps "
-        "them on disk, is not known");
+        "allows neither INFO nor CONFIG, so it is not known whether it evicts records and whether "
+        "it keeps them on disk");
   }
   health_.evicts = policy == "noeviction" ? "" : policy;
   if (keeps_file == "0") {
     warnings.emplace_back(
-        "keeps no append-only file (appendonly no): a restart of it forgets keys, and what they "
-        "protect can be executed again");
+        "keeps no append-only file (appendonly no): when it restarts it forgets keys, and their "
+        "retries are executed again");
   }
   if (keeps_file != "1") co_return std::expected<void, std::string>{};
   auto fsync = co_await ask(to, resp_command({"CONFIG", "GET", "appendfsync"}));
@@ -259,22 +261,22 @@ awaitable<std::expected<void, std::string>> Link::look_at_settings(
   const std::string_view synced = setting_of(*fsync);
   if (synced.empty()) {
     warnings.emplace_back(
-        "does not let CONFIG be asked: how often its append-only file is synced is not known");
+        "does not allow CONFIG, so it is not known how often it syncs its append-only file");
   } else if (synced == "no") {
     warnings.emplace_back(
-        "syncs its append-only file when the system likes (appendfsync no): a power cut forgets "
+        "leaves the sync of its append-only file to the system (appendfsync no): a power cut loses "
         "keys");
   } else if (synced == "everysec") {
     warnings.emplace_back(
-        "syncs its append-only file once a second (appendfsync everysec): a power cut forgets the "
-        "keys of the last two seconds, and on a slow disk so does a kill of the server");
+        "syncs its append-only file once a second (appendfsync everysec): a power cut loses the "
+        "keys of the last two seconds, and on a slow disk so does killing the server");
   }
   auto rewriting = co_await ask(to, resp_command({"CONFIG", "GET", "no-appendfsync-on-rewrite"}));
   if (!rewriting) co_return std::unexpected(std::move(rewriting.error()));
   if (setting_of(*rewriting) == "yes") {
     warnings.emplace_back(
         "does not sync its append-only file while it rewrites it (no-appendfsync-on-rewrite yes): "
-        "a power cut then forgets keys, whatever appendfsync says");
+        "a power cut then loses keys, whatever appendfsync says");
   }
   co_return std::expected<void, std::string>{};
 }
@@ -295,7 +297,7 @@ awaitable<void> Link::watch() {
 
 awaitable<void> Link::keep() {
   auto self = shared_from_this();
-  Backoff pauses(kPauseMin, kPauseMax);
+  base::Backoff pauses(kPauseMin, kPauseMax);
   while (!closed_) {
     if (is_up()) {
       pauses.reset();
@@ -306,7 +308,7 @@ awaitable<void> Link::keep() {
     }
     if (co_await connect()) continue;
     // Jittered, so that the nodes of a fleet do not all reconnect at the same moment.
-    pause_.expires_after(jittered(pauses.next(), random_number()));
+    pause_.expires_after(base::jittered(pauses.next(), base::random_number()));
     error_code ignored;
     co_await pause_.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
   }
@@ -402,4 +404,4 @@ void Link::finish_group(Group& group) {
   }
 }
 
-}  // namespace semel::redis
+}  // namespace semel::stores::redis

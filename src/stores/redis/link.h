@@ -16,35 +16,35 @@
 #include "stores/redis/config.h"
 #include "stores/redis/health.h"
 #include "stores/redis/layout.h"
-#include "stores/redis/resp_connection.h"
+#include "stores/redis/resp/connection.h"
 
-namespace semel::redis {
+namespace semel::stores::redis {
 
 // Shared by all connections of a store. Outlives them.
 struct Common {
   boost::asio::any_io_executor executor;
-  net::Deadlines& deadlines;
+  http::Deadlines& deadlines;
   RedisUrl url;  // its address is not used
-  std::shared_ptr<const net::TlsClient> tls;
+  std::shared_ptr<const http::TlsClient> tls;
   std::size_t replicas = 0;
   bool is_cluster = false;
   bool is_cache = false;                         // the servers may forget
   std::function<void(const std::string&)> warn;  // a sentence for the operator; never empty
   std::function<void()> looked = {};             // a server was inspected
   // Every connection that was made, so that everything that waits for one can be ended.
-  using Made = std::vector<std::weak_ptr<net::RespConnection>>;
+  using Made = std::vector<std::weak_ptr<resp::RespConnection>>;
   std::shared_ptr<Made> made = std::make_shared<Made>();
 };
 void close_all(const Common& common);
 
 // Returns the TLS client to connect with; null for redis://. The error is a sentence for the
 // operator.
-std::expected<std::shared_ptr<const net::TlsClient>, std::string> tls_for(
+std::expected<std::shared_ptr<const http::TlsClient>, std::string> tls_for(
     const RedisUrl& url, const RedisConfig& config);
 
 // The outcome of a command: a reply, or one of the two below.
 struct Answered {
-  net::RespReply reply;
+  resp::RespReply reply;
   // Whether `replicas` replicas are known to have what was written, and what was read, by then.
   bool write_is_replicated = true;
   bool read_is_replicated = true;
@@ -59,9 +59,9 @@ struct InDoubt {
 using Outcome = std::variant<Answered, NotSent, InDoubt>;
 
 // Connects and sets the connection up: TLS, user, database. The error is a phrase for the log.
-boost::asio::awaitable<std::expected<std::shared_ptr<net::RespConnection>, std::string>> connect_to(
-    const Common& common, RedisAddress address,
-    std::function<void(const net::RespReply&)> on_push = {});
+boost::asio::awaitable<std::expected<std::shared_ptr<resp::RespConnection>, std::string>>
+connect_to(const Common& common, RedisAddress address,
+           std::function<void(const resp::RespReply&)> on_push = {});
 
 // A server's own report when it was last inspected.
 struct Health {
@@ -113,23 +113,23 @@ class Link : public std::enable_shared_from_this<Link> {
     std::string wire;
     bool asking = false;
     std::move_only_function<void(Outcome)> done;
-    std::optional<net::RespResult> result = {};
+    std::optional<resp::RespResult> result = {};
   };
   struct Group;
 
-  boost::asio::awaitable<std::expected<void, std::string>> prepare(net::RespConnection& to);
-  boost::asio::awaitable<std::expected<void, std::string>> require_master(net::RespConnection& to);
-  boost::asio::awaitable<std::expected<void, std::string>> inspect(net::RespConnection& to);
+  boost::asio::awaitable<std::expected<void, std::string>> prepare(resp::RespConnection& to);
+  boost::asio::awaitable<std::expected<void, std::string>> require_master(resp::RespConnection& to);
+  boost::asio::awaitable<std::expected<void, std::string>> inspect(resp::RespConnection& to);
   boost::asio::awaitable<std::expected<void, std::string>> compare_clocks(
-      net::RespConnection& to, std::vector<std::string>& warnings);
+      resp::RespConnection& to, std::vector<std::string>& warnings);
   boost::asio::awaitable<std::expected<void, std::string>> look_at_settings(
-      net::RespConnection& to, std::vector<std::string>& warnings);
+      resp::RespConnection& to, std::vector<std::string>& warnings);
   void send_group();
   void finish_group(Group& group);
 
   const Common& common_;
   Find find_;
-  std::shared_ptr<net::RespConnection> connection_;
+  std::shared_ptr<resp::RespConnection> connection_;
   RedisAddress address_;
   std::string why_down_ = "not connected yet";
   Health health_;
@@ -143,4 +143,4 @@ class Link : public std::enable_shared_from_this<Link> {
   bool closed_ = false;
 };
 
-}  // namespace semel::redis
+}  // namespace semel::stores::redis

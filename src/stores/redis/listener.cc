@@ -4,11 +4,11 @@
 #include <boost/asio/use_awaitable.hpp>
 #include <utility>
 
-namespace semel::redis {
+namespace semel::stores::redis {
 namespace asio = boost::asio;
 using asio::awaitable;
 using boost::system::error_code;
-using net::resp_command;
+using resp::resp_command;
 
 namespace {
 constexpr Duration kListenAgainAfter = std::chrono::milliseconds(500);
@@ -33,7 +33,7 @@ awaitable<void> Listener::keep() {
 // Pings every connection: one on which nothing is published looks no different from a dead one.
 void Listener::ping() {
   for (auto& [address, ear] : ears_) {
-    ear.connection->send(resp_command({"PING"}), [this](const net::RespResult& reply) {
+    ear.connection->send(resp_command({"PING"}), [this](const resp::RespResult& reply) {
       if (reply) heard(*reply);
     });
   }
@@ -76,7 +76,7 @@ awaitable<void> Listener::adjust() {
 
 awaitable<void> Listener::listen(RedisAddress to, Buckets buckets) {
   auto connection =
-      co_await connect_to(common_, to, [this](const net::RespReply& message) { heard(message); });
+      co_await connect_to(common_, to, [this](const resp::RespReply& message) { heard(message); });
   if (!connection) co_return;
   if (closed_) {
     (*connection)->close();
@@ -88,23 +88,23 @@ awaitable<void> Listener::listen(RedisAddress to, Buckets buckets) {
     const std::string name = channel(bucket);
     (*connection)
         ->send(resp_command({common_.is_cluster ? "SSUBSCRIBE" : "SUBSCRIBE", name}),
-               [this](const net::RespResult& reply) {
+               [this](const resp::RespResult& reply) {
                  if (reply) heard(*reply);
                });
   }
   // Ends of claims from before the server knew of us were not heard.
-  (*connection)->send(resp_command({"PING"}), [this](const net::RespResult& reply) {
+  (*connection)->send(resp_command({"PING"}), [this](const resp::RespResult& reply) {
     if (reply) heard(*reply);
     waiting_.look();
   });
   ears_.emplace(std::move(to), Ear{*std::move(connection), std::move(buckets)});
 }
 
-void Listener::heard(const net::RespReply& message) {
+void Listener::heard(const resp::RespReply& message) {
   const std::string_view kind = message.at(0).text();
   if (kind == "message" || kind == "smessage") waiting_.published(message.at(2).text());
   // The slot has moved to another server.
   if (kind == "sunsubscribe") look();
 }
 
-}  // namespace semel::redis
+}  // namespace semel::stores::redis

@@ -9,7 +9,7 @@
 #include "stores/redis/nodes.h"
 #include "stores/redis/waiting.h"
 
-namespace semel::redis {
+namespace semel::stores::redis {
 
 // Listens on every bucket's channel, with one connection per server, and hands the messages to
 // Waiting. While a server cannot be listened to, the waiters poll. Use on the store's thread only.
@@ -26,14 +26,14 @@ class Listener {
  private:
   using Buckets = std::set<Bucket>;
   struct Ear {
-    std::shared_ptr<net::RespConnection> connection;
+    std::shared_ptr<resp::RespConnection> connection;
     Buckets buckets;
   };
 
   boost::asio::awaitable<void> adjust();
   boost::asio::awaitable<void> listen(RedisAddress to, Buckets buckets);
   void ping();
-  void heard(const net::RespReply& message);
+  void heard(const resp::RespReply& message);
 
   const Common& common_;
   Nodes& nodes_;
@@ -44,4 +44,4 @@ class Listener {
   bool closed_ = false;
 };
 
-}  // namespace semel::redis
+}  // namespace semel::stores::redis

@@ -10,11 +10,11 @@
 #include "engine/spawn.h"
 #include "stores/redis/cluster.h"
 
-namespace semel::redis {
+namespace semel::stores::redis {
 namespace asio = boost::asio;
 using asio::awaitable;
 using boost::system::error_code;
-using net::resp_command;
+using resp::resp_command;
 
 namespace {
 
@@ -83,21 +83,21 @@ awaitable<std::expected<void, std::string>> Nodes::start() {
 }
 
 void Nodes::keep_link(const std::shared_ptr<Link>& link) {
-  asio::co_spawn(common_.executor, link->keep(), OrStop{"keeping up with Redis"});
+  asio::co_spawn(common_.executor, link->keep(), engine::OrStop{"keeping up with Redis"});
   if (!common_.is_cache)
-    asio::co_spawn(common_.executor, link->watch(), OrStop{"keeping up with Redis"});
+    asio::co_spawn(common_.executor, link->watch(), engine::OrStop{"keeping up with Redis"});
 }
 
 void Nodes::keep() {
   is_kept_ = true;
   if (common_.is_cluster) {
     for (const auto& [address, link] : links_) keep_link(link);
-    asio::co_spawn(common_.executor, follow_slots(), OrStop{"keeping up with Redis"});
+    asio::co_spawn(common_.executor, follow_slots(), engine::OrStop{"keeping up with Redis"});
     return;
   }
   keep_link(owners_[0]);
   if (!config_.sentinels.empty()) {
-    asio::co_spawn(common_.executor, follow_sentinels(), OrStop{"keeping up with Redis"});
+    asio::co_spawn(common_.executor, follow_sentinels(), engine::OrStop{"keeping up with Redis"});
   }
 }
 
@@ -152,7 +152,7 @@ awaitable<CallResult> Nodes::call(Command command) {
   for (;;) {
     if (!link) {
       look_again();
-      co_return std::unexpected(Failed{"the Cluster has nobody for this record's slot"});
+      co_return std::unexpected(Failed{"no server of the Cluster serves this record's slot"});
     }
     Outcome outcome = co_await send(command, link, asking);
     if (auto* not_sent = std::get_if<NotSent>(&outcome)) {
@@ -222,13 +222,13 @@ awaitable<std::expected<RedisAddress, std::string>> Nodes::ask_sentinel(RedisAdd
   auto connection = co_await connect_to(as_sentinel, sentinel);
   if (!connection) co_return std::unexpected(who + connection.error());
   std::string wire = resp_command({"SENTINEL", "GET-MASTER-ADDR-BY-NAME", config_.sentinel_master});
-  const net::RespResult reply = co_await (*connection)->call(std::move(wire));
+  const resp::RespResult reply = co_await (*connection)->call(std::move(wire));
   (*connection)->close();
   if (!reply) co_return std::unexpected(who + "the connection ended");
   if (reply->is_error()) co_return std::unexpected(who + std::string(reply->text()));
   const auto port = reply->at(1).number();
   if (reply->size() != 2 || !port || *port < 1 || *port > 65535) {
-    co_return std::unexpected(who + "it knows no master '" + config_.sentinel_master + "'");
+    co_return std::unexpected(who + "it does not know a master '" + config_.sentinel_master + "'");
   }
   co_return RedisAddress{.host = std::string(reply->at(0).text()),
                          .port = static_cast<std::uint16_t>(*port)};
@@ -275,14 +275,14 @@ awaitable<std::expected<void, std::string>> Nodes::load_slots() {
     if (loaded) co_return loaded;
     why += (why.empty() ? "" : "; ") + loaded.error();
   }
-  co_return std::unexpected("no member of the Cluster tells who has which slots: " + why);
+  co_return std::unexpected("no member of the Cluster reports the slots: " + why);
 }
 
 awaitable<std::expected<void, std::string>> Nodes::load_slots_from(RedisAddress member) {
   const std::string who = "Redis at " + member.text() + ": ";
   auto connection = co_await connect_to(common_, member);
   if (!connection) co_return std::unexpected(who + connection.error());
-  const net::RespResult reply = co_await (*connection)->call(resp_command({"CLUSTER", "SLOTS"}));
+  const resp::RespResult reply = co_await (*connection)->call(resp_command({"CLUSTER", "SLOTS"}));
   (*connection)->close();
   if (!reply) co_return std::unexpected(who + "the connection ended");
   if (reply->is_error()) co_return std::unexpected(who + std::string(reply->text()));
@@ -334,4 +334,4 @@ awaitable<void> Nodes::follow_slots() {
   }
 }
 
-}  // namespace semel::redis
+}  // namespace semel::stores::redis

@@ -11,10 +11,11 @@
 #include <string>
 #include <vector>
 
+#include "semel/driver/store.h"
 #include "stores/redis/link.h"
 #include "stores/redis/scripts.h"
 
-namespace semel::redis {
+namespace semel::stores::redis {
 
 // One command about one bucket.
 struct Command {
@@ -32,6 +33,10 @@ struct Failed {
   bool maybe_written = false;
 };
 using CallResult = std::expected<Answered, Failed>;
+
+inline StoreUnavailable unavailable(const Failed& failed) {
+  return {failed.why};
+}
 
 // The servers of a store: one, the one that Sentinels name, or the masters of a Cluster. Sends a
 // command to the server that has its bucket, and follows redirections. Use on the store's thread
@@ -86,4 +91,4 @@ class Nodes {
   std::function<void()> changed_;
 };
 
-}  // namespace semel::redis
+}  // namespace semel::stores::redis

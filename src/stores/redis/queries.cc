@@ -9,7 +9,7 @@
 
 #include "stores/redis/thread.h"
 
-namespace semel {
+namespace semel::stores {
 namespace asio = boost::asio;
 using asio::awaitable;
 using redis::Bucket;
@@ -23,13 +23,11 @@ constexpr auto kCountEvery = std::chrono::seconds(5);
 // Number of due ids that every bucket is first asked for; doubled where that does not settle which
 // are the earliest.
 constexpr std::size_t kDueAtFirst = 16;
-
-StoreUnavailable unavailable(const redis::Failed& failed) {
-  return {failed.why};
-}
+// How long one sweep looks for records behind those that cannot be read.
+constexpr auto kSweepFor = std::chrono::milliseconds(500);
 
 // "1735689600000"; scores are whole milliseconds.
-long long score_of(const net::RespReply& reply) {
+long long score_of(const resp::RespReply& reply) {
   return reply.number().value_or(0);
 }
 
@@ -62,14 +60,14 @@ awaitable<std::vector<CallResult>> RedisThread::call_all(std::vector<Command> co
   co_return results;
 }
 
-// Returns the records in the order of `ids`, without those that are gone.
-awaitable<StoreResult<std::vector<RecordPtr>>> RedisThread::records_of(std::vector<RecordId> ids) {
+awaitable<StoreResult<UnreadableRecords>> RedisThread::take_records(
+    std::vector<RecordId> ids, std::vector<RecordPtr>& records) {
   std::vector<Command> gets;
   for (const RecordId& id : ids) {
     gets.push_back({.bucket = redis::bucket_of(id), .arguments = {"GET", redis::record_key(id)}});
   }
   const std::vector<CallResult> found = co_await call_all(std::move(gets));
-  std::vector<RecordPtr> records;
+  UnreadableRecords unreadable;
   std::vector<Command> cleanings;
   for (std::size_t i = 0; i < ids.size(); ++i) {
     if (!found[i]) co_return std::unexpected(unavailable(found[i].error()));
@@ -82,15 +80,18 @@ awaitable<StoreResult<std::vector<RecordPtr>>> RedisThread::records_of(std::vect
                          redis::ids_key(bucket), redis::unknown_key(bucket), redis::raw(ids[i])}});
       continue;
     }
-    // Skips a record that cannot be read: whoever needs it reads it by its id and gets the error.
     auto record = redis::from_value(ids[i], found[i]->reply.text());
-    if (record) records.push_back(*std::move(record));
+    if (record) {
+      records.push_back(*std::move(record));
+    } else {
+      unreadable.add(record.error());
+    }
   }
   const std::vector<CallResult> cleaned = co_await call_all(std::move(cleanings));
   for (const CallResult& one : cleaned) {
     if (one && one->reply.number() == 1) ++removed_records_;
   }
-  co_return records;
+  co_return unreadable;
 }
 
 awaitable<StoreResult<std::vector<RedisThread::Due>>> RedisThread::due_ids(Time now,
@@ -110,7 +111,7 @@ awaitable<StoreResult<std::vector<RedisThread::Due>>> RedisThread::due_ids(Time 
     const std::vector<CallResult> replies = co_await call_all(std::move(commands));
     for (std::size_t i = 0; i < open.size(); ++i) {
       if (!replies[i]) co_return std::unexpected(unavailable(replies[i].error()));
-      const net::RespReply& reply = replies[i]->reply;
+      const resp::RespReply& reply = replies[i]->reply;
       auto& found = by_bucket[open[i]];
       found.clear();
       for (std::size_t j = 0; j + 1 < reply.size(); j += 2) {
@@ -137,12 +138,29 @@ awaitable<StoreResult<std::vector<RedisThread::Due>>> RedisThread::due_ids(Time 
   co_return all;
 }
 
+// However many of the records that are due first cannot be read, those behind them have their turn:
+// otherwise no lease among them would ever end.
 awaitable<StoreResult<std::vector<RecordPtr>>> RedisThread::sweep(Time now, std::size_t limit) {
-  auto due = co_await due_ids(now, limit);
-  if (!due) co_return std::unexpected(std::move(due.error()));
-  std::vector<RecordId> ids;
-  for (const Due& one : *due) ids.push_back(one.id);
-  co_return co_await records_of(std::move(ids));
+  const auto give_up = std::chrono::steady_clock::now() + kSweepFor;
+  std::vector<RecordPtr> records;
+  std::size_t offset = std::exchange(sweep_from_, 0);
+  for (;;) {
+    const auto due = co_await due_ids(now, offset + limit - records.size());
+    if (!due) co_return std::unexpected(due.error());
+    std::vector<RecordId> ids;
+    for (std::size_t i = offset; i < due->size(); ++i) ids.push_back((*due)[i].id);
+    offset += ids.size();
+    const auto unreadable = co_await take_records(std::move(ids), records);
+    if (!unreadable) co_return std::unexpected(unreadable.error());
+    if (unreadable->count() == 0) co_return records;
+    if (failed_) failed_("sweep", "Redis: " + unreadable->describe());
+    if (records.size() >= limit) co_return records;
+    if (std::chrono::steady_clock::now() >= give_up) {
+      // The records that are returned are no longer due when the next sweep goes on here.
+      sweep_from_ = offset - records.size();
+      co_return records;
+    }
+  }
 }
 
 // The first byte of an id is its bucket, so buckets in order give ids in order.
@@ -174,9 +192,8 @@ awaitable<StoreResult<ScanPage>> RedisThread::scan(std::optional<RecordId> after
       }
       if (ids.empty()) break;
       last = ids.back();
-      auto records = co_await records_of(std::move(ids));
-      if (!records) co_return std::unexpected(std::move(records.error()));
-      std::ranges::move(*records, std::back_inserter(page.records));
+      const auto unreadable = co_await take_records(std::move(ids), page.records);
+      if (!unreadable) co_return std::unexpected(unreadable.error());
       if (!has_more) break;
     }
   }
@@ -185,8 +202,8 @@ awaitable<StoreResult<ScanPage>> RedisThread::scan(std::optional<RecordId> after
 
 // --- counting the unknown ------------------------------------------------------------------------
 
-void RedisThread::note_unknowns(Bucket bucket, const net::RespReply& count,
-                                const net::RespReply& oldest) {
+void RedisThread::note_unknowns(Bucket bucket, const resp::RespReply& count,
+                                const resp::RespReply& oldest) {
   Unknowns noted{.count = static_cast<std::uint64_t>(count.number().value_or(0)),
                  .oldest = std::nullopt};
   if (const auto since = oldest.number()) noted.oldest = Time(Duration(*since));
@@ -205,10 +222,10 @@ awaitable<std::expected<void, std::string>> RedisThread::count_unknown() {
   std::expected<void, std::string> all;
   for (std::size_t bucket = 0; bucket < kBuckets; ++bucket) {
     if (counted[bucket] && counted[bucket]->reply.size() == 2) {
-      const net::RespReply& reply = counted[bucket]->reply;
+      const resp::RespReply& reply = counted[bucket]->reply;
       note_unknowns(static_cast<Bucket>(bucket), reply.at(0), reply.at(1));
     } else {
-      all = std::unexpected(counted[bucket] ? "its reply is not understood"
+      all = std::unexpected(counted[bucket] ? "its reply has an unexpected form"
                                             : counted[bucket].error().why);
     }
   }
@@ -251,4 +268,4 @@ std::optional<std::string> RedisThread::trouble() const {
   return doubts;
 }
 
-}  // namespace semel
+}  // namespace semel::stores

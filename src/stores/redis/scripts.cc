@@ -1,12 +1,15 @@
 #include "stores/redis/scripts.h"
 
+#include <fmt/format.h>
 #include <openssl/evp.h>
 
 #include <stdexcept>
+#include <utility>
 
 #include "base/hex.h"
+#include "semel/driver/record.h"
 
-namespace semel::redis {
+namespace semel::stores::redis {
 namespace {
 
 // A record has no time to live in Redis: a server expires by its own clock, and one that is
@@ -14,7 +17,7 @@ namespace {
 // removes records.
 //
 // The header of a value: format 1, version 2-9, state 10, token 11-26, spilled 27 (from 1, as Lua
-// counts). States 1 and 2 are queued and in progress.
+// counts). A script that looks at the state begins with the lines of states().
 constexpr std::string_view kSwap = R"lua(
 local header = redis.call('GETRANGE', KEYS[1], 0, 26)
 if string.sub(header, 2, 9) ~= ARGV[1] then
@@ -33,7 +36,9 @@ local function hex(bytes)
   return (string.gsub(bytes, '.', function(c) return string.format('%02x', string.byte(c)) end))
 end
 local old_token, new_token = string.sub(header, 11, 26), string.sub(value, 11, 26)
-local was_spilled, is_spilled = string.sub(header, 27, 27) == '\1', string.sub(value, 27, 27) == '\1'
+local SPILLED = '\1'
+local was_spilled, is_spilled =
+  string.sub(header, 27, 27) == SPILLED, string.sub(value, 27, 27) == SPILLED
 if was_spilled and not (is_spilled and old_token == new_token) then
   redis.call('UNLINK', KEYS[1] .. ':chunks:' .. hex(old_token))
 end
@@ -51,7 +56,6 @@ else
 end
 
 if header ~= '' then
-  local function runs(of) return of == '\1' or of == '\2' end
   local was, is = string.sub(header, 10, 10), string.sub(value, 10, 10)
   if runs(was) and not (runs(is) and old_token == new_token) and
       redis.call('UNLINK', KEYS[5]) == 1 then
@@ -79,7 +83,7 @@ return redis.call('ZREM', KEYS[3], ARGV[1])
 constexpr std::string_view kAwait = R"lua(
 local header = redis.call('GETRANGE', KEYS[1], 0, 26)
 local state = string.sub(header, 10, 10)
-if string.sub(header, 11, 26) ~= ARGV[1] or (state ~= '\1' and state ~= '\2') then return 0 end
+if string.sub(header, 11, 26) ~= ARGV[1] or not runs(state) then return 0 end
 redis.call('SET', KEYS[2], '', 'PX', ARGV[2])
 return 1
 )lua";
@@ -100,42 +104,50 @@ redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
 return 1
 )lua";
 
+// The states that the scripts know, by the enum's numbers: the state is one byte of the header.
+std::string states() {
+  return fmt::format(
+      "local QUEUED, IN_PROGRESS = '\\{}', '\\{}'\n"
+      "local function runs(state) return state == QUEUED or state == IN_PROGRESS end\n",
+      static_cast<int>(RecordState::queued), static_cast<int>(RecordState::in_progress));
+}
+
 std::string sha1_hex(std::string_view text) {
   unsigned char digest[EVP_MAX_MD_SIZE];
   unsigned int size = 0;
   if (EVP_Digest(text.data(), text.size(), digest, &size, EVP_sha1(), nullptr) != 1) {
-    throw std::runtime_error("SHA-1, by which Redis names scripts, is not there");
+    throw std::runtime_error("OpenSSL has no SHA-1, by which Redis names scripts");
   }
-  return encode_hex({reinterpret_cast<const char*>(digest), size});
+  return base::encode_hex({reinterpret_cast<const char*>(digest), size});
 }
 
 }  // namespace
 
-Script::Script(std::string_view source_in) : source(source_in), sha1(sha1_hex(source_in)) {}
+Script::Script(std::string source_in) : source(std::move(source_in)), sha1(sha1_hex(source)) {}
 
 const Script& swap_script() {
-  static const Script script(kSwap);
+  static const Script script(states().append(kSwap));
   return script;
 }
 
 const Script& clean_script() {
-  static const Script script(kClean);
+  static const Script script{std::string(kClean)};
   return script;
 }
 
 const Script& await_script() {
-  static const Script script(kAwait);
+  static const Script script(states().append(kAwait));
   return script;
 }
 
 const Script& count_script() {
-  static const Script script(kCount);
+  static const Script script{std::string(kCount)};
   return script;
 }
 
 const Script& fill_script() {
-  static const Script script(kFill);
+  static const Script script{std::string(kFill)};
   return script;
 }
 
-}  // namespace semel::redis
+}  // namespace semel::stores::redis

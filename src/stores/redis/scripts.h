@@ -1,22 +1,21 @@
 #pragma once
 
 #include <string>
-#include <string_view>
 
-namespace semel::redis {
+namespace semel::stores::redis {
 
 // A Lua script and the name that the server knows it by.
 struct Script {
-  explicit Script(std::string_view source);
-  std::string_view source;
+  explicit Script(std::string source);
+  std::string source;
   std::string sha1;  // hex
 };
 
 // The compare-and-swap.
 //   KEYS  the record; the bucket's due, ids, unknown; the record's waiting; the bucket's channel
 //   ARGV  1 the expected version, "" for absent   2 the value, "" to remove   3 the id
-//         4 when due, or ""   5 unknown since when, or ""   6 time to live, or "" (all ms)
-//         7 "SPUBLISH" or "PUBLISH"
+//         4 when due, or ""   5 unknown since when, or "" (both ms)
+//         6 "SPUBLISH" or "PUBLISH"
 //   gives {1} or {1, count, oldest} (of the bucket's unknown records, where that changed), applied;
 //         {0} or {0, value}: not at the expected version; nothing was written
 // The record is written first: if that is refused (out of memory, read only), nothing is written.
@@ -40,4 +39,4 @@ const Script& count_script();
 //   KEYS  the copy    ARGV  its value; for how long, in ms
 const Script& fill_script();
 
-}  // namespace semel::redis
+}  // namespace semel::stores::redis

@@ -12,14 +12,13 @@
 #include <utility>
 
 #include "engine/spawn.h"
-#include "engine/system.h"
+#include "engine/system_clock.h"
 
-namespace semel {
+namespace semel::stores {
 namespace asio = boost::asio;
 using asio::awaitable;
 using redis::CallResult;
 using redis::Command;
-using redis::Failed;
 
 namespace {
 
@@ -32,20 +31,16 @@ constexpr Duration kSayAgainAfter = std::chrono::minutes(5);
 // Time for calls that are under way when the store is closed: longer than connecting may take.
 constexpr auto kCloseTimeout = std::chrono::seconds(3);
 
-StoreUnavailable unavailable(const Failed& failed) {
-  return {failed.why};
-}
-
 StoreUnavailable not_replicated() {
   return {"too few replicas of Redis have acknowledged what was read"};
 }
 
 StoreUnavailable strange_reply() {
-  return {"Redis gave a reply of another form than its script has"};
+  return {"Redis returned a reply that its script does not produce"};
 }
 
 redis::Instant instant_now() {
-  const SystemClock clock;
+  const engine::SystemClock clock;
   return {.wall = clock.now(), .steady = clock.steady()};
 }
 
@@ -54,10 +49,12 @@ redis::Instant instant_now() {
 // --- its life ------------------------------------------------------------------------------------
 
 RedisThread::RedisThread(RedisConfig config, RedisUrl url,
-                         std::shared_ptr<const net::TlsClient> tls,
-                         std::function<void(const std::string&)> warn)
+                         std::shared_ptr<const http::TlsClient> tls,
+                         std::function<void(const std::string&)> warn,
+                         std::function<void(std::string_view call, const std::string& why)> failed)
     : config_(std::move(config)),
       warn_(std::move(warn)),
+      failed_(std::move(failed)),
       deadlines_(io_.get_executor()),
       common_{.executor = io_.get_executor(),
               .deadlines = deadlines_,
@@ -92,15 +89,15 @@ std::expected<void, std::string> RedisThread::begin() {
         common_.is_cluster && !counted && counted.error().find("NOPERM") == std::string::npos;
     if (!counted && !may_pass) {
       co_return std::unexpected(
-          "Redis does not run the store's scripts; does its user (ACL) have the right to? " +
+          "Redis does not run the store's scripts; check the rights of its user (ACL): " +
           counted.error());
     }
     nodes_.keep();
-    asio::co_spawn(io_, listener_.keep(), OrStop{"listening to Redis"});
-    asio::co_spawn(io_, keep_counting(), OrStop{"counting in Redis"});
+    asio::co_spawn(io_, listener_.keep(), engine::OrStop{"listening to Redis"});
+    asio::co_spawn(io_, keep_counting(), engine::OrStop{"counting in Redis"});
     co_return started;
   };
-  asio::co_spawn(io_, deadlines_.run(), OrStop{"watching Redis"});
+  asio::co_spawn(io_, deadlines_.run(), engine::OrStop{"watching Redis"});
   asio::co_spawn(io_, start, [&](std::exception_ptr failed, std::expected<void, std::string> how) {
     if (failed) {
       promise.set_exception(failed);
@@ -153,7 +150,7 @@ void RedisThread::note_trouble() {
     if (!health.evicts.empty()) {
       evicting = "the maxmemory-policy of Redis at " + master->address().text() + " is " +
                  health.evicts +
-                 ", which removes records at will: nothing new is begun until it is noeviction";
+                 ", which removes records at will: nothing new is executed until it is noeviction";
     }
   }
   {
@@ -174,7 +171,7 @@ void RedisThread::say_doubts() {
     doubts = doubts_now();
     sentence = doubts_sentence();
   }
-  const SteadyTime now = SystemClock().steady();
+  const SteadyTime now = engine::SystemClock().steady();
   const bool has_changed = doubts.clock != said_.clock || doubts.claims != said_.claims;
   const bool is_any = doubts.clock || doubts.claims;
   const auto due = after(said_at_, has_changed ? kSayChangesEvery : kSayAgainAfter);
@@ -183,8 +180,8 @@ void RedisThread::say_doubts() {
   said_at_ = now;
   if (!warn_) return;
   warn_(is_any ? sentence
-               : "the clocks of Redis and of this machine agree, and it evicts nothing: all goes "
-                 "on as usual again");
+               : "the clocks of Redis and of this machine agree, and Redis evicts nothing: back to "
+                 "normal");
 }
 
 Duration RedisThread::ahead_of(const std::optional<FarClock>& far) const {
@@ -216,11 +213,11 @@ std::string RedisThread::doubts_sentence() const {
     sentence.append(how).append(" that of Redis at " + far->at).append(then);
   };
   if (ahead_of(most_ahead_of_) > redis::kClocksAgreeWithin) {
-    add(most_ahead_of_, " ahead of", ": until they agree, nothing expires and no lease is over");
+    add(most_ahead_of_, " ahead of", ": until they agree, nothing expires and no lease runs out");
   }
   if (ahead_of(most_behind_) < -redis::kClocksAgreeWithin) {
     add(most_behind_, " behind",
-        ": until they agree, nothing expires and no lease is over, and nothing new is begun");
+        ": until they agree, nothing expires and no lease runs out, and nothing new is executed");
   }
   return sentence;
 }
@@ -251,7 +248,7 @@ awaitable<SwapResult> RedisThread::swap(RecordId id, Version expected, std::stri
     if (result.error().maybe_written) co_return swap::Unknown{result.error().why};
     co_return unavailable(result.error());
   }
-  const net::RespReply& reply = result->reply;
+  const resp::RespReply& reply = result->reply;
   const auto applied = reply.at(0).number();
   if (applied == 1) {
     if (reply.size() == 3) note_unknowns(bucket, reply.at(1), reply.at(2));
@@ -309,4 +306,4 @@ awaitable<bool> RedisThread::ended(RecordId id, Token token, Duration timeout) {
   co_return true;
 }
 
-}  // namespace semel
+}  // namespace semel::stores

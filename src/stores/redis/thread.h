@@ -6,20 +6,22 @@
 #include <mutex>
 #include <thread>
 
-#include "semel/store.h"
+#include "semel/driver/store.h"
 #include "stores/redis/config.h"
 #include "stores/redis/listener.h"
 #include "stores/redis/nodes.h"
 #include "stores/redis/waiting.h"
+#include "stores/unreadable_records.h"
 
-namespace semel {
+namespace semel::stores {
 
 // The thread of a Redis store and everything that lives on it. thread.cc has the calls about one
 // record, queries.cc the queries without an id.
 class RedisThread {
  public:
-  RedisThread(RedisConfig config, RedisUrl url, std::shared_ptr<const net::TlsClient> tls,
-              std::function<void(const std::string&)> warn);
+  RedisThread(RedisConfig config, RedisUrl url, std::shared_ptr<const http::TlsClient> tls,
+              std::function<void(const std::string&)> warn,
+              std::function<void(std::string_view call, const std::string& why)> failed);
   ~RedisThread();
 
   // Connects and begins. The error is a sentence for the operator.
@@ -74,26 +76,31 @@ class RedisThread {
 
   boost::asio::awaitable<std::vector<redis::CallResult>> call_all(
       std::vector<redis::Command> commands);
-  boost::asio::awaitable<StoreResult<std::vector<RecordPtr>>> records_of(std::vector<RecordId> ids);
+  // Appends the records to `records` in the order of `ids`, without those that are gone or cannot
+  // be read. Returns the latter.
+  boost::asio::awaitable<StoreResult<UnreadableRecords>> take_records(
+      std::vector<RecordId> ids, std::vector<RecordPtr>& records);
   boost::asio::awaitable<StoreResult<std::vector<Due>>> due_ids(Time now, std::size_t limit);
   // The error says why the unknown records of some bucket were not counted.
   boost::asio::awaitable<std::expected<void, std::string>> count_unknown();
   boost::asio::awaitable<void> keep_counting();
-  void note_unknowns(redis::Bucket bucket, const net::RespReply& count,
-                     const net::RespReply& oldest);
+  void note_unknowns(redis::Bucket bucket, const resp::RespReply& count,
+                     const resp::RespReply& oldest);
 
   const RedisConfig config_;
   const std::function<void(const std::string&)> warn_;
+  const std::function<void(std::string_view call, const std::string& why)> failed_;
   StoreDoubts said_;  // what the operator was told last, and when
   SteadyTime said_at_{};
   boost::asio::io_context io_{1};
-  net::Deadlines deadlines_;
+  http::Deadlines deadlines_;
   redis::Common common_;
   redis::Nodes nodes_;
   redis::Waiting waiting_;
   redis::Listener listener_;
   boost::asio::steady_timer count_again_;
-  bool closed_ = false;  // on the store's thread
+  bool closed_ = false;         // on the store's thread
+  std::size_t sweep_from_ = 0;  // how many due records the next sweep passes by: none can be read
 
   mutable std::mutex mutex_;
   std::array<Unknowns, redis::kBuckets> unknowns_;
@@ -107,4 +114,4 @@ class RedisThread {
   std::thread thread_;
 };
 
-}  // namespace semel
+}  // namespace semel::stores

@@ -7,7 +7,7 @@
 
 #include "engine/spawn.h"
 
-namespace semel::redis {
+namespace semel::stores::redis {
 namespace asio = boost::asio;
 using asio::awaitable;
 using boost::system::error_code;
@@ -27,7 +27,7 @@ awaitable<void> Waiting::ended(RecordId id, Token token, Duration timeout) {
   if (!listed) {
     listed = std::make_shared<Entry>(common_.executor);
     asio::co_spawn(common_.executor, watch(claim, listed),
-                   OrReport{"waiting for a claim in Redis"});
+                   engine::OrReport{"waiting for a claim in Redis"});
   }
   const auto entry = listed;
   asio::steady_timer until(common_.executor, timeout);
@@ -82,4 +82,4 @@ awaitable<void> Waiting::watch(Claim claim, std::shared_ptr<Entry> entry) {
   }
 }
 
-}  // namespace semel::redis
+}  // namespace semel::stores::redis

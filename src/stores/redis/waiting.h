@@ -11,7 +11,7 @@
 
 #include "stores/redis/nodes.h"
 
-namespace semel::redis {
+namespace semel::stores::redis {
 
 // The waiters for claims that run elsewhere. Tells the server that somebody waits for a record (for
 // a few seconds at a time); whoever ends the claim then publishes that. A slow poll finds the ends
@@ -46,4 +46,4 @@ class Waiting {
   bool closed_ = false;
 };
 
-}  // namespace semel::redis
+}  // namespace semel::stores::redis

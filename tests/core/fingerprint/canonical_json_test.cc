@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-namespace semel {
+namespace semel::core {
 namespace {
 
 using namespace std::chrono_literals;
@@ -253,4 +253,4 @@ TEST(CanonicalJson, DeepAndLargeAtOnceIsNoTrap) {
 }
 
 }  // namespace
-}  // namespace semel
+}  // namespace semel::core

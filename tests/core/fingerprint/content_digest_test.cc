@@ -6,7 +6,7 @@
 
 #include "base/base64.h"
 
-namespace semel {
+namespace semel::core {
 namespace {
 
 // RFC 9530, appendix B.
@@ -56,14 +56,14 @@ TEST(ContentDigest, WhatCannotBeReadIsAnError) {
 }
 
 TEST(Base64, HasOneSpellingOfEveryValue) {
-  EXPECT_EQ(decode_base64(""), "");
-  EXPECT_EQ(decode_base64("Zg=="), "f");
-  EXPECT_EQ(decode_base64("Zm8="), "fo");
-  EXPECT_EQ(decode_base64("Zm9v"), "foo");
+  EXPECT_EQ(base::decode_base64(""), "");
+  EXPECT_EQ(base::decode_base64("Zg=="), "f");
+  EXPECT_EQ(base::decode_base64("Zm8="), "fo");
+  EXPECT_EQ(base::decode_base64("Zm9v"), "foo");
   for (std::string_view bad : {"Zg", "Zg=", "Zh==", "Zm9=", "Z===", "Zm 9v", "Zm9v=", "Zm_v"}) {
-    EXPECT_FALSE(decode_base64(bad)) << bad;
+    EXPECT_FALSE(base::decode_base64(bad)) << bad;
   }
 }
 
 }  // namespace
-}  // namespace semel
+}  // namespace semel::core

@@ -1,4 +1,4 @@
-#include "semel/fingerprint.h"
+#include "semel/driver/fingerprint.h"
 
 #include <fmt/ranges.h>
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 
 #include "core/fingerprint/canonical_json.h"
 
-namespace semel {
+namespace semel::core {
 namespace {
 
 using Names = std::vector<std::string>;
@@ -431,18 +431,18 @@ TEST(NoBody, IsNeverCompared) {
   EXPECT_EQ(of_body(BodyRecipe::none, "a").parts.size(), 5u);
 }
 
-TEST(PointerError, IsASentenceForMalformedPointersOnly) {
+TEST(CheckPointer, FailsWithASentenceForMalformedPointersOnly) {
   for (const char* good : {"/", "/a", "/a/*/b", "/a~0b/c~1d", "/0", "/a//b"}) {
-    EXPECT_EQ(pointer_error(good), std::nullopt) << good;
+    EXPECT_TRUE(check_pointer(good)) << good;
   }
   for (const char* bad : {"", "a", "a/b", "#/a", "$.a", "/a~", "/a~2b", "/~"}) {
-    const std::optional<std::string> error = pointer_error(bad);
-    ASSERT_TRUE(error) << bad;
-    EXPECT_NE(error->find(' '), std::string::npos) << *error;
+    const auto checked = check_pointer(bad);
+    ASSERT_FALSE(checked) << bad;
+    EXPECT_NE(checked.error().find(' '), std::string::npos) << checked.error();
   }
 }
 
-TEST(PointerError, WhatItRefusesMatchesNothing) {
+TEST(CheckPointer, WhatItRefusesMatchesNothing) {
   Recipe recipe = body_recipe(BodyRecipe::json);
   recipe.include = {"amount"};
   recipe.exclude = {"/amount~"};
@@ -452,4 +452,4 @@ TEST(PointerError, WhatItRefusesMatchesNothing) {
 }
 
 }  // namespace
-}  // namespace semel
+}  // namespace semel::core

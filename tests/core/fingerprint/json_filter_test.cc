@@ -7,7 +7,7 @@
 #include "core/fingerprint/canonical_json.h"
 #include "core/fingerprint/json_pointer.h"
 
-namespace semel {
+namespace semel::core {
 namespace {
 
 std::vector<JsonPointer> pointers(const std::vector<std::string>& texts) {
@@ -145,4 +145,4 @@ TEST(JsonPointer, ErrorsAreSentences) {
 }
 
 }  // namespace
-}  // namespace semel
+}  // namespace semel::core

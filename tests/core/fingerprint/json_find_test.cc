@@ -4,7 +4,7 @@
 
 #include <string>
 
-namespace semel {
+namespace semel::core {
 namespace {
 
 // "=text", "#digits", "absent", "other" or "unreadable".
@@ -139,4 +139,4 @@ TEST(JsonFind, WhatBreaksTheGrammarIsUnreadable) {
 }
 
 }  // namespace
-}  // namespace semel
+}  // namespace semel::core

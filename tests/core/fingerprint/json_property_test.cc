@@ -10,7 +10,7 @@
 
 #include "core/fingerprint/canonical_json.h"
 
-namespace semel {
+namespace semel::core {
 namespace {
 
 struct Value {
@@ -222,4 +222,4 @@ TEST_P(JsonProperty, WhatIsExcludedMayBeAnythingOrAbsent) {
 INSTANTIATE_TEST_SUITE_P(Seeds, JsonProperty, ::testing::Values(1u, 2u, 3u, 2026u));
 
 }  // namespace
-}  // namespace semel
+}  // namespace semel::core

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "core/fingerprint/body_hash.h"
-#include "semel/fingerprint.h"
+#include "semel/driver/fingerprint.h"
 
-namespace semel {
+namespace semel::core {
 namespace {
 
 struct Part {
@@ -27,8 +27,8 @@ std::string multipart(const std::string& boundary, const std::vector<Part>& part
   return out + "--" + boundary + "--" + epilogue;
 }
 
-std::optional<Sha256Digest> digest(const std::string& boundary, const std::string& body,
-                                   const std::string& type = "multipart/form-data") {
+std::optional<base::Sha256Digest> digest(const std::string& boundary, const std::string& body,
+                                         const std::string& type = "multipart/form-data") {
   MultipartDigest hash(type + "; boundary=\"" + boundary + "\"");
   hash.update(body);
   return hash.finish();
@@ -48,14 +48,14 @@ TEST(Multipart, TheBoundaryMakesNoDifference) {
   EXPECT_EQ(digest("aZ09'()+_-./:=?", multipart("aZ09'()+_-./:=?", kUpload)), first);
 }
 
-std::optional<Sha256Digest> typed(const std::string& content_type, const std::string& body,
-                                  std::uint8_t version = kRecipeVersion) {
+std::optional<base::Sha256Digest> typed(const std::string& content_type, const std::string& body,
+                                        std::uint8_t version = kRecipeVersion) {
   MultipartDigest hash(content_type, version);
   hash.update(body);
   return hash.finish();
 }
 
-// What clients write: browsers, and libraries like axios, say "boundary" within it.
+// Boundaries of real clients: browsers, and libraries like axios, write "boundary" within them.
 TEST(Multipart, TheBoundariesOfClientsMakeNoDifference) {
   const auto first = digest("b", multipart("b", kUpload));
   for (const std::string boundary :
@@ -196,7 +196,7 @@ TEST(Multipart, ABackslashInAParameterCounts) {
     const std::string head = "Content-Disposition: form-data; name=\"f\"; filename=\"";
     return digest("b", multipart("b", {{head + filename + "\"\r\n", "x"}}));
   };
-  std::set<Sha256Digest> digests;
+  std::set<base::Sha256Digest> digests;
   for (const char* filename : {"ab", "a\\b", "a\\\\b", "C:\\ab", "C:ab", "a\\\"b", "ab\\"}) {
     const auto made = of(filename);
     ASSERT_TRUE(made) << filename;
@@ -240,7 +240,7 @@ TEST(Multipart, RandomListsOfPartsAreToldApart) {
     for (std::size_t n = random() % most; n > 0; --n) out += "ab-\r\n:"[random() % 6];
     return out;
   };
-  std::vector<std::pair<std::vector<Part>, Sha256Digest>> seen;
+  std::vector<std::pair<std::vector<Part>, base::Sha256Digest>> seen;
   for (int i = 0; i < 300; ++i) {
     std::vector<Part> parts(1 + random() % 3);
     for (Part& part : parts)
@@ -320,7 +320,7 @@ TEST(MultipartBody, UnderAnAmbiguousTypeEveryByteCounts) {
   }
 }
 
-// The same bytes hold other parts for whoever is given another boundary.
+// With another boundary, a reader finds other parts in the same bytes.
 TEST(MultipartBody, ComparedByItsBytesTheBoundaryCounts) {
   const std::string both = multipart("one", kUpload) + "\r\n" + multipart("two", {kUpload[0]});
   const auto under = [&](const std::string& parameters, std::uint8_t version = kRecipeVersion) {
@@ -346,4 +346,4 @@ TEST(BodyHash, InPiecesIsTheSameAsWhole) {
 }
 
 }  // namespace
-}  // namespace semel
+}  // namespace semel::core

@@ -65,7 +65,7 @@ def test_changing_needs_a_token_also_on_loopback(gateway, upstream, key, unknown
 
 
 def test_a_web_page_cannot_change_anything(gateway, upstream, key, unknown):
-    """What a browser sends across sites without asking first is refused, whoever it is."""
+    """Requests that a browser sends across sites without a preflight are refused, even with a token."""
     target = f"/api/keys/{unknown}/release"
     token = [("Authorization", "Bearer " + gateway.admin_token())]
     for kind in ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data"):
@@ -111,7 +111,7 @@ def test_tokens_are_read_again_on_sighup(start_gateway, upstream, key):
     assert gateway.change(target, decision, token=TOKEN).status == 401
     tokens_file(gateway.folder, "bob\n")
     gateway.process.send_signal(signal.SIGHUP)
-    eventually(lambda: "admin tokens refused" in gateway.stderr())
+    eventually(lambda: "new admin tokens rejected" in gateway.stderr())
     assert gateway.change(target, decision, token=OTHER).status == 400
 
 

@@ -261,7 +261,7 @@ def test_a_sound_host_passes_as_it_is(gateway, upstream, host):
 
 
 def test_sound_requests_pass(gateway, upstream):
-    """The same shapes without the fault: the tests above fail for the reason they name."""
+    """Without the fault these shapes pass: the tests above refuse them for the reason they name."""
     sound = [head("Content-Length: 5") + b"hello", head("Content-Length: 005") + b"hello",
              head("Transfer-Encoding: chunked") + b"5\r\nhello\r\n0\r\n\r\n",
              head("Transfer-Encoding: Chunked") + b"005;a=b\r\nhello\r\n0\r\nX-Trailer: t\r\n\r\n",

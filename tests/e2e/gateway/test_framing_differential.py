@@ -262,16 +262,16 @@ class Trial:
 
 
 def fields_of(request):
-    """What a server saw of a request's fields, without those that each hop writes by itself and
-    those that differ from request to request."""
+    """Returns the fields of a request that a server saw, without those that each hop writes by itself
+    and those that differ from request to request."""
     own = ("connection", "transfer-encoding", "content-length", "idempotency-key")
     return sorted((name, re.sub("/(node|nginx)/", "/", value)) for name, value in request["headers"]
                   if name not in own and not name.startswith("semel-"))
 
 
 def divergences(trial, seen):
-    """What the server read, `seen`, against what Semel took the stream for: each request of it has
-    one answer, and each that was passed on was read as a strict reader reads it."""
+    """Compares the requests that the server read, `seen`, with those that Semel read: each has one
+    answer, and the server reads each request passed on as a strict reader does."""
     read = [(r["method"], r["target"], r["body"]) for r in seen]
     strict = [(method, origin_form(target), body)
               for method, target, body in strict_requests(trial.wire)]

@@ -1,5 +1,5 @@
-"""What one client may cost: connections, slow senders, large bodies and executions are bounded, and
-who is over a bound is told so."""
+"""Limits on the cost of one client: connections, slow senders, large bodies and executions are
+bounded, and a client over a bound is told so."""
 
 import os
 import resource
@@ -226,7 +226,7 @@ def is_served(connection):
 
 
 def test_out_of_file_descriptors_is_not_the_end(start_gateway, upstream, key):
-    """Who cannot be served is told so at once, and does not wait in the listener's queue."""
+    """A client that cannot be served is told so at once, and does not wait in the listener's queue."""
     gateway = start_gateway({"path": "/*"}, store="memory")  # which opens no files meanwhile
     before = resource.prlimit(gateway.process.pid, resource.RLIMIT_NOFILE)
     highest = max(int(n) for n in os.listdir(f"/proc/{gateway.process.pid}/fd"))

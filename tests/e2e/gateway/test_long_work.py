@@ -82,7 +82,7 @@ def test_the_executor_gets_the_request_as_it_was_sent(gateway, upstream, key):
     assert field(got, "X-Mine") == "one, two" and field(got, "X-Hop") is None
     assert field(got, "Host") == "semel.test"
     assert field(got, "X-Forwarded-For") == "127.0.0.1"
-    # What Semel has done itself is not asked of the executor a second time; the rest is.
+    # Semel removes the preference that it has honoured itself, and passes the others on.
     assert field(got, "Prefer") == 'return=minimal; foo="a, b"'
 
 
@@ -241,7 +241,7 @@ def test_a_header_that_is_not_utf8_does_not_spoil_the_json(gateway, upstream, ke
     location = queue(gateway, key, test="header.X-Name=J%F6rg; header.X-Town=K%C3%B6ln")
     headers = status(gateway, location)["response"]["headers"]
     assert ["X-Name", r"J\xf6rg"] in headers and ["X-Town", "Köln"] in headers
-    # Who sends the request again gets the bytes as they were.
+    # A repeated request gets the original bytes.
     assert gateway.post("/accept", json=BODY, key=key).header("X-Name") == "J\xf6rg"
 
 
@@ -279,7 +279,7 @@ def test_another_tenant_sees_nothing_and_cannot_tell(start_gateway, upstream, ke
     assert foreign.body == nowhere.body
     assert [n for n, _ in foreign.headers] == [n for n, _ in nowhere.headers]
     assert_problem(gateway.get(location), 401, "tenant-unknown")
-    # The same key of another tenant is another operation, with another handle.
+    # For another tenant this key is another operation, with another handle.
     assert queue(gateway, key, path="/x", headers=bob) != location
     upstream.wait_effects(2, key)
 
@@ -311,7 +311,7 @@ def test_202_was_sent_and_the_process_died(start_gateway, upstream):
         assert (done["state"], done["attempt"]) == ("completed", 1)
         assert upstream.effects(key) == 1
         assert gateway.post("/x", json={"key": key}, key=key).replayed
-    # What had begun may have taken effect.
+    # The execution that had begun may have taken effect.
     assert status(gateway, locations[0])["state"] == "unknown"
     assert upstream.effects(first) == 1
 
@@ -396,7 +396,7 @@ def of(tenant):
 
 
 def test_one_tenants_queue_leaves_room_for_anothers(start_gateway, upstream):
-    """Of 32 places one tenant may have 24, and of the 8 that run at once 6."""
+    """One tenant may have 24 of the 32 places, and 6 of the 8 that run at once."""
     gateway = start_gateway({"path": "/*", "in_progress": "accept"}, limits={"in_flight": 32},
                             **TENANTS)
     for _ in range(24):

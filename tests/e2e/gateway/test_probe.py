@@ -158,6 +158,18 @@ def test_it_settles_in_the_background_without_another_request(gateway, service, 
     assert upstream.effects(key) == 1
 
 
+def test_with_scope_tenant_it_settles_in_the_background_as_well(start_gateway, service, upstream, key):
+    """The record does not name its route: all routes of that scope ask the same executor."""
+    gateway = start_gateway(probe_route(service, scope="tenant"),
+                            probe_route(service, scope="tenant", name="refunds", path="/refunds"))
+    service.says_final(201, b"done")
+    lose_answer(gateway, key)
+    eventually(lambda: service.count() == 1 and gateway.metrics()["semel_unknown_records"] == 0)
+    answer = gateway.post("/charges", json=BODY, key=key)
+    assert answer.status == 201 and answer.body == b"done" and answer.replayed
+    assert upstream.effects(key) == 1
+
+
 def test_what_was_unknown_before_a_restart_is_asked_about(start_gateway, service, upstream):
     """Both what was unknown already and what ran when the process was killed."""
     gateway = start_gateway(probe_route(service), store="embedded")

@@ -1,5 +1,5 @@
-"""What passes between client and executor besides the body: hop-by-hop headers do not, forwarding
-headers are set by Semel alone, and nobody forges Semel's own."""
+"""Headers between client and executor: hop-by-hop headers do not pass, only Semel sets forwarding
+headers, and nobody can forge Semel's own."""
 
 import pytest
 

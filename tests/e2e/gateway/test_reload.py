@@ -1,6 +1,8 @@
 """SIGHUP reads the configuration again: new requests follow the new one, what runs ends under the
 old one, no connection is dropped, and a file that cannot be used changes nothing."""
 
+import os
+import signal
 import threading
 
 import pytest
@@ -33,7 +35,7 @@ def test_a_new_route_is_served_on_a_connection_that_was_open_before(gateway, ups
 def test_a_bad_file_is_refused_the_old_one_stays_and_the_log_says_why(gateway, upstream, key):
     assert not gateway.reload(routes=[route(upstream, unknwon="hold")])
     assert gateway.post("/charges", json=BODY, key=key).status == 200
-    text = eventually(lambda: gateway.stderr() if "refused" in gateway.stderr() else None)
+    text = eventually(lambda: gateway.stderr() if "rejected" in gateway.stderr() else None)
     assert "unknwon" in text and "did you mean 'unknown'" in text
     assert not gateway.reload_text("routes: [")
     (gateway.folder / "semel.yaml").unlink()
@@ -136,3 +138,17 @@ def test_no_request_is_lost_while_the_configuration_is_loaded_again_and_again(ga
     assert not wrong
     keys = [request["key"] for request in upstream.requests()]
     assert len(keys) > 20 and len(keys) == len(set(keys))
+
+
+def test_a_gateway_that_ends_waits_for_the_file_that_it_reads(gateway):
+    """The file is a pipe: it has been opened, and nothing comes until the gateway has stopped."""
+    file = gateway.folder / "semel.yaml"
+    text = file.read_text()
+    file.unlink()
+    os.mkfifo(file)
+    gateway.process.send_signal(signal.SIGHUP)
+    with open(file, "w") as pipe:
+        gateway.terminate()
+        eventually(lambda: "stopped" in gateway.stderr())
+        pipe.write(text)
+    assert gateway.wait() == 0

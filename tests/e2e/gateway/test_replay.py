@@ -9,7 +9,7 @@ from harness.semel import TIME_SCALE, assert_problem, assert_replay, let_pass
 
 BODY = {"amount": 100}
 TTL_SECONDS = 3600
-# Of the message, not of the answer: they may differ between the first and the replay.
+# Headers of the message, not of the answer: they may differ between the first and the replay.
 OF_THE_MESSAGE = {"connection", "keep-alive", "transfer-encoding", "content-length", "date", "age",
                   "idempotency-replayed", "idempotency-expires", "idempotency-key"}
 

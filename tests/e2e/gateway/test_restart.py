@@ -120,6 +120,6 @@ def test_nobody_else_reaches_the_data(start_gateway, upstream, key):
         path.chmod(0o644 if path.name != "admin-token" else 0o600)
     gateway.start()
     assert data.stat().st_mode & 0o777 == 0o700
-    assert "others could enter it; it was closed" in gateway.stderr()
+    assert "other users could enter it; closed it" in gateway.stderr()
     assert {path.stat().st_mode & 0o777 for path in data.iterdir()} == {0o600}
     assert_replay(gateway.post("/hold", json=BODY, key=key), first)

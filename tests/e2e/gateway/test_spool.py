@@ -309,11 +309,11 @@ def test_with_little_free_space_only_what_is_new_is_refused(start_gateway, upstr
     assert upstream.effects() == 1
     ready = gateway.admin("/readyz")
     assert ready.status == 200
-    assert b"takes no new keys: " in ready.body and b"takes no large bodies: " in ready.body
+    assert b"accepts no new keys: " in ready.body and b"accepts no large bodies: " in ready.body
     metrics = gateway.metrics()
     for of in ("store", "spool"):
         assert 0 < metrics[f"semel_free_bytes{{of={of}}}"] < metrics["semel_free_bytes_min"]
-    assert "nothing new is taken on" in gateway.stderr()
+    assert "nothing new is accepted" in gateway.stderr()
 
     # Uploads stop before new keys do.
     left = os.statvfs(gateway.folder)

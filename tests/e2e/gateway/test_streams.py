@@ -86,7 +86,7 @@ def test_the_client_of_a_stream_goes_away_and_it_is_recorded_whole(gateway, upst
 
 def test_an_answer_of_unknown_length_flows_once_it_is_past_the_limit(start_gateway, raw_upstream,
                                                                      key):
-    """What is past the limit arrives before the executor has ended its answer."""
+    """The bytes past the limit arrive before the executor has ended its answer."""
     may_end = threading.Event()
 
     def serve(peer, number):

@@ -201,7 +201,7 @@ def test_sighup_changes_the_certificate_and_drops_no_connection(start_gateway, c
             assert_replay(new.request("POST", "/v1/charges", json=BODY, key=key), first)
         assert_replay(old.request("POST", "/v1/charges", json=BODY, key=key), first)
 
-        # What cannot be used changes nothing, and the log says why.
+        # An unusable key or certificate changes nothing, and the log says why.
         (gateway.folder / "server.key").write_bytes(certificates.client.key.read_bytes())
         assert not gateway.reload()
         eventually(lambda: "server.key cannot be used: key values mismatch" in gateway.stderr())
@@ -225,7 +225,7 @@ def test_a_key_that_others_can_reach_is_refused_at_start(start_gateway, certific
     copy.write_bytes(certificates.server.key.read_bytes())
     copy.chmod(0o644)
     link.symlink_to(certificates.server.key)
-    for key, said in ((copy, "copy.key: others .* chmod 600"), (link, "link.key: is a symbolic link")):
+    for key, said in ((copy, "copy.key: users other .* chmod 600"), (link, "link.key: is a symbolic link")):
         files = {"cert": str(certificates.server.cert), "key": str(key)}
         with pytest.raises(AssertionError, match=f"(?s)exit code 1.*{said}"):
             start_gateway(*ROUTES, tls=files)

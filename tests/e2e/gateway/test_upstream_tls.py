@@ -97,7 +97,7 @@ def test_verification_can_be_switched_off_and_that_is_said(start_gateway, certif
     url = upstream.listen_tls(certificates.other_ca.issue("self", san="DNS:nobody"))
     gateway = start_gateway(route(url, upstream_tls={"verify": False}))
     assert gateway.post("/v1/charges", json=BODY, key=key).status == 200
-    eventually(lambda: "verify: false: whoever sits between" in gateway.stderr())
+    eventually(lambda: "verify: false: anyone between" in gateway.stderr())
 
 
 def test_a_name_is_sent_and_looked_for_in_the_certificate(start_gateway, certificates, trusting,

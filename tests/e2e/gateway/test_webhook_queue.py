@@ -191,7 +191,7 @@ def test_trap_31_what_was_answered_202_is_done_once_though_the_process_was_kille
     for event in events[1:]:
         becomes(gateway, event, "completed", 1)
         assert upstream.effects(event) == 1
-    # What had begun is unknown, and held: it may have taken effect.
+    # The event whose execution had begun is unknown, and held: it may have taken effect.
     becomes(gateway, events[0], "unknown", 1)
     assert upstream.arrived(events[0]) == 1
 

@@ -315,7 +315,7 @@ def test_trap_30_a_signed_id_decides_alone_whatever_the_body(gateway, upstream, 
 
 @pytest.mark.parametrize("sender", [GitHub, Shopify], indirect=True, ids=lambda k: k.__name__)
 def test_trap_30_an_id_outside_the_signature_decides_nothing(gateway, upstream, sender):
-    """Whoever has seen one signed body could send it under ever new ids."""
+    """Otherwise an attacker who has seen one signed body could send it under ever new ids."""
     event = new_event()
     body = sender.body(event)
     first = deliver(gateway, sender, event, body)
@@ -448,7 +448,7 @@ def test_nothing_but_post_gets_through(gateway, upstream, senders, method):
     "/gh/..%5Chooks/github", "/gh/..;/hooks/github", "/gh/%252e%252e/hooks/github",
     "/gh\\..\\hooks/github", "/hooks/%2e/github", "/hooks/./github"])
 def test_no_spelling_of_a_path_gets_round_the_signature(start_gateway, upstream, target):
-    """What was routed is what is sent: nothing is routed by one reading and executed by another."""
+    """Semel sends the path that it has routed: the executor never reads it differently."""
     gateway = start_gateway({"path": "/gh/*", "methods": []}, route(GitHub()), {"path": "/*"})
     for method in ("POST", "GET"):
         assert_problem(gateway.request(method, target, b"{}"), 400, "bad-request")

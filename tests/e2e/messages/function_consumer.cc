@@ -36,11 +36,10 @@ void wait_for(const std::string& path) {
 
 void commit(const Message& message, const Claim& claim) {
   PGconn* connection = PQconnectdb(database.c_str());
-  const semel::pg::Handed handed{claim.record, claim.token, claim.attempt};
   semel::pg::query(connection, "BEGIN");
-  semel::pg::guard(connection, handed);
+  semel::pg::guard(connection, claim);
   semel::pg::query(connection, "INSERT INTO public.effects VALUES ('" + message.id() + "')");
-  semel::pg::complete(connection, handed, {201, {}, "made"});
+  semel::pg::complete(connection, claim, {201, {}, "made"});
   semel::pg::query(connection, "COMMIT");
   PQfinish(connection);
 }

@@ -1,4 +1,4 @@
-"""`semel consume` on real brokers: one effect a message id, acknowledged only when it is durable."""
+"""`semel consume` on real brokers: one effect per message id, acknowledged only when it is durable."""
 
 import json
 import subprocess
@@ -26,7 +26,7 @@ def test_a_message_runs_once_however_often_it_comes(broker, consumers, upstream)
     until_empty(consumer, queue)
     assert [upstream.effects(key=key) for key in keys] == [1] * 20
     assert upstream.effects() == 20
-    # What is done stays done: a redelivery is acknowledged without a call.
+    # A completed message stays completed: its redelivery is acknowledged without a call.
     queue.publish([(key, body_of()) for key in keys])
     until_empty(consumer, queue)
     assert upstream.effects() == 20
@@ -255,11 +255,11 @@ def test_a_queue_of_its_own_does_not_mix_ids_with_another(broker, consumers, ups
     ({"unknown": "fail"}, "hold"),
     ({"dead_letter": None}, "dead_letter: required"),
     ({"in_fligth": 3}, "did you mean 'in_flight'"),
-    ({"key": {"from": "property", "name": "nonsense"}}, "is no property"),
+    ({"key": {"from": "property", "name": "nonsense"}}, "is not a supported property"),
     ({"fingerprint": {"body": "multipart"}}, "auto, json, raw or none"),
     ({"completes": "executor"}, "postgres"),
     ({"from": {"kind": "rabbitmq", "url": "http://x", "queue": "q"}}, "amqp://"),
-    ({"from": {"kind": "nats", "url": "nats://x", "queue": "q"}}, "does not go with kind: nats"),
+    ({"from": {"kind": "nats", "url": "nats://x", "queue": "q"}}, "is not allowed with kind: nats"),
 ])
 def test_a_bad_entry_is_refused_with_its_line(tmp_path, edit, complaint):
     entry = {"name": "payments", "from": {"kind": "rabbitmq", "url": "amqp://x", "queue": "q"},

@@ -309,10 +309,10 @@ def config_file(folder, **edit):
 @pytest.mark.parametrize("edit, complaint", [
     ({"to": "http://127.0.0.1:1/"}, "consume 'payments' has a `to`"),
     ({"name": "others"}, "there is no 'payments' under consume"),
-    ({"unknown": "probe"}, "probe asks a handler by HTTP"),
-    ({"upstream_timeout": "3s"}, "max_execution says how long"),
-    ({"outcomes": {"retry": ["409"]}}, "consume[0].outcomes: only with to"),
-    ({"headers": ["X-Test"]}, "consume[0].headers: only with to"),
+    ({"unknown": "probe"}, "probe asks a handler over HTTP"),
+    ({"upstream_timeout": "3s"}, "max_execution limits how long"),
+    ({"outcomes": {"retry": ["409"]}}, "consume[0].outcomes: allowed only with to"),
+    ({"headers": ["X-Test"]}, "consume[0].headers: allowed only with to"),
     ({"completes": "executor"}, "postgres"),
 ])
 def test_what_does_not_fit_is_said(tmp_path, edit, complaint):

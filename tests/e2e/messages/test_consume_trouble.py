@@ -1,4 +1,4 @@
-"""What `semel consume` depends on goes away and comes back: the store, the server's consumer."""
+"""The dependencies of `semel consume` go away and come back: the store, the server's consumer."""
 
 import pytest
 
@@ -125,7 +125,7 @@ def test_headers_that_leave_no_room_for_the_reason_are_left_out(broker, consumer
     [(properties, body)] = queue.take_dead()
     assert body == b"without an id" and "X-Big" not in properties.headers
     assert properties.headers["Semel-Dead-Letter"] == "id-missing"
-    assert "larger than a frame" in properties.headers["Semel-Dead-Letter-Omitted"]
+    assert "do not fit into a frame" in properties.headers["Semel-Dead-Letter-Omitted"]
     assert "broker lost" not in consumer.stderr()
 
 
@@ -157,7 +157,7 @@ def quorum_queue(broker, *, aside=True, **arguments):
 
 @pytest.mark.parametrize("broker", ["rabbitmq"], indirect=True)
 def test_attempts_use_up_no_deliveries_of_a_quorum_queue(broker, consumers, upstream):
-    """What waits for its next attempt is held, not returned."""
+    """A message that waits for its next attempt is held, not returned."""
     queue = quorum_queue(broker, x_delivery_limit=2)
     key = new_key()
     queue.publish([(key, b"{}", {"X-Test": "status=503; first=6"})])

@@ -108,7 +108,7 @@ def test_relays_killed_at_random_lose_nothing_and_keep_the_order(database, end):
     # Every row, and each of them under one key, whatever the number of deliveries.
     assert sorted(keys_of) == sorted(body for _, body in committed.values())
     assert all(len(keys) == 1 for keys in keys_of.values()) and len(firsts) == ROWS
-    # What arrives for the first time is in the order of the commits: that of the numbers.
+    # First arrivals are in the order of the commits, which is that of the numbers.
     expected = by_ordering_key(body for _, (_, body) in sorted(committed.items()))
     got = by_ordering_key(firsts.values())
     assert sorted(got.pop(None)) == sorted(expected.pop(None))

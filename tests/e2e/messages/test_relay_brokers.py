@@ -150,7 +150,7 @@ def test_a_broker_that_does_not_read_holds_up_no_shutdown(database, start_relay)
         more = 200  # together they are larger than what the kernels buffer
         for n in range(more):
             enqueue(database, bytes(100_000))
-        eventually(lambda: "has not confirmed it in time" in relay.stderr(), timeout=30)
+        eventually(lambda: "did not confirm it in time" in relay.stderr(), timeout=30)
         relay.signal(signal.SIGTERM)
         assert relay.process.wait(30) == 0
         assert database.one("SELECT count(*) FROM semel.outbox") == more
@@ -166,13 +166,13 @@ def test_what_no_queue_takes_is_no_delivery(broker, queue, database, start_relay
     [row] = dead(database)
     if broker.name == "rabbitmq":
         # It came back: trying again would not help.
-        assert row["attempts"] == 1 and "no queue takes it" in row["last_error"]
+        assert row["attempts"] == 1 and "no queue accepts it" in row["last_error"]
     else:
-        assert row["attempts"] == 3 and "no stream takes the subject nobody" in row["last_error"]
+        assert row["attempts"] == 3 and "no stream accepts the subject nobody" in row["last_error"]
 
 
 def test_a_dead_letter_is_delivered_when_it_is_retried(broker, queue, database, start_relay):
-    """What the broker's own headers are, a message may not say; the rest goes on without it."""
+    """A message may not set the broker's own headers; the other messages go on without it."""
     start_relay(queue.destination)
     enqueue(database, b"bad", "k", {"Nats-Rollup": "all"})
     enqueue(database, b"good", "k")
@@ -209,7 +209,7 @@ def test_what_a_full_queue_does_not_keep_is_tried_again(broker, queue, database,
     for body in (b"1", b"2"):
         enqueue(database, body, "k")
     eventually(lambda: "delivery failed" in relay.stderr())
-    assert "the broker did not keep it" in relay.stderr() or \
+    assert "the broker did not accept it" in relay.stderr() or \
         "the stream refused it: maximum messages exceeded" in relay.stderr()
     assert dead(database) == []
     assert queue.make_room() == b"1"

@@ -52,7 +52,7 @@ def test_everything_is_killed_at_random_and_no_key_is_executed_twice(database, s
     print(f"{blows}\n{len(fleet.acknowledged)} acknowledged, {len(fleet.held)} held, "
           f"{fleet.tries} tries in {time.monotonic() - begun:.0f} s")
     assert len(fleet.acknowledged) > CLIENTS
-    # What a dead node left in progress is unknown once its lease has run out.
+    # A record that a dead node left in progress becomes unknown once its lease has run out.
     eventually(lambda: database.one("SELECT count(*) FROM semel.records WHERE state = 2") == 0,
                timeout=30 * TIME_SCALE)
     assert_once_and_remembered(fleet, nodes[0], upstream)

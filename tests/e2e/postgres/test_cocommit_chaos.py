@@ -123,7 +123,7 @@ def test_everything_is_killed_at_random_and_every_order_is_made_once(shop, servi
 
     answers = {key: body for customer in customers for key, body in customer.acknowledged.items()}
     pending = [customer.pending for customer in customers if customer.pending]
-    # Whoever was left without an answer asks again, now that all is quiet, and needs nobody's help.
+    # Customers without an answer ask again, now that all is quiet, and succeed without an operator.
     with gateways[0].connect() as connection:
         for key in pending:
             made = []

@@ -71,8 +71,8 @@ def order_record_first(shop, elsewhere):
 def test_two_databases_and_a_retry_is_two_effects(shop, elsewhere):
     happens(order_effect_first, shop, elsewhere)
     lease_runs_out(elsewhere)
-    # Whoever looks at the record sees an order in progress whose maker is gone. The guess is that it
-    # was not made, and it is made again.
+    # The record shows an order in progress whose maker is gone. The retry guesses that it was not
+    # made, and makes it again.
     records, orders = App(elsewhere), App(shop)
     again = records.claim(KEY, unknown="retry")
     assert (again.verdict, again.attempt) == ("execute", 2)
@@ -86,8 +86,8 @@ def test_two_databases_and_a_retry_is_two_effects(shop, elsewhere):
 def test_two_databases_without_guessing_is_an_unknown(shop, elsewhere):
     happens(order_effect_first, shop, elsewhere)
     lease_runs_out(elsewhere)
-    # Who does not guess can only say so. The customer is not charged twice, and gets no answer either:
-    # somebody has to look into both databases.
+    # Without a guess the outcome stays unknown. The customer is not charged twice, and gets no answer
+    # either: somebody has to look into both databases.
     assert App(elsewhere).claim(KEY, unknown="hold").verdict == "unknown"
     assert effects(shop) == 1
 

@@ -117,6 +117,18 @@ def test_a_success_that_was_not_committed_is_never_stored(gateway, database, eff
     assert effects(key) == [2]
 
 
+def test_the_client_is_shown_the_services_status_and_never_what_an_application_says(
+        database, app, start_gateway, key):
+    gateway = start_node(start_gateway, database.url, {**ROUTE, "upstream": app.upstream, "in_progress": "accept"})
+    accepted = gateway.post("/orders", key=key, test="roll-back", headers=[("Prefer", "respond-async")])
+    shown = gateway.get(accepted.header("Location") + "?wait=10s").json()
+    assert (shown["state"], shown["reason"]) == ("unknown", "status 200 without a committed record")
+    database.execute("SELECT semel.release(id, token, 'status of account 7 is frozen') FROM semel.records")
+    shown = gateway.get(accepted.header("Location")).json()
+    assert shown["state"] == "released" and "reason" not in shown
+    assert gateway.record(key)["reason"] == "status of account 7 is frozen"  # the operator sees it
+
+
 def test_a_refusal_is_stored_on_the_gateways_word(gateway, effects, key):
     for replayed in (None, "true"):
         answer = gateway.post("/orders", key=key, test="refuse")

@@ -18,7 +18,7 @@ def run(*command, **options):
 
 
 COMPILER = ["-G", "Ninja", "-DCMAKE_CXX_COMPILER=clang++-19", "-DCMAKE_C_COMPILER=clang-19", "-DCMAKE_CXX_FLAGS=-O0"]
-# What the part for users of libpq does without, told to CMake as if it were not installed.
+# Packages that the component for users of libpq does not need; hides them from CMake.
 WITHOUT = [f"-DCMAKE_DISABLE_FIND_PACKAGE_{name}=ON" for name in ("ZLIB", "simdjson", "fmt", "RocksDB", "GTest",
                                                                   "yaml-cpp", "spdlog", "CLI11")]
 

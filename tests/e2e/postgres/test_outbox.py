@@ -1,4 +1,4 @@
-"""What an application enqueues: in its own transaction, in commit order per ordering key."""
+"""Applications enqueue in their own transactions, and in commit order per ordering key."""
 
 import random
 import threading
@@ -57,8 +57,8 @@ def test_a_message_of_a_transaction_that_is_rolled_back_never_existed(database):
 
 
 def test_trap_27_numbers_are_in_commit_order_per_key(database):
-    """Who enqueues later under the same key waits for who was first, and gets a higher number: a
-    number that becomes visible is never lower than one that was seen before."""
+    """A later enqueue under the same key waits for the earlier one, and gets a higher number: a number
+    that becomes visible is never lower than one that was seen before."""
     first, second = database.connect(), database.connect()
     with first.cursor() as a, second.cursor() as b:
         one = enqueue(a, "d", "one", "k")
@@ -168,7 +168,7 @@ def test_only_what_blocks_a_key_unblocks_it(database):
     [(lane, lease, _, _), *_] = take(database)
     assert report(database, (lane, lease, zero, "dead"), (lane, lease, 0, "end")) == []
     assert block() == one
-    # What is behind it, and a dead letter that comes back before it, change nothing of that.
+    # Messages behind it, and a dead letter that comes back before it, do not unblock the lane.
     assert retry(three) and drop(two) and retry(zero)
     assert take(database) == []
     assert database.execute("SELECT id, state FROM semel.outbox_rows ORDER BY id") == \
@@ -320,7 +320,7 @@ def test_trap_26_enqueue_notifies_only_while_a_relay_waits(database):
         cursor.execute("SELECT 1")
         assert notified() == 1
         cursor.execute("SELECT semel.outbox_get_up()")
-        # Who enqueued while nobody waited will not notify: until it has ended no relay lies down.
+        # A transaction that enqueued while no relay was idle will not notify: no relay becomes idle before its end.
         open_one = database.connect()
         with open_one.cursor() as application:
             enqueue(application, "d", "x")

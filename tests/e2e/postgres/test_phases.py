@@ -268,7 +268,7 @@ def test_semel_complete_runs_until_it_is_told_to_end(start, orders, processor):
 
 @pytest.mark.parametrize("arguments, what", [
     ([], "--operation"),
-    (["--operation", "o", "--to", "http://127.0.0.1:1/"], "say where"),
+    (["--operation", "o", "--to", "http://127.0.0.1:1/"], "no database given"),
     (["--operation", "o", "--to", "ftp://x", "--url", "u"], "--to"),
     (["--operation", "o", "--to", "https://x/", "--url", "u"], "only http://"),
     (["--operation", "o", "--to", "http://x/", "--url", "u", "--every", "5 s"], "--every"),
@@ -301,7 +301,7 @@ def test_behind_the_gateway_a_retry_goes_on_after_a_crash(start, gateway_to, ord
     service = start(crash_at=point)
     first = gateway_to(service).post("/orders", key=key, json=ORDER)
     service.wait_killed()
-    # What the service has committed before it died, the gateway answers with.
+    # The gateway gives the answer that the service had committed before it died.
     assert first.status == (201 if point == "answer" else 502), first
     again = gateway_to(start()).post("/orders", key=key, json=ORDER)
     assert again.status == 201 and again.json()["status"] == "paid"

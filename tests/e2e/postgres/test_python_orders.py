@@ -159,7 +159,7 @@ def test_behind_the_gateway_a_service_killed_at_its_commit_needs_nobodys_help(
     killer.join()
     noticed(shop)
     assert count(shop) == left_behind
-    # What was committed is the answer, though the service never gave one; what was not is none.
+    # A committed answer is given, though the service never sent it; without a commit there is none.
     assert first.status == (201 if when == "after" else 502)
     orders.start()
     again = ask(gateway.address[1], key)

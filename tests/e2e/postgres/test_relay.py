@@ -68,7 +68,7 @@ def rows(database, *more):
 
 
 def label_of(cursor):
-    """Of the message that was enqueued in this transaction, which is still open."""
+    """Returns the label of the message that was enqueued in this transaction, which is still open."""
     cursor.execute("SELECT 'outbox/' || id || '/' || enqueued_at FROM semel.outbox")
     return cursor.fetchone()[0]
 
@@ -161,7 +161,7 @@ def test_a_transaction_that_ends_while_the_relay_lies_down_is_not_overlooked(
 
 
 def test_order_is_kept_while_deliveries_fail(database, start_receiver, start_relay):
-    """Of the same key nothing overtakes what failed; other keys go on meanwhile."""
+    """No message overtakes a failed one of its own key; other keys go on meanwhile."""
     tries = {}
 
     def answer(delivery):

@@ -63,7 +63,7 @@ def test_of_several_hosts_the_one_that_takes_writes_is_used(pair, start_gateway,
         assert relay.stdout.readline() == "ready\n"
         relay.terminate()
         assert relay.wait() == 0
-    # Who asks for any gets the first one.
+    # `target_session_attrs=any` connects to the first host.
     refused = subprocess.run([binary(), "schema", "apply", "--schema", "third", "--url", url + "?target_session_attrs=any"],
                              capture_output=True, text=True, timeout=60)
     assert refused.returncode == 1 and "read-only" in refused.stderr

@@ -1,4 +1,4 @@
-"""What cannot be is refused with a reason, and changes nothing; what can is kept as it was handed over."""
+"""Invalid arguments are refused with a reason and change nothing; valid ones are kept byte for byte."""
 
 import json
 import subprocess

@@ -1,4 +1,4 @@
-"""What complete() has recorded is on disk when COMMIT returns, whatever the application chose for itself."""
+"""A completed record is on disk when COMMIT returns, whatever synchronous_commit the application chose."""
 
 import pytest
 

@@ -81,7 +81,7 @@ def test_a_body_of_any_bytes_comes_back(world, app):
 
 
 def test_a_derived_key_is_what_the_library_says(world):
-    """The same vectors as tests/core/derive_test.cc."""
+    """Uses the vectors of tests/core/derive_test.cc."""
     assert world.one("SELECT semel.derive_key(%s, '')", bytes(32)) == "AeOt-dyqLbzaZrsgiRliywmWO6Nd_pyKUrdS9sEfNBE"
     assert world.one("SELECT semel.derive_key(%s, 'ledger')", bytes(32)) == "nIL7kcHK8xDQ0QrdLV2D-BAFkOyvbznc24RrluQC0AA"
     assert world.one("SELECT semel.derive_key(semel.record_id('default', 'shop', 'charges', 'order-1001'), "
@@ -186,7 +186,7 @@ def test_a_claim_waits_for_nobody_even_when_the_record_is_being_removed(world, a
     assert b.claim().attempt == 1
 
 
-# Whose effect commits
+# Only the holder's effect commits
 
 
 def test_a_zombie_cannot_commit_its_effect(world, app):

@@ -1,4 +1,4 @@
-"""Who may call what: nothing for PUBLIC, and a role uses only the tenants and operations granted to it."""
+"""Grants: PUBLIC may call nothing, and a role may use only the tenants and operations granted to it."""
 
 import subprocess
 
@@ -294,7 +294,7 @@ def test_a_gateways_role_may_call_functions_that_are_new(gateways):
     apply_schema(gateways.url)
     assert gateways.one("SELECT semel.missing_rights()", user="gateway") is None
     assert gateways.one("SELECT semel.may_lose_at_failover()", user="gateway") is False
-    # What is the owner's stays his, and so does what he has applied.
+    # The owner's functions remain his alone, and so do the tables of migrations and grants.
     for statement in ("SELECT semel.allow('app', '*', '*')", "SELECT semel.allow_gateway('app')",
                       "UPDATE semel.migrations SET checksum = ''", "INSERT INTO semel.grants VALUES ('app', '*', '*')"):
         assert refused(gateways, "gateway", statement)[0] == "42501", statement

@@ -117,7 +117,7 @@ def test_a_gateway_sweeps_what_sql_claimed_and_sql_goes_on_from_there(world, app
 
 
 def test_where_no_gateway_runs_expired_records_are_removed_by_a_cron_job(world, app):
-    """What docs/sql.md says to run."""
+    """Runs the statement from docs/sql.md."""
     a = app()
     a.complete(a.claim("expired").held)
     a.complete(a.claim("entombed", tombstone="1 hour").held)

@@ -185,7 +185,7 @@ def test_an_applications_open_transaction_holds_up_its_own_key_only(nodes, upstr
     try:
         with held.cursor() as cursor:
             cursor.execute("SELECT id FROM semel.records WHERE key = %s FOR UPDATE", [key])
-            # What needs no write is answered from what is committed.
+            # A request that needs no write is answered from the committed record.
             assert_replay(gateway.post("/charges", json=BODY, key=key), first)
             begun = time.monotonic()
             for _ in range(20):

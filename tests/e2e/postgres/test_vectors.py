@@ -1,5 +1,6 @@
-"""The table of rules that C++ and SQL share, against the SQL functions on a real server.
-tests/core/transition_vectors_test.cc runs the same table: neither can drift from the other unnoticed."""
+"""The tables of rules that C++ and SQL share, against the SQL functions on a real server.
+tests/core/transition_vectors_test.cc, tests/core/expiry_vectors_test.cc and tests/execution/header_vectors_test.cc run
+the same tables: neither can drift from the other unnoticed."""
 
 import hashlib
 import json
@@ -10,6 +11,8 @@ import pytest
 from harness import TESTS
 
 TABLE = json.loads((TESTS / "vectors/transitions.json").read_text())
+EXPIRY = json.loads((TESTS / "vectors/expiry.json").read_text())
+HEADERS = json.loads((TESTS / "vectors/headers.json").read_text())
 NOW = 1_700_000_000_000
 NEVER = 2**63 - 1
 STATES = ["", "queued", "in_progress", "completed", "released", "unknown", "tombstone"]
@@ -75,7 +78,8 @@ def put(cursor, record_id, was):
         (record_id, 7, STATES.index(was["state"]), was["attempt"], token(was["token"]),
          hashlib.sha256(was["payload"].encode()).digest(), time(was["lease"]), time(was["created"]),
          time(was["updated"]), time(was["expires"]), time(was["tombstone_until"]),
-         time(was["hold_until"]), was["ttl"], was["tombstone"], duration(was["hold_for"]), time(was[due]),
+         time(was["hold_until"]), duration(was["ttl"]), duration(was["tombstone"]), duration(was["hold_for"]),
+         time(was[due]),
          was["only_auth"] * 1 + was["from_creation"] * 2, RESULTS.index(was["result"]),
          was["response_version"], day, version, False, SCOPE[1], SCOPE[2], SCOPE[3],
          was["note"] or None, None, time(was["updated"]) if was["state"] == "unknown" else None))
@@ -114,7 +118,7 @@ def read(cursor, record_id):
 
 
 def happen(cursor, record_id, kind, said):
-    """What the caller is told, and the answer of a replay."""
+    """Returns the verdict for the caller, and the answer of a replay."""
     try:
         if kind == "claim":
             cursor.execute(
@@ -140,13 +144,22 @@ def happen(cursor, record_id, kind, said):
         return {"SM001": "stale", "SM003": "done"}[error.pgcode], None
 
 
-@pytest.mark.parametrize("row", TABLE["rows"], ids=[row["name"].replace(" ", "-") for row in TABLE["rows"]])
+def each(rows):
+    return pytest.mark.parametrize("row", rows, ids=[row["name"].replace(" ", "-") for row in rows])
+
+
+def empty(cursor):
+    """No records; the id of the one that the rows are about."""
+    cursor.execute("DELETE FROM semel.records; DELETE FROM ONLY semel.answers")
+    cursor.execute("SELECT semel.record_id(%s, %s, %s, %s)", SCOPE)
+    return bytes(cursor.fetchone()[0])
+
+
+@each(TABLE["rows"])
 def test_the_row_holds_in_sql(session, row):
     [kind] = set(row) - {"name", "was", "told", "then"}
     assert kind in EVENTS, "a row with an event that is not known here"
-    session.execute("DELETE FROM semel.records; DELETE FROM ONLY semel.answers")
-    session.execute("SELECT semel.record_id(%s, %s, %s, %s)", SCOPE)
-    record_id = bytes(session.fetchone()[0])
+    record_id = empty(session)
     before = with_changes(TABLE["record"], row["was"] or {})
     if row["was"] is not None:
         put(session, record_id, before)
@@ -171,3 +184,70 @@ def test_the_row_holds_in_sql(session, row):
 def test_the_table_is_whole():
     assert len(TABLE["rows"]) >= 70
     assert len({row["name"] for row in TABLE["rows"]}) == len(TABLE["rows"])
+
+
+def put_anew(cursor, row):
+    """The record of a row of expiry.json, and nothing else. Its id."""
+    record_id = empty(cursor)
+    was = with_changes(with_changes(TABLE["record"], EXPIRY["record"]), row["was"])
+    if was["state"] == "completed":
+        was |= {"answer": "200|A: b|ok", "result": "succeeded"}
+    put(cursor, record_id, was)
+    return record_id
+
+
+def value(cursor, statement, *arguments):
+    cursor.execute(statement, arguments)
+    [(found,)] = cursor.fetchall()
+    return found
+
+
+@each(EXPIRY["rows"])
+def test_the_row_expires_in_sql(session, row):
+    record_id = put_anew(session, row)
+    is_due = row["due"] != "never" and row["due"] <= 0
+    due = value(session, "SELECT semel.due_ids(%s, 10)", NOW)
+    assert [bytes(one) for one in due or []] == [record_id] * is_due
+    # await_batch() returns the ids whose claim is over.
+    session.execute("SELECT id FROM semel.await_batch(ARRAY[%s], ARRAY[%s])", (record_id, token("a")))
+    assert (session.fetchall() == []) == row["running"]
+    assert value(session, "SELECT semel.remove_expired(10)") == (row["sweep"] == "removed")
+    assert value(session, "SELECT count(*) FROM semel.records") == (row["sweep"] != "removed")
+
+    told, _ = happen(session, put_anew(session, row), "claim", TABLE["claim"])
+    assert told == row["claim"]
+
+
+@each(EXPIRY["set_forward"])
+def test_sql_removes_nothing_that_only_the_step_of_a_clock_has_ended(session, row):
+    put_anew(session, row)
+    assert value(session, "SELECT semel.remove_expired(10, %s)", NOW - row["lag"]) == (row["sweep"] == "removed")
+    assert value(session, "SELECT count(*) FROM semel.records") == (row["sweep"] != "removed")
+
+
+@each(EXPIRY["ends"])
+def test_a_record_that_ends_in_sql_gets_its_times(session, row):
+    record_id = put_anew(session, row)
+    kind = {"complete": "complete", "release": "release", "lose": "claim"}[row["event"]]
+    told, _ = happen(session, record_id, kind, TABLE[kind])
+    assert told == ("unknown" if kind == "claim" else "done")
+    after = read(session, record_id)
+    due = shown(value(session, "SELECT due_at FROM semel.records"), NOW)
+    assert {name: after[name] for name in ("expires", "tombstone_until", "hold_until")} | {"due": due} == row["then"]
+
+
+def is_kept(cursor, name):
+    return bytes(value(cursor, "SELECT semel.header_lines(%s)", json.dumps([[name, "v"]]))) != b""
+
+
+@pytest.mark.parametrize("kind", ["connection", "ours", "moment", "credentials", "prefixes", "kept"])
+def test_sql_keeps_the_headers_that_the_table_says(session, kind):
+    names = HEADERS[kind] + ([prefix + "Limit" for prefix in HEADERS[kind]] if kind == "prefixes" else [])
+    wrong = [spelled for name in names for spelled in (name, name.lower(), name.upper())
+             if is_kept(session, spelled) != (kind == "kept")]
+    assert names and not wrong
+
+
+def test_the_tables_of_expiry_and_headers_are_whole():
+    assert [len(EXPIRY[section]) >= n for section, n in (("rows", 25), ("set_forward", 10), ("ends", 15))] == [True] * 3
+    assert {row["was"].get("state", "in_progress") for row in EXPIRY["rows"]} == set(STATES[1:])

@@ -1,5 +1,5 @@
-"""What a gateway does while it has reason to doubt its own clock, or its server: clocks that are days
-apart, a replica that is promoted with a fast one, settings that somebody changes while all run."""
+"""A gateway that has reason to doubt its own clock, or its server: clocks that are days apart, a replica
+with a fast clock that is promoted, settings that are changed while everything runs."""
 
 import pytest
 
@@ -26,7 +26,7 @@ def is_ready(gateway):
 
 
 def doubt(gateway):
-    """What /readyz says, once it says something."""
+    """Waits for /readyz to report a doubt, and returns its text."""
     answer = eventually(lambda: (a := gateway.admin("/readyz")).status == 503 and a)
     return answer.body.decode()
 
@@ -46,7 +46,7 @@ def test_a_node_days_ahead_sweeps_nothing_and_takes_nothing_over(new_gateway, ne
         assert "3 days ahead" in fast.stderr()
         assert_replay(fast.post("/charges", json=BODY, key=key), first)
         assert_problem(fast.post("/again", json=BODY, key=running), 409, "in-progress")
-        # What is new is only kept longer than it needs to be, and harms nobody.
+        # New records are only kept longer than needed, which does no harm.
         fresh = new_key()
         begun = fast.post("/charges", json=BODY, key=fresh)
         assert begun.status == 200
@@ -153,7 +153,7 @@ def test_a_policy_that_evicts_is_noticed_while_it_runs(new_gateway, redis, upstr
             assert_problem(gateway.post("/charges", json=BODY, key=fresh), 503, "store-unavailable")
             assert upstream.effects(fresh) == 0
             assert gateway.metrics()["semel_store_doubts_claims"] == 1
-            # What was done is replayed, and what had begun is finished.
+            # Completed keys are replayed, and running executions finish.
             assert_replay(gateway.post("/charges", json=BODY, key=key), first)
             upstream.open_gate("runs")
             assert connection.read_response().status == 200
@@ -189,9 +189,9 @@ def test_a_file_that_is_given_up_while_it_runs_is_warned_of(start_gateway, new_r
 
 
 @pytest.mark.parametrize("withheld, words", [
-    ("-time", "does not let TIME be asked"),
+    ("-time", "does not allow TIME"),
     ("-info", None),  # CONFIG tells as much
-    ("-config", "does not let CONFIG be asked"),
+    ("-config", "does not allow CONFIG"),
 ])
 def test_what_one_command_does_not_tell_another_may(start_gateway, new_redis, upstream, withheld,
                                                     words):

@@ -1,5 +1,5 @@
-"""What the table of docs/redis.md says can be lost, as far as a disk that hangs can bring it about; and
-that `appendfsync always` loses none of it."""
+"""Losses in the table of docs/redis.md, as far as a disk that hangs can bring them about; and that
+`appendfsync always` has none of them."""
 
 import pytest
 
@@ -54,7 +54,7 @@ def test_everysec_a_kill_while_the_disk_hangs_forgets_what_was_acknowledged(
     machine = new_machine()
     server = new_redis(appendfsync="everysec", machine=machine)
     gateway = start_gateway(ROUTE, store={"kind": "redis", "url": server.url()})
-    assert "on a slow disk so does a kill" in gateway.stderr()
+    assert "on a slow disk so does killing" in gateway.stderr()
     hang_disk(server, machine)
     key = acknowledged_and_not_in_the_file(gateway, server)
     server.kill9()
@@ -79,7 +79,7 @@ def test_always_nothing_is_acknowledged_while_the_disk_hangs(start_gateway, new_
     assert_problem(asked.result(), 503, "store-unavailable")
     start_again(server, machine, gateway)
     assert_replay(gateway.post("/charges", json=BODY, key=done), first)
-    # What the file had of the claim is given back first.
+    # The claim, as far as the file had it, is given back first.
     eventually(lambda: gateway.post("/charges", json=BODY, key=key).status == 200)
     assert upstream.effects(key) == upstream.effects(done) == 1
 

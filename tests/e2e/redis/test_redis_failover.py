@@ -43,7 +43,7 @@ def test_too_few_replicas_and_nothing_is_executed(start_gateway, upstream, repli
     fresh = new_key()
     answer = gateway.post("/charges", json=BODY, key=fresh)
     assert_problem(answer, 503, "store-unavailable")
-    # What is read is not proven either.
+    # Without the replica, a record that was read is not certain either.
     assert_problem(gateway.post("/charges", json=BODY, key=key), 503, "store-unavailable")
     assert upstream.effects(fresh) == 0
     replica.start()

@@ -58,7 +58,7 @@ def test_redis_away_is_slower_and_not_wrong(start_gateway, upstream, redis, stor
         # It starts without the cache as well.
         gateway.restart()
         assert_replay(gateway.post("/charges", json=BODY, key=fresh), second)
-        assert "the cache is not there" in gateway.stderr()
+        assert "the cache is unavailable" in gateway.stderr()
     finally:
         redis.start()
     assert upstream.effects(key) == upstream.effects(fresh) == 1

@@ -3,7 +3,7 @@
 #include "config/reading/route/parts.h"
 #include "config/route.h"
 
-namespace semel::config_file {
+namespace semel::config::reading {
 
 // A route while it is being read: profile, defaults and the route's own keys, in layers.
 struct RouteDraft {
@@ -13,4 +13,4 @@ struct RouteDraft {
   bool has_ttl = false;
 };
 
-}  // namespace semel::config_file
+}  // namespace semel::config::reading

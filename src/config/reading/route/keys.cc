@@ -13,7 +13,7 @@
 #include "config/reading/route/webhook.h"
 #include "config/reading/tls.h"
 
-namespace semel::config_file {
+namespace semel::config::reading {
 namespace {
 
 using std::chrono::days;
@@ -118,9 +118,9 @@ void read_reauthorize(const Field& field, RouteDraft& draft) {
 
 void read_hold_for(const Field& field, RouteDraft& draft) {
   if (field.node().kind == NodeKind::scalar && field.node().text == "never") {
-    draft.config.policy.hold_for = Duration::max();
+    draft.config.operation.hold_for = Duration::max();
   } else {
-    field.read(draft.config.policy.hold_for, seconds(1));
+    field.read(draft.config.operation.hold_for, seconds(1));
   }
 }
 
@@ -149,7 +149,7 @@ constexpr std::array kRouteKeys = std::to_array<Key<RouteDraft>>({
     {"late_answer",
      [](const Field& f, RouteDraft& d) { f.read(d.config.late_answer, seconds(0)); }},
     {"max_execution",
-     [](const Field& f, RouteDraft& d) { f.read(d.config.policy.max_execution, seconds(1)); }},
+     [](const Field& f, RouteDraft& d) { f.read(d.config.operation.max_execution, seconds(1)); }},
     {"key", [](const Field& f, RouteDraft& d) { read_key(f, d.config.key); }},
     {"scope",
      [](const Field& f, RouteDraft& d) {
@@ -183,7 +183,7 @@ constexpr std::array kRouteKeys = std::to_array<Key<RouteDraft>>({
     {"on_retry",
      [](const Field& f, RouteDraft& d) {
        read_choice(f, {{"keep", OnRetry::keep}, {"forget", OnRetry::forget}},
-                   d.config.policy.on_retry);
+                   d.config.operation.on_retry);
      }},
     {"completes",
      [](const Field& f, RouteDraft& d) {
@@ -197,31 +197,31 @@ constexpr std::array kRouteKeys = std::to_array<Key<RouteDraft>>({
                     {"retry", UnknownPolicy::retry},
                     {"fail", UnknownPolicy::fail},
                     {"probe", UnknownPolicy::probe}},
-                   d.config.policy.unknown);
+                   d.config.operation.unknown);
      }},
     {"hold_for", read_hold_for},
     {"probe", [](const Field& f, RouteDraft& d) { read_probe(f, d.config.probe); }},
-    {"lease", [](const Field& f, RouteDraft& d) { f.read(d.config.policy.lease, seconds(1)); }},
+    {"lease", [](const Field& f, RouteDraft& d) { f.read(d.config.operation.lease, seconds(1)); }},
     {"ttl",
      [](const Field& f, RouteDraft& d) {
        d.has_ttl = true;
-       f.read(d.config.policy.ttl, seconds(1), days(45));
+       f.read(d.config.operation.ttl, seconds(1), days(45));
      }},
     {"ttl_from",
      [](const Field& f, RouteDraft& d) {
        read_choice(f, {{"completion", false}, {"creation", true}},
-                   d.config.policy.ttl_from_creation);
+                   d.config.operation.ttl_from_creation);
      }},
     {"tombstone",
-     [](const Field& f, RouteDraft& d) { f.read(d.config.policy.tombstone, seconds(0)); }},
+     [](const Field& f, RouteDraft& d) { f.read(d.config.operation.tombstone, seconds(0)); }},
     {"response_version",
      [](const Field& f, RouteDraft& d) {
-       f.read(d.config.policy.response_version, 1, kVersionLengthMax);
+       f.read(d.config.operation.response_version, 1, kVersionLengthMax);
      }},
     {"on_version_change",
      [](const Field& f, RouteDraft& d) {
        read_choice(f, {{"gone", OnVersionChange::gone}, {"new", OnVersionChange::fresh}},
-                   d.config.policy.on_version_change);
+                   d.config.operation.on_version_change);
      }},
     {"resource", [](const Field& f, RouteDraft& d) { read_resource(f, d.config.resource); }},
     {"max_request_body",
@@ -248,9 +248,9 @@ constexpr std::array kRouteKeys = std::to_array<Key<RouteDraft>>({
     {"errors",
      [](const Field& f, RouteDraft& d) {
        read_choice(f,
-                   {{"problem", ErrorShape::problem},
-                    {"flat", ErrorShape::flat},
-                    {"nested", ErrorShape::nested}},
+                   {{"problem", core::ErrorShape::problem},
+                    {"flat", core::ErrorShape::flat},
+                    {"nested", core::ErrorShape::nested}},
                    d.config.errors);
      }},
     {"docs_url", read_docs_url},
@@ -271,4 +271,4 @@ void read_route_key(const Field& value, std::string_view name, RouteDraft& draft
   std::ranges::find(kRouteKeys, name, &Key<RouteDraft>::name)->read(value, draft);
 }
 
-}  // namespace semel::config_file
+}  // namespace semel::config::reading

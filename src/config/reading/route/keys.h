@@ -5,7 +5,7 @@
 
 // The keys of a route. Each overrides what the draft holds already, so that defaults and a route
 // can be read one after the other.
-namespace semel::config_file {
+namespace semel::config::reading {
 
 // Reads every key but the profile, which must be applied before.
 void read_route_keys(const Field& mapping, RouteDraft& draft);
@@ -14,4 +14,4 @@ void read_route_keys(const Field& mapping, RouteDraft& draft);
 // keys.
 void read_route_key(const Field& value, std::string_view name, RouteDraft& draft);
 
-}  // namespace semel::config_file
+}  // namespace semel::config::reading

@@ -9,19 +9,18 @@
 
 #include "base/text.h"
 #include "config/probe_url.h"
-#include "http/never_kept.h"
+#include "http/fields/never_kept.h"
 
-namespace semel::config_file {
+namespace semel::config::reading {
 namespace {
 
-constexpr std::size_t kKeyLengthMax = 1024;
 constexpr std::size_t kResourceTypeLengthMax = 64;
 
 void read_pointer(const Field& field, std::string& out) {
   const std::optional<std::string> pointer = field.text();
   if (!pointer) return;
   out = *pointer;
-  if (pointer_error(*pointer)) {
+  if (!check_pointer(*pointer)) {
     field.bad_value(
         "is not a JSON Pointer to a member; write it like /amount or /items/*/id, with ~0 for '~' "
         "and ~1 for '/' in a name");
@@ -36,7 +35,7 @@ void read_pointers(const Field& field, std::vector<std::string>& out) {
 
 void read_lower_case_header_names(const Field& field, std::vector<std::string>& out) {
   field.read_header_names(out);
-  for (std::string& name : out) name = lower_case(name);
+  for (std::string& name : out) name = base::lower_case(name);
 }
 
 void read_fingerprint_headers(const Field& field, FingerprintConfig& out) {
@@ -45,7 +44,7 @@ void read_fingerprint_headers(const Field& field, FingerprintConfig& out) {
                                                             "date", "traceparent", "tracestate"};
   read_lower_case_header_names(field, out.headers);
   for (const Field& item : field.items()) {
-    if (std::ranges::count(kNeverHashed, lower_case(item.node().text)) > 0) {
+    if (std::ranges::count(kNeverHashed, base::lower_case(item.node().text)) > 0) {
       item.bad_value("is never part of a fingerprint; remove it");
     }
   }
@@ -54,13 +53,13 @@ void read_fingerprint_headers(const Field& field, FingerprintConfig& out) {
 void read_allowed_headers(const Field& field, RouteConfig& out) {
   read_lower_case_header_names(field, out.replay_headers_allow);
   for (const Field& item : field.items()) {
-    if (is_never_kept(item.node().text)) {
-      item.bad_value("is never stored: it is for one request alone; remove it");
+    if (http::is_never_kept(item.node().text)) {
+      item.bad_value("is never stored, because it concerns only one request; remove it");
     }
   }
 }
 
-constexpr std::array kKeyKeys = std::to_array<Key<KeyConfig>>({
+constexpr std::array kRouteKeyKeys = std::to_array<Key<KeyConfig>>({
     {"required", [](const Field& f, KeyConfig& out) { f.read(out.required); }},
     {"header", [](const Field& f, KeyConfig& out) { f.read_free_header_name(out.header); }},
     {"aliases",
@@ -176,7 +175,7 @@ constexpr std::array kStatusesKeys = std::to_array<Key<RouteConfig>>({
 
 constexpr std::size_t kLimitMax = 1'000'000'000;
 
-constexpr std::array kLimitsKeys = std::to_array<Key<RouteLimits>>({
+constexpr std::array kRouteLimitsKeys = std::to_array<Key<RouteLimits>>({
     {"new_keys_per_second",
      [](const Field& f, RouteLimits& out) { f.read_count(out.new_keys_per_second, 0, kLimitMax); }},
     {"burst", [](const Field& f, RouteLimits& out) { f.read_count(out.burst, 0, kLimitMax); }},
@@ -193,11 +192,11 @@ void read_outcome_entries(const Field& field, OutcomeKind kind, OutcomeEntries& 
   for (const Field& item : field.items()) {
     const std::optional<std::string> entry = item.text();
     if (!entry) continue;
-    if (OutcomeRules::standard().set(kind, {*entry})) {
+    if (!OutcomeRules::standard().set(kind, {*entry})) {
       item.bad_value("is neither a status (100 to 599) nor a class (1xx to 5xx)");
       continue;
     }
-    const auto [listed, is_new] = out.try_emplace(lower_case(*entry), kind);
+    const auto [listed, is_new] = out.try_emplace(base::lower_case(*entry), kind);
     if (!is_new && listed->second != kind) {
       item.bad_value(
           fmt::format("is listed as {} and as {}", to_string(listed->second), to_string(kind)));
@@ -217,7 +216,7 @@ constexpr std::array kOutcomesKeys = std::to_array<Key<OutcomeEntries>>({
 }  // namespace
 
 void read_key(const Field& field, KeyConfig& out) {
-  read_mapping(field, kKeyKeys, out);
+  read_mapping(field, kRouteKeyKeys, out);
 }
 
 void read_fingerprint(const Field& field, FingerprintConfig& out) {
@@ -241,9 +240,10 @@ void read_statuses(const Field& field, RouteConfig& out) {
 }
 
 void read_limits(const Field& field, RouteLimits& out) {
-  read_mapping(field, kLimitsKeys, out);
+  read_mapping(field, kRouteLimitsKeys, out);
   if (out.burst > 0 && out.new_keys_per_second == 0 && field.node().find("burst") != nullptr) {
-    field.at("burst").error("only with new_keys_per_second, which says how fast it fills again");
+    field.at("burst").error(
+        "allowed only with new_keys_per_second, which says how fast it refills");
   }
 }
 
@@ -262,8 +262,9 @@ void read_outcomes(const Field& field, OutcomePlan& out) {
 
 OutcomeRules make_rules(const OutcomePlan& plan) {
   OutcomeRules rules = plan.is_cautious ? OutcomeRules::cautious() : OutcomeRules::standard();
-  for (const auto& [entry, kind] : plan.kind_by_entry) rules.set(kind, {entry});
+  // Cannot fail: each entry was checked when it was read.
+  for (const auto& [entry, kind] : plan.kind_by_entry) (void)rules.set(kind, {entry});
   return rules;
 }
 
-}  // namespace semel::config_file
+}  // namespace semel::config::reading

@@ -8,7 +8,7 @@
 
 // The mappings inside a route. Each sets only the fields that it names, so that mappings can be
 // read in layers.
-namespace semel::config_file {
+namespace semel::config::reading {
 
 // The statuses in the layers of a route, before they are made into rules: a layer changes the
 // entries that it lists, and a preset discards the layers below.
@@ -28,4 +28,4 @@ void read_probe(const Field& field, ProbeConfig& out);
 void read_statuses(const Field& field, RouteConfig& out);
 void read_limits(const Field& field, RouteLimits& out);
 
-}  // namespace semel::config_file
+}  // namespace semel::config::reading

@@ -9,7 +9,7 @@
 #include "config/reading/values.h"
 #include "http/target.h"
 
-namespace semel::config_file {
+namespace semel::config::reading {
 namespace {
 
 bool is_parameter(std::string_view segment) {
@@ -20,9 +20,9 @@ bool is_parameter(std::string_view segment) {
 
 std::optional<std::string> path_error(std::string_view path) {
   if (!path.starts_with('/')) return "must begin with '/'";
-  if (path == "/.semel" || path.starts_with(kReservedPath)) return "is reserved for semel itself";
+  if (path == "/.semel" || path.starts_with(kReservedPath)) return "is reserved for Semel itself";
   if (!is_printable(path) || path.find_first_of(" ?#\\") != std::string_view::npos) {
-    return "must be a path alone, without spaces, '?' or '#'";
+    return "must be a plain path, without spaces, '?' or '#'";
   }
   std::string_view rest = path;
   if (rest.ends_with("/*")) rest.remove_suffix(2);
@@ -31,11 +31,11 @@ std::optional<std::string> path_error(std::string_view path) {
     const std::string_view segment(part);
     if (segment.find_first_of("{}") != std::string_view::npos &&
         !(is_parameter(segment) && is_name(segment.substr(1, segment.size() - 2)))) {
-      return "may have {name} only as a whole segment, named with letters, digits and '_'";
+      return "may have {name} only as a whole segment, with a name of letters, digits and '_'";
     }
   }
   // A route that is spelled differently from normalised requests never matches.
-  const auto target = parse_target(path);
+  const auto target = http::parse_target(path);
   if (!target) return fmt::format("has {}", target.error());
   if (target->path != path) return fmt::format("never matches; write '{}'", target->path);
   return std::nullopt;
@@ -66,4 +66,4 @@ bool covers(const PathPattern& earlier, const PathPattern& later) {
                             });
 }
 
-}  // namespace semel::config_file
+}  // namespace semel::config::reading

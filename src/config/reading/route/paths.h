@@ -6,7 +6,7 @@
 #include <vector>
 
 // The paths of routes: /v1/charges is exact, {id} is one segment, a trailing /* is a prefix.
-namespace semel::config_file {
+namespace semel::config::reading {
 
 // Returns what is wrong, as the end of a sentence that begins with the path; nullopt: nothing.
 std::optional<std::string> path_error(std::string_view path);
@@ -30,4 +30,4 @@ PathPattern parse_path(std::string_view path);
 // Returns whether `earlier` matches every path that `later` matches.
 bool covers(const PathPattern& earlier, const PathPattern& later);
 
-}  // namespace semel::config_file
+}  // namespace semel::config::reading

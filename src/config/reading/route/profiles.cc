@@ -7,14 +7,14 @@
 #include <chrono>
 #include <vector>
 
-namespace semel::config_file {
+namespace semel::config::reading {
 namespace {
 
 using std::chrono::days;
 
 void stripe(RouteDraft& draft) {
   draft.config.status_mismatch = 400;
-  draft.config.errors = ErrorShape::nested;
+  draft.config.errors = core::ErrorShape::nested;
   draft.config.replayed_header = "Idempotent-Replayed";
   // An answer of an execution that began is kept, a 500 too. 503 says that it did not begin.
   draft.outcomes.kind_by_entry = {{"5xx", OutcomeKind::final},
@@ -25,14 +25,14 @@ void stripe(RouteDraft& draft) {
 
 void adyen(RouteDraft& draft) {
   draft.config.key.rules.max_length = 64;
-  draft.config.policy.ttl = days(7);
-  draft.config.errors = ErrorShape::flat;
+  draft.config.operation.ttl = days(7);
+  draft.config.errors = core::ErrorShape::flat;
 }
 
 void paypal(RouteDraft& draft) {
   draft.config.key.header = "PayPal-Request-Id";
-  draft.config.policy.ttl = days(45);
-  draft.config.errors = ErrorShape::flat;
+  draft.config.operation.ttl = days(45);
+  draft.config.errors = core::ErrorShape::flat;
 }
 
 void square(RouteDraft& draft) {
@@ -40,7 +40,7 @@ void square(RouteDraft& draft) {
   draft.config.key.pointer = "/idempotency_key";
   draft.config.key.required = true;
   draft.config.status_mismatch = 400;
-  draft.config.errors = ErrorShape::flat;
+  draft.config.errors = core::ErrorShape::flat;
 }
 
 void increase(RouteDraft& draft) {
@@ -51,7 +51,7 @@ void increase(RouteDraft& draft) {
 
 // Only successes are kept.
 void telnyx(RouteDraft& draft) {
-  draft.config.errors = ErrorShape::flat;
+  draft.config.errors = core::ErrorShape::flat;
   draft.outcomes.kind_by_entry = {{"4xx", OutcomeKind::retry},
                                   {"5xx", OutcomeKind::retry},
                                   {"502", OutcomeKind::unknown},
@@ -86,4 +86,4 @@ const Profile& read_profile(const Field& field) {
   return default_profile();
 }
 
-}  // namespace semel::config_file
+}  // namespace semel::config::reading

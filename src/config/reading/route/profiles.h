@@ -8,7 +8,7 @@
 
 // The conventions of well-known APIs, each a set of route keys. docs/configuration.md has the
 // table.
-namespace semel::config_file {
+namespace semel::config::reading {
 
 struct Profile {
   std::string_view name;
@@ -20,4 +20,4 @@ struct Profile {
 const Profile& read_profile(const Field& field);
 const Profile& default_profile();
 
-}  // namespace semel::config_file
+}  // namespace semel::config::reading

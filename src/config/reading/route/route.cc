@@ -10,7 +10,7 @@
 #include "config/reading/route/webhook.h"
 #include "config/reading/tls.h"
 
-namespace semel::config_file {
+namespace semel::config::reading {
 namespace {
 
 constexpr Duration kFingerprintKeyTtlMax = std::chrono::minutes(10);
@@ -41,7 +41,7 @@ void check_key(const Field& key, const RouteDraft& draft) {
     key.at("pointer").warn("has no effect without from: pointer");
   }
   if (config.from == KeySource::fingerprint &&
-      (!draft.has_ttl || draft.config.policy.ttl > kFingerprintKeyTtlMax)) {
+      (!draft.has_ttl || draft.config.operation.ttl > kFingerprintKeyTtlMax)) {
     key.at("from").error(
         fmt::format("fingerprint makes identical requests one operation, so the route needs a ttl "
                     "of at most {}",
@@ -67,7 +67,7 @@ void check_route(const Field& route, const std::optional<Field>& defaults,
   }
   check_upstream_tls(route, draft.config);
   const RouteConfig& config = draft.config;
-  const bool probes = config.policy.unknown == UnknownPolicy::probe;
+  const bool probes = config.operation.unknown == UnknownPolicy::probe;
   if (probes && config.probe.url.target.empty()) {
     route.at("probe").error(
         "required with unknown: probe, like {url: \"http://127.0.0.1:3000/outcomes?key={key}\"}");
@@ -80,23 +80,23 @@ void check_route(const Field& route, const std::optional<Field>& defaults,
   if (!probes && is_given("probe")) {
     route.at("probe").warn("has no effect without unknown: probe");
   }
-  if (config.completes == Completes::executor && config.policy.unknown == UnknownPolicy::fail) {
+  if (config.completes == Completes::executor && config.operation.unknown == UnknownPolicy::fail) {
     route.at("unknown").error(
-        "fail would make a failure final that the executor may commit yet; with completes: "
+        "fail would make a failure final although the executor may still commit; with completes: "
         "executor use retry, which is exact there, or hold");
   }
   if (config.completes == Completes::executor && config.webhook &&
       config.webhook->mode == WebhookMode::queue) {
     route.at("completes")
         .error(
-            "executor does not go with webhook mode: queue: a release by the service would drop an "
-            "event that was acknowledged; use mode: direct");
+            "executor is not allowed with webhook mode: queue, because a release by the service "
+            "would drop an acknowledged event; use mode: direct");
   }
-  if (config.policy.max_execution < config.upstream_timeout) {
+  if (config.operation.max_execution < config.upstream_timeout) {
     route.at("max_execution")
-        .warn(fmt::format("is {}, less than upstream_timeout, which is {}: the lease of a slow "
-                          "execution runs out while it is awaited",
-                          format_duration(config.policy.max_execution),
+        .warn(fmt::format("is {}, shorter than upstream_timeout, which is {}: the lease of a slow "
+                          "execution expires while Semel still waits for it",
+                          format_duration(config.operation.max_execution),
                           format_duration(config.upstream_timeout)));
   }
 }
@@ -132,4 +132,4 @@ RouteConfig read_route(const Field& route, const std::optional<Field>& defaults)
   return draft.config;
 }
 
-}  // namespace semel::config_file
+}  // namespace semel::config::reading

@@ -5,7 +5,7 @@
 #include "config/reading/reader.h"
 #include "config/route.h"
 
-namespace semel::config_file {
+namespace semel::config::reading {
 
 // Reports errors in `defaults:` itself.
 void check_defaults(const Field& defaults);
@@ -15,4 +15,4 @@ void check_defaults(const Field& defaults);
 // check_defaults().
 RouteConfig read_route(const Field& route, const std::optional<Field>& defaults);
 
-}  // namespace semel::config_file
+}  // namespace semel::config::reading

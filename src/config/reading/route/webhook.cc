@@ -5,7 +5,7 @@
 #include <array>
 #include <utility>
 
-namespace semel::config_file {
+namespace semel::config::reading {
 namespace {
 
 using std::chrono::days;
@@ -26,7 +26,7 @@ constexpr std::size_t kKindLengthMax = 128;
 // The mapping as it is written, before the provider is known.
 struct WebhookDraft {
   WebhookConfig config;
-  WebhookScheme custom;
+  auth::WebhookScheme custom;
   std::string id_header;
   bool is_known = false;  // the provider
 };
@@ -36,11 +36,11 @@ void read_provider(const Field& field, WebhookDraft& draft) {
   if (!name) return;
   if (*name == kCustom) {
     draft.is_known = true;
-  } else if (const WebhookScheme* scheme = find_webhook_scheme(*name)) {
+  } else if (const auth::WebhookScheme* scheme = auth::find_webhook_scheme(*name)) {
     draft.config.scheme = *scheme;
     draft.is_known = true;
   } else {
-    std::vector<std::string_view> names = webhook_providers();
+    std::vector<std::string_view> names = auth::webhook_providers();
     names.push_back(kCustom);
     report_bad_choice(field, *name, names, {});
   }
@@ -49,7 +49,7 @@ void read_provider(const Field& field, WebhookDraft& draft) {
 void read_event_pointer(const Field& field, WebhookDraft& draft) {
   const std::optional<std::string> pointer = field.text();
   if (!pointer) return;
-  if (pointer_error(*pointer)) {
+  if (!check_pointer(*pointer)) {
     field.bad_value("is not a JSON Pointer to a member; write it like /id or /event/id");
     return;
   }
@@ -73,7 +73,7 @@ void read_signed(const Field& field, WebhookDraft& draft) {
   std::string signed_content;
   field.read(signed_content, 1, kSignedLengthMax);
   if (signed_content.empty()) return;
-  const std::string wrong = signed_content_error(signed_content);
+  const std::string wrong = auth::signed_content_error(signed_content);
   if (!wrong.empty()) {
     field.bad_value(wrong);
     return;
@@ -114,8 +114,9 @@ constexpr std::array kWebhookKeys = std::to_array<Key<WebhookDraft>>({
      }},
     {"encoding",
      [](const Field& f, WebhookDraft& d) {
-       read_choice(f, {{"hex", SignatureEncoding::hex}, {"base64", SignatureEncoding::base64}},
-                   d.custom.encoding);
+       read_choice(
+           f, {{"hex", auth::SignatureEncoding::hex}, {"base64", auth::SignatureEncoding::base64}},
+           d.custom.encoding);
      }},
     {"prefix",
      [](const Field& f, WebhookDraft& d) { f.read(d.custom.hmac_prefix, 0, kPrefixLengthMax); }},
@@ -135,15 +136,15 @@ bool has(const Field& field, std::string_view name) {
 }
 
 // Returns the scheme that the file describes.
-WebhookScheme custom_scheme(const Field& field, const WebhookDraft& draft) {
-  WebhookScheme scheme = draft.custom;
+auth::WebhookScheme custom_scheme(const Field& field, const WebhookDraft& draft) {
+  auth::WebhookScheme scheme = draft.custom;
   scheme.name = kCustom;
   if (!has(field, "signature_header")) {
     field.at("signature_header").error("required with provider: custom, like X-Signature");
   }
   if (has(field, "id_header") == has(field, "id_pointer")) {
     field.at("id_header")
-        .error("provider: custom needs either id_header or id_pointer: where the event's id is");
+        .error("provider: custom needs either id_header or id_pointer, to find the event's id");
   }
   if (has(field, "id_header")) scheme.id_headers = {draft.id_header};
   const bool has_time = has(field, "timestamp_header");
@@ -151,11 +152,11 @@ WebhookScheme custom_scheme(const Field& field, const WebhookDraft& draft) {
   const std::string_view content = scheme.signed_content;
   if (has_time != content.contains("{timestamp}")) {
     field.at("signed").error(
-        "must have {timestamp} exactly if there is a timestamp_header: a time that is not signed "
+        "must contain {timestamp} if, and only if, timestamp_header is set: an unsigned time "
         "proves nothing");
   }
   if (content.contains("{id}") && !has(field, "id_header")) {
-    field.at("signed").error("has {id}, so the route needs an id_header");
+    field.at("signed").error("has {id}, so id_header is required");
   }
   return scheme;
 }
@@ -170,8 +171,8 @@ void read_secrets(const Field& field, WebhookConfig& out) {
   if (items.empty() && list.node().kind == NodeKind::sequence) {
     list.error("must have at least one secret");
   }
-  if (items.size() > kWebhookSecretsMax) {
-    list.error(fmt::format("has more than {} entries", kWebhookSecretsMax));
+  if (items.size() > auth::kWebhookSecretsMax) {
+    list.error(fmt::format("has more than {} entries", auth::kWebhookSecretsMax));
     return;
   }
   for (const Field& item : items) {
@@ -181,13 +182,13 @@ void read_secrets(const Field& field, WebhookConfig& out) {
       item.error(fmt::format("is longer than {} characters", kSecretLengthMax));
       continue;
     }
-    auto secret = parse_webhook_secret(out.scheme, *text);
+    auto secret = auth::parse_webhook_secret(out.scheme, *text);
     if (!secret) {
       item.error(secret.error());
       continue;
     }
     if (secret->bytes.size() < kWeakSecretBytes) {
-      item.warn("is short: whoever sees one signature can try all secrets of this length");
+      item.warn("is short: anyone who sees one signature can try all secrets of this length");
     }
     out.secrets.push_back(*std::move(secret));
   }
@@ -200,17 +201,18 @@ struct Conflict {
 };
 constexpr std::array kConflicts = std::to_array<Conflict>({
     {"key", "the event's id is the key"},
-    {"methods", "events come by POST, and nothing else is let through"},
+    {"methods", "events arrive by POST, and nothing else is served"},
     {"profile", "a provider does not read the answer"},
-    {"scope", "events are told apart by their route"},
-    {"fingerprint", "the signature covers the event, and its id decides"},
-    {"reauthorize", "a provider has no credential to ask about"},
+    {"scope", "events always count within their route"},
+    {"fingerprint", "the signature covers the event, and its id identifies it"},
+    {"reauthorize", "a provider has no credential to check"},
 });
 
 void check_conflicts(const Field& route) {
   for (const Conflict& conflict : kConflicts) {
     if (has(route, conflict.key)) {
-      route.at(conflict.key).error(fmt::format("not with webhook: {}; remove it", conflict.why));
+      route.at(conflict.key)
+          .error(fmt::format("not allowed with webhook: {}; remove it", conflict.why));
     }
   }
 }
@@ -222,25 +224,27 @@ void check_queue(const Field& route, const std::optional<Field>& defaults, Route
   RouteConfig& config = draft.config;
   if (!is_given("unknown")) {
     route.at("unknown").error(
-        "required with webhook mode: queue, since nobody sends the event again: retry, if the "
-        "upstream deduplicates by the key, else hold or probe");
-  } else if (config.policy.unknown == UnknownPolicy::fail) {
-    route.at("unknown").error("fail answers a client, and a queue has none; use hold or retry");
+        "required with webhook mode: queue, because nobody sends the event again; use retry if the "
+        "upstream deduplicates by the key, otherwise hold or probe");
+  } else if (config.operation.unknown == UnknownPolicy::fail) {
+    route.at("unknown").error(
+        "fail answers a client, and a queue has no client; use hold, retry or probe");
   }
   if (has(route, "max_request_body") && config.max_request_body > kQueuedBodyBytesMax) {
     route.at("max_request_body")
-        .error(fmt::format("an event in a queue is kept in its record and may have at most {}",
+        .error(fmt::format("a queued event is kept in its record, which takes at most {}",
                            format_size(kQueuedBodyBytesMax)));
   }
   config.max_request_body = std::min(config.max_request_body, kQueuedBodyBytesMax);
 }
 
 void check_ttl(const Field& route, const RouteDraft& draft) {
-  const WebhookScheme& scheme = draft.config.webhook->scheme;
-  if (draft.config.policy.ttl >= scheme.retried_for) return;
+  const auth::WebhookScheme& scheme = draft.config.webhook->scheme;
+  if (draft.config.operation.ttl >= scheme.retried_for) return;
   route.at("ttl").warn(fmt::format(
-      "is {}, but {} may send an event again for {}: a late one would be a new one",
-      format_duration(draft.config.policy.ttl), scheme.name, format_duration(scheme.retried_for)));
+      "is {}, but {} may send an event again for {}: a late repeat would count as a new event",
+      format_duration(draft.config.operation.ttl), scheme.name,
+      format_duration(scheme.retried_for)));
 }
 
 }  // namespace
@@ -259,14 +263,14 @@ void read_webhook(const Field& field, std::optional<WebhookConfig>& out) {
     draft.config.scheme = custom_scheme(field, draft);
   } else {
     for (const std::string_view name : kCustomOnly) {
-      if (has(field, name)) field.at(name).error("only with provider: custom; remove it");
+      if (has(field, name)) field.at(name).error("allowed only with provider: custom; remove it");
     }
   }
   if (has(field, "tolerance") && !draft.config.scheme.has_timestamp()) {
-    field.at("tolerance").warn("has no effect: the provider does not sign a time");
+    field.at("tolerance").warn("has no effect: this provider does not sign a time");
   }
   if (has(field, "kinds") && draft.config.scheme.kind_header.empty()) {
-    field.at("kinds").error("only with provider: github or shopify; remove it");
+    field.at("kinds").error("allowed only with provider: github or shopify; remove it");
   }
   if (draft.config.mode != WebhookMode::queue) {
     for (const std::string_view name : {"max_attempts", "backoff"}) {
@@ -274,7 +278,7 @@ void read_webhook(const Field& field, std::optional<WebhookConfig>& out) {
     }
   }
   if (draft.config.backoff_min > draft.config.backoff_max) {
-    field.at("backoff").error(fmt::format("min is {}, more than max, which is {}",
+    field.at("backoff").error(fmt::format("min is {}, longer than max, which is {}",
                                           format_duration(draft.config.backoff_min),
                                           format_duration(draft.config.backoff_max)));
   }
@@ -287,10 +291,12 @@ void fit_webhook(const Field& route, const std::optional<Field>& defaults, Route
   if (!config.webhook) return;
   check_conflicts(route);
   if (has(route, "mode") && config.mode == Mode::observe) {
-    route.at("mode").error("observe lets everything through, signed or not; not with webhook");
+    route.at("mode").error(
+        "observe lets everything through, signed or not; it is not allowed with webhook");
   }
   if (has(route, "in_progress") && config.in_progress == InProgress::accept) {
-    route.at("in_progress").error("accept has no use for a webhook; its mode: queue answers 202");
+    route.at("in_progress")
+        .error("accept is not allowed with webhook; use mode: queue, which answers 202");
   }
   config.mode = Mode::enforce;
   config.methods = {"POST"};
@@ -309,9 +315,9 @@ void fit_webhook(const Field& route, const std::optional<Field>& defaults, Route
   if (!says_in_progress || config.in_progress == InProgress::accept) {
     config.in_progress = InProgress::wait;
   }
-  if (!draft.has_ttl) config.policy.ttl = kDefaultTtl;
+  if (!draft.has_ttl) config.operation.ttl = kDefaultTtl;
   check_ttl(route, draft);
   if (config.webhook->mode == WebhookMode::queue) check_queue(route, defaults, draft);
 }
 
-}  // namespace semel::config_file
+}  // namespace semel::config::reading

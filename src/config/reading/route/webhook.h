@@ -4,7 +4,7 @@
 #include "config/reading/route/draft.h"
 
 // Webhook routes: the mapping `webhook:`, and its effect on the rest of its route.
-namespace semel::config_file {
+namespace semel::config::reading {
 
 // Reads the mapping. Errors never show a secret, written out or from a variable.
 void read_webhook(const Field& field, std::optional<WebhookConfig>& out);
@@ -13,4 +13,4 @@ void read_webhook(const Field& field, std::optional<WebhookConfig>& out);
 // error; a key that is only in the defaults gives way.
 void fit_webhook(const Field& route, const std::optional<Field>& defaults, RouteDraft& draft);
 
-}  // namespace semel::config_file
+}  // namespace semel::config::reading

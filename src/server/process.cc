@@ -1,0 +1,150 @@
+#include "server/process.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <boost/asio/co_spawn.hpp>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <thread>
+
+#include "engine/process_identity.h"
+#include "engine/spawn.h"
+
+namespace semel::server {
+namespace asio = boost::asio;
+
+namespace {
+
+constexpr auto kIdleCheckEvery = std::chrono::milliseconds(10);
+
+unsigned worker_count(const config::Config& config) {
+  return config.workers > 0 ? config.workers : std::max(1u, std::thread::hardware_concurrency());
+}
+
+bool counts_live(const runtime::ActiveConfig& settings) {
+  if (settings.config.limits.live_keys > 0) return true;
+  return std::ranges::any_of(
+      settings.routes, [](const config::RouteConfig& route) { return route.limits.live_keys > 0; });
+}
+
+// Makes the spool's own folder, if it has one and it is missing.
+std::expected<void, std::string> make_spool(const std::string& path) {
+  std::error_code failed;
+  if (path.empty() || std::filesystem::is_directory(path, failed)) return {};
+  if (::mkdir(path.c_str(), S_IRWXU) == 0) return {};
+  return std::unexpected("spool " + path +
+                         ": cannot create the directory: " + std::strerror(errno));
+}
+
+void warn_of_low_disk(const runtime::Services& services) {
+  for (const auto& [what, disk] :
+       {std::pair("store", services.store_disk ? &*services.store_disk : nullptr),
+        std::pair("spool", &services.spool.disk())}) {
+    if (disk == nullptr || !disk->is_low()) continue;
+    telemetry::log_event(config::LogLevel::warn, "nothing new is accepted",
+                         {{"of", what}, {"why", disk->describe()}});
+  }
+}
+
+}  // namespace
+
+Process::Process(config::Config config, std::vector<config::RouteConfig> routes,
+                 runtime::KeyMaterial key_material, std::unique_ptr<telemetry::Metrics> metrics,
+                 std::unique_ptr<Store> store)
+    : metrics_(std::move(metrics)),
+      store_(std::move(store)),
+      settings_(std::make_shared<const runtime::ActiveConfig>(std::move(config), std::move(routes),
+                                                              std::move(key_material), *metrics_)),
+      observer_(*metrics_, limits_, settings_->config.log.keys),
+      services_(std::make_unique<runtime::Services>(*store_, *metrics_, limits_, observer_,
+                                                    machine_clock_, tokens_, engine::this_node(),
+                                                    settings_->config)),
+      prober_(std::make_unique<execution::Prober>(*services_)) {
+  services_->prober = prober_.get();
+  observer_.became_unknown = [this](const Record& record, Time now) {
+    prober_->became_unknown(record, now);
+  };
+  limits_.count_live(counts_live(*settings_));
+  for (unsigned i = 0; i < worker_count(settings_->config); ++i) {
+    workers_.push_back(std::make_unique<runtime::Worker>(*services_, settings_));
+    services_->workers.push_back(workers_.back().get());
+  }
+  services_->engine.run_on(context().get_executor());
+}
+
+std::expected<std::unique_ptr<Process>, std::string> Process::start(
+    config::Config config, std::vector<config::RouteConfig> routes,
+    runtime::KeyMaterial key_material, std::unique_ptr<telemetry::Metrics> metrics,
+    std::unique_ptr<Store> store) {
+  if (auto made = make_spool(config.spool.path); !made) {
+    return std::unexpected(std::move(made.error()));
+  }
+  std::unique_ptr<Process> process(new Process(std::move(config), std::move(routes),
+                                               std::move(key_material), std::move(metrics),
+                                               std::move(store)));
+  warn_of_low_disk(*process->services_);
+  return process;
+}
+
+Process::~Process() {
+  close();
+}
+
+// The threads of the spool and of the store first, since they post to the workers' loops; then the
+// loops; then what the work in them refers to.
+void Process::close() {
+  if (!store_) return;
+  services_->spool.stop();
+  services_->engine.stop();
+  services_->engine.let_go_of_store();
+  store_.reset();
+  services_->engine.stop();
+  workers_.clear();
+}
+
+void Process::run() {
+  const asio::any_io_executor executor = context().get_executor();
+  Engine& engine = services_->engine;
+  engine::spawn_loop(executor, "keeping leases", [&engine] { return engine.keep(); });
+  engine::spawn_loop(executor, "recovery", [&engine] { return engine.recover(); });
+  engine::spawn_loop(executor, "sweeping", [&engine] { return engine.sweep_forever(); });
+  engine::spawn_loop(executor, "probing", [this] { return prober_->run(*workers_.front()); });
+  std::vector<std::thread> threads;
+  for (std::size_t i = 1; i < workers_.size(); ++i) {
+    threads.emplace_back([worker = workers_[i].get()] { worker->run(); });
+  }
+  workers_.front()->run();
+  for (auto& thread : threads) thread.join();
+}
+
+asio::awaitable<void> Process::adopt(config::Config config, std::vector<config::RouteConfig> routes,
+                                     runtime::KeyMaterial key_material) {
+  settings_ = std::make_shared<const runtime::ActiveConfig>(std::move(config), std::move(routes),
+                                                            std::move(key_material), *metrics_);
+  limits_.count_live(counts_live(*settings_));
+  for (auto& worker : workers_) co_await worker->adopt(settings_);
+}
+
+void Process::drain() {
+  if (services_->draining.exchange(true)) return;
+  telemetry::log_event(config::LogLevel::info, "draining", {});
+  for (auto& worker : workers_) worker->drain();
+  asio::co_spawn(context(), wait_until_idle(), engine::OrStop{"draining"});
+}
+
+asio::awaitable<void> Process::wait_until_idle() {
+  const SteadyTime give_up = after(machine_clock_.steady(), settings_->config.drain_timeout);
+  const auto busy = [this] {
+    return services_->active > 0 || services_->engine.running().executions > 0;
+  };
+  while (busy() && machine_clock_.steady() < give_up)
+    co_await machine_clock_.sleep(kIdleCheckEvery);
+  telemetry::log_event(config::LogLevel::info, "stopped",
+                       {{"cut_off", std::to_string(services_->active)}});
+  services_->engine.stop();
+  for (auto& worker : workers_) worker->stop();
+}
+
+}  // namespace semel::server
