@@ -38,6 +38,23 @@ TEST(Backoff, AJitteredPauseIsAtLeastHalfOfIt) {
 
 enum class Colour : std::uint8_t { red = 1, green, blue };
 
+TEST(Backoff, DoublesUpToTheMostAndNeverWrapsRound) {
+  EXPECT_EQ(jittered(backoff_after(1, seconds(1), seconds(300)), 0), seconds(1));
+  EXPECT_EQ(jittered(backoff_after(2, seconds(1), seconds(300)), 0), seconds(2));
+  EXPECT_EQ(jittered(backoff_after(5, seconds(1), seconds(300)), 0), seconds(16));
+  EXPECT_EQ(jittered(backoff_after(10, seconds(1), seconds(300)), 0), seconds(300));
+  EXPECT_EQ(jittered(backoff_after(UINT32_MAX, seconds(1), seconds(300)), 0), seconds(300));
+}
+
+TEST(Backoff, ChanceTakesAwayAtMostHalf) {
+  for (std::uint64_t random = 0; random < 5000; random += 7) {
+    const Duration pause = jittered(backoff_after(2, seconds(1), seconds(300)), random);
+    EXPECT_GE(pause, seconds(1));
+    EXPECT_LE(pause, seconds(2));
+  }
+  EXPECT_EQ(jittered(backoff_after(1, milliseconds(1), milliseconds(1)), 12345), milliseconds(1));
+}
+
 TEST(Names, AreFoundByValue) {
   constexpr auto kNames = base::names<Colour::blue>({
       {Colour::red, "red"},

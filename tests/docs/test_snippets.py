@@ -15,8 +15,8 @@ import subprocess
 import pytest
 
 import pages
-from harness.certificates import Authority
-from harness.postgres_server import BINARIES
+from harness.clients.certificates import Authority
+from harness.servers.postgres_server import BINARIES
 from harness.semel import binary
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]

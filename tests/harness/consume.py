@@ -3,8 +3,8 @@
 import time
 import uuid
 
-from harness.nats_server import Stream
-from harness.rabbitmq_server import Queue
+from harness.servers.nats_server import Stream
+from harness.servers.rabbitmq_server import Queue
 from harness.semel import Gateway, eventually
 
 

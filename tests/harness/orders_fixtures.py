@@ -2,10 +2,10 @@
 
 import pytest
 
-from harness.orders_service import OrdersService, set_up
+from harness.peers.orders_service import OrdersService, set_up
 from harness.postgres_fixtures import Database
-from harness.postgres_nodes import apply_schema
-from harness.postgres_server import PostgresServer
+from harness.servers.postgres_nodes import apply_schema
+from harness.servers.postgres_server import PostgresServer
 
 
 @pytest.fixture

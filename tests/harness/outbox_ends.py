@@ -4,9 +4,9 @@ gives what has arrived, in the order of its arrival, and can be away for a while
 import dataclasses
 import uuid
 
-from harness.nats_server import NatsServer, Stream
-from harness.rabbitmq_server import Queue, RabbitmqServer
-from harness.receiver import Receiver
+from harness.servers.nats_server import NatsServer, Stream
+from harness.servers.rabbitmq_server import Queue, RabbitmqServer
+from harness.peers.receiver import Receiver
 
 
 @dataclasses.dataclass

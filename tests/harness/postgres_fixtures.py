@@ -4,9 +4,9 @@ import itertools
 
 import pytest
 
-from harness.postgres_nodes import apply_schema
-from harness.postgres_server import PostgresServer
-from harness.sql_app import App, make_effects
+from harness.servers.postgres_nodes import apply_schema
+from harness.servers.postgres_server import PostgresServer
+from harness.peers.sql_app import App, make_effects
 
 _numbers = itertools.count(1)
 

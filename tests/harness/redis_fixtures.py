@@ -3,7 +3,7 @@
 import pytest
 
 from harness.odd_machine import OddMachine
-from harness.redis_server import Cluster, RedisServer, Replicated
+from harness.servers.redis_server import Cluster, RedisServer, Replicated
 
 
 @pytest.fixture(scope="module")

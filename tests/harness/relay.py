@@ -7,7 +7,7 @@ import signal
 import subprocess
 import tempfile
 
-from harness.http_client import TIMEOUT
+from harness.clients.http_client import TIMEOUT
 from harness.semel import SANITIZER_REPORTS, binary
 
 

@@ -16,9 +16,9 @@ import threading
 import time
 import uuid
 
-from harness import redis_server
-from harness import shared_server
-from harness.http_client import TIME_SCALE, TIMEOUT, Connection, request_bytes
+from harness.servers import redis_server
+from harness.servers import shared_server
+from harness.clients.http_client import TIME_SCALE, TIMEOUT, Connection, request_bytes
 
 SANITIZER_REPORTS = ("ERROR: AddressSanitizer", "ERROR: LeakSanitizer",
                      "WARNING: ThreadSanitizer", "runtime error:")

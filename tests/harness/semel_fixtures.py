@@ -2,10 +2,10 @@
 
 import pytest
 
-from harness.certificates import Certificates
-from harness.raw_upstream import RawUpstream
+from harness.clients.certificates import Certificates
+from harness.peers.raw_upstream import RawUpstream
 from harness.semel import TRIED_STORES, Gateway, new_key
-from harness.upstream_control import Upstream
+from harness.peers.upstream_control import Upstream
 
 
 @pytest.fixture(scope="session")

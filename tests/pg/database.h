@@ -13,10 +13,10 @@ namespace semel::pg {
 
 using Connection = std::unique_ptr<PGconn, decltype(&PQfinish)>;
 
-// The server that tests/harness/with_postgres.py has started, with the schema in it.
+// The server that tests/harness/servers/with_postgres.py has started, with the schema in it.
 inline std::string server_url() {
   const char* url = std::getenv("SEMEL_TEST_POSTGRES");
-  if (!url) throw std::runtime_error("run through tests/harness/with_postgres.py");
+  if (!url) throw std::runtime_error("run through tests/harness/servers/with_postgres.py");
   return url;
 }
 

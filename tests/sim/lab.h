@@ -8,11 +8,11 @@
 #include <vector>
 
 #include "semel/driver/scope.h"
-#include "sim/fading.h"
 #include "sim/history.h"
 #include "sim/leases.h"
 #include "sim/planted.h"
 #include "sim/scenario.h"
+#include "sim/store/fading.h"
 #include "sim/trace.h"
 #include "sim/upstream.h"
 #include "support/model_store.h"

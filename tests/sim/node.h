@@ -3,7 +3,7 @@
 #include <memory>
 
 #include "semel/driver/engine.h"
-#include "sim/faulty_store.h"
+#include "sim/store/faulty_store.h"
 
 namespace semel::sim {
 

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "sim/on_store.h"
+#include "sim/store/on_store.h"
 #include "sim/world.h"
 #include "stores/postgres_harness.h"
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "sim/checks.h"
+#include "sim/checks/checks.h"
 #include "sim/planted.h"
 #include "sim/trace.h"
 #include "support/model_store.h"

@@ -12,10 +12,10 @@
 
 namespace semel::stores {
 
-// The server that tests/harness/with_postgres.py has started.
+// The server that tests/harness/servers/with_postgres.py has started.
 inline std::string postgres_url() {
   const char* url = std::getenv("SEMEL_TEST_POSTGRES");
-  if (!url) throw std::runtime_error("run it through tests/harness/with_postgres.py");
+  if (!url) throw std::runtime_error("run it through tests/harness/servers/with_postgres.py");
   return url;
 }
 

@@ -13,11 +13,11 @@ namespace semel::stores {
 
 enum class RedisSetup { single, replicated, cluster };
 
-// The servers that tests/harness/with_redis.py has started.
+// The servers that tests/harness/servers/with_redis.py has started.
 inline RedisConfig redis_config(RedisSetup setup) {
   const auto from = [](const char* name) -> std::string {
     const char* value = std::getenv(name);
-    if (!value) throw std::runtime_error("run it through tests/harness/with_redis.py");
+    if (!value) throw std::runtime_error("run it through tests/harness/servers/with_redis.py");
     return value;
   };
   RedisConfig config;

@@ -4,8 +4,8 @@ key is executed twice, and every answer that was acknowledged replays byte for b
 import random
 import time
 
-from harness.http_client import TIME_SCALE
-from harness.retrying_client import Fleet, assert_once_and_remembered
+from harness.clients.http_client import TIME_SCALE
+from harness.clients.retrying_client import Fleet, assert_once_and_remembered
 
 KILLS = 50
 CLIENTS = 8

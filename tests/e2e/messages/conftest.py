@@ -3,8 +3,8 @@ import pytest
 from harness.semel_fixtures import *  # noqa: F401,F403
 
 from harness.consume import Consumer, NatsBroker, RabbitmqBroker
-from harness.nats_server import NatsServer
-from harness.rabbitmq_server import RabbitmqServer
+from harness.servers.nats_server import NatsServer
+from harness.servers.rabbitmq_server import RabbitmqServer
 
 SERVERS = {"rabbitmq": (RabbitmqServer, RabbitmqBroker), "nats": (NatsServer, NatsBroker)}
 

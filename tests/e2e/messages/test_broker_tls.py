@@ -4,9 +4,9 @@ answers for, and with one that it does not."""
 import pytest
 
 from harness.consume import NatsBroker, RabbitmqBroker
-from harness.nats_server import NatsServer
+from harness.servers.nats_server import NatsServer
 from harness.postgres_fixtures import *  # noqa: F401,F403
-from harness.rabbitmq_server import RabbitmqServer
+from harness.servers.rabbitmq_server import RabbitmqServer
 from harness.relay import Relay
 from harness.semel import eventually, new_key
 

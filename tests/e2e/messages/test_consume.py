@@ -4,9 +4,9 @@ import json
 import subprocess
 
 import pytest
-from harness.http_client import TIME_SCALE
+from harness.clients.http_client import TIME_SCALE
 from harness.semel import binary, eventually, let_pass, new_key, scaled
-from harness.upstream_control import field
+from harness.peers.upstream_control import field
 
 
 def body_of(number=1):

@@ -8,9 +8,9 @@ import subprocess
 
 import pytest
 from harness.consume import Consumer, until_settled
-from harness.mock_kafka import MockKafka
-from harness.postgres_nodes import apply_schema
-from harness.postgres_server import PostgresServer
+from harness.servers.mock_kafka import MockKafka
+from harness.servers.postgres_nodes import apply_schema
+from harness.servers.postgres_server import PostgresServer
 from harness.semel import binary, eventually, let_pass, new_key
 
 PROGRAM = pathlib.Path(binary()).parent / "tests" / "function_consumer"

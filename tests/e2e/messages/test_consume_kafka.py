@@ -1,9 +1,9 @@
 """Kafka, experimental: against librdkafka's mock cluster, since Debian has no broker."""
 
 import pytest
-from harness.mock_kafka import MockKafka
+from harness.servers.mock_kafka import MockKafka
 from harness.semel import eventually, new_key
-from harness.upstream_control import field
+from harness.peers.upstream_control import field
 
 
 @pytest.fixture(scope="module")

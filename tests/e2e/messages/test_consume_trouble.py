@@ -3,10 +3,10 @@
 import pytest
 
 from harness.consume import NatsBroker
-from harness.nats_server import NatsServer
-from harness.postgres_nodes import apply_schema
-from harness.postgres_server import PostgresServer
-from harness.rabbitmq_server import Queue
+from harness.servers.nats_server import NatsServer
+from harness.servers.postgres_nodes import apply_schema
+from harness.servers.postgres_server import PostgresServer
+from harness.servers.rabbitmq_server import Queue
 from harness.semel import eventually, new_key
 
 

@@ -12,7 +12,7 @@ import time
 
 import pytest
 
-from harness.http_client import TIME_SCALE
+from harness.clients.http_client import TIME_SCALE
 from harness.outbox_ends import ENDS
 from harness.postgres_fixtures import *  # noqa: F401,F403
 from harness.relay import Relay

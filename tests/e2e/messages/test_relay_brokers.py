@@ -8,7 +8,7 @@ import pytest
 
 from harness.postgres_fixtures import *  # noqa: F401,F403
 from harness.consume import RabbitmqBroker
-from harness.rabbitmq_server import Queue as RabbitmqQueue, RabbitmqServer
+from harness.servers.rabbitmq_server import Queue as RabbitmqQueue, RabbitmqServer
 from harness.relay import Relay, semel
 from harness.semel import eventually
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from harness.mock_kafka import MockKafka
+from harness.servers.mock_kafka import MockKafka
 from harness.postgres_fixtures import *  # noqa: F401,F403
 from harness.relay import Relay, semel
 from harness.semel import eventually

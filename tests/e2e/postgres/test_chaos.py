@@ -5,9 +5,9 @@ executed twice, and every answer that was acknowledged replays."""
 import random
 import time
 
-from harness.http_client import TIME_SCALE
-from harness.postgres_nodes import start_node
-from harness.retrying_client import Fleet, assert_once_and_remembered
+from harness.clients.http_client import TIME_SCALE
+from harness.servers.postgres_nodes import start_node
+from harness.clients.retrying_client import Fleet, assert_once_and_remembered
 from harness.semel import eventually
 
 CLIENTS = 200

@@ -10,9 +10,9 @@ import time
 
 import pytest
 
-from harness.http_client import TIME_SCALE, Connection, ConnectionEnded
+from harness.clients.http_client import TIME_SCALE, Connection, ConnectionEnded
 from harness.orders_fixtures import service, shop  # noqa: F401
-from harness.postgres_nodes import start_node
+from harness.servers.postgres_nodes import start_node
 from harness.semel import eventually, new_key
 
 CLIENTS = 200

@@ -14,7 +14,7 @@ import signal
 
 import pytest
 
-from harness.sql_app import App, effects, lease_runs_out, make_effects
+from harness.peers.sql_app import App, effects, lease_runs_out, make_effects
 
 KEY = "order-1001"
 

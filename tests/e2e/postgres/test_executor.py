@@ -7,11 +7,11 @@ import sys
 import pytest
 
 from harness import TESTS
-from harness.http_client import TIME_SCALE, request_bytes
-from harness.postgres_nodes import start_node
+from harness.clients.http_client import TIME_SCALE, request_bytes
+from harness.servers.postgres_nodes import start_node
 from harness.semel import Background, assert_problem, eventually, let_pass
 
-APP = TESTS / "harness" / "committing_app.py"
+APP = TESTS / "harness/peers/committing_app.py"
 LEASE = 1.0 * TIME_SCALE
 ROUTE = {"name": "orders", "path": "/orders", "completes": "executor", "unknown": "retry",
          "lease": f"{int(LEASE * 1000)}ms", "upstream_timeout": "10s"}

@@ -2,8 +2,8 @@
 that have it, and is never lost meanwhile."""
 
 from harness.semel import eventually
-from harness.postgres_nodes import start_node
-from harness.webhook_senders import Stripe, new_event, route
+from harness.servers.postgres_nodes import start_node
+from harness.clients.webhook_senders import Stripe, new_event, route
 
 PATH = "/hooks/stripe"
 LEFT_ALONE = "semel_work_left_to_others_total"

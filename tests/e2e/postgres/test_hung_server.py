@@ -4,9 +4,9 @@ all is as before."""
 import socket
 import time
 
-from harness.http_client import TIME_SCALE, request_bytes
-from harness.pg_proxy import PgProxy
-from harness.postgres_nodes import start_node
+from harness.clients.http_client import TIME_SCALE, request_bytes
+from harness.servers.pg_proxy import PgProxy
+from harness.servers.postgres_nodes import start_node
 from harness.semel import assert_problem, assert_replay, eventually, new_key
 
 ROUTE = {"name": "charges", "path": "/charges"}

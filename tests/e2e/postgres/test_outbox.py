@@ -7,7 +7,7 @@ import psycopg2
 import psycopg2.errors
 import pytest
 
-from harness.receiver import Receiver
+from harness.peers.receiver import Receiver
 from harness.relay import Relay, semel
 
 LEASE_MS = 60_000

@@ -12,7 +12,7 @@ import threading
 import pytest
 
 from harness import ROOT
-from harness.http_client import TIME_SCALE, Connection, ConnectionEnded, request_bytes
+from harness.clients.http_client import TIME_SCALE, Connection, ConnectionEnded, request_bytes
 from harness.semel import Gateway, binary, eventually, new_key
 
 EXAMPLE = pathlib.Path(os.environ.get("SEMEL_BINARY", "")).parent / "examples/orders/example_orders"

@@ -6,9 +6,9 @@ import threading
 
 import pytest
 
-from harness.http_client import Connection, ConnectionEnded
-from harness.orders_service import EXAMPLE, OrdersService, set_up
-from harness.pg_proxy import PgProxy
+from harness.clients.http_client import Connection, ConnectionEnded
+from harness.peers.orders_service import EXAMPLE, OrdersService, set_up
+from harness.servers.pg_proxy import PgProxy
 from harness.semel import Gateway, eventually
 
 TEA = json.dumps({"item": "tea", "quantity": 2}).encode()

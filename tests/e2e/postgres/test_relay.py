@@ -13,8 +13,8 @@ import time
 
 import pytest
 
-from harness.http_client import TIME_SCALE, TIMEOUT
-from harness.receiver import Receiver
+from harness.clients.http_client import TIME_SCALE, TIMEOUT
+from harness.peers.receiver import Receiver
 from harness.relay import Relay, semel
 from harness.semel import binary, eventually
 

@@ -8,8 +8,8 @@ import time
 
 import pytest
 
-from harness.http_client import TIME_SCALE
-from harness.receiver import Receiver
+from harness.clients.http_client import TIME_SCALE
+from harness.peers.receiver import Receiver
 from harness.relay import Relay
 from harness.semel import eventually
 

@@ -7,13 +7,13 @@ import threading
 import psycopg2
 import pytest
 
-from harness.orders_service import OrdersService, set_up
+from harness.peers.orders_service import OrdersService, set_up
 from harness.postgres_fixtures import Database
-from harness.postgres_nodes import apply_schema, start_node
-from harness.postgres_server import BINARIES, PostgresServer
-from harness.retrying_client import Fleet, assert_once_and_remembered, effects_by_key
+from harness.servers.postgres_nodes import apply_schema, start_node
+from harness.servers.postgres_server import BINARIES, PostgresServer
+from harness.clients.retrying_client import Fleet, assert_once_and_remembered, effects_by_key
 from harness.semel import Background, binary, eventually, settle
-from harness.sql_app import App
+from harness.peers.sql_app import App
 
 SEED = 20260303
 ROUTE = {"name": "charges", "path": "/charges", "unknown": "hold", "lease": "1s"}

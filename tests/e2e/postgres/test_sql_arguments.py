@@ -6,8 +6,8 @@ import subprocess
 import psycopg2.extras
 import pytest
 
-from harness.postgres_server import BINARIES
-from harness.sql_app import raises, state
+from harness.servers.postgres_server import BINARIES
+from harness.peers.sql_app import raises, state
 
 # JSON as libraries write it. Read as bytea, a backslash in it is lost, or an error.
 JSON = ['{"a":"x\\ny"}', '{"a":"\\u00e9"}', '{"path":"C:\\\\x"}', '{"a":"\\\\\\\\b"}', '{"a": "é \\"1\\""}', '']

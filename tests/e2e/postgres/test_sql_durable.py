@@ -3,9 +3,9 @@
 import pytest
 
 from harness.postgres_fixtures import Database
-from harness.postgres_nodes import apply_schema
-from harness.postgres_server import PostgresServer
-from harness.sql_app import App, make_effects
+from harness.servers.postgres_nodes import apply_schema
+from harness.servers.postgres_server import PostgresServer
+from harness.peers.sql_app import App, make_effects
 
 
 @pytest.mark.parametrize("chosen", ["off", "local", "remote_write"])

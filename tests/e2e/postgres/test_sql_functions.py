@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from harness.sql_app import effects, lease_runs_out, raises, state
+from harness.peers.sql_app import effects, lease_runs_out, raises, state
 
 AT_ONCE_SECONDS = 0.5  # a wait for a foreign transaction would be as long as the test lets it
 ANSWER = (201, [["Content-Type", "text/plain"]], b"made")

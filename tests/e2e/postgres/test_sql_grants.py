@@ -5,7 +5,7 @@ import subprocess
 import psycopg2
 import pytest
 
-from harness.postgres_nodes import apply_schema, start_node
+from harness.servers.postgres_nodes import apply_schema, start_node
 from harness.semel import assert_replay, binary, eventually
 
 ORDERS = ("SELECT record, token FROM semel.claim('acme', 'orders', %s)",)

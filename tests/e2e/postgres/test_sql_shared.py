@@ -1,9 +1,9 @@
 """The SQL functions on records that gateways read and write too: what they leave alone, what they note, whom
 they tell."""
 
-from harness.postgres_nodes import apply_schema, start_node
+from harness.servers.postgres_nodes import apply_schema, start_node
 from harness.semel import eventually
-from harness.sql_app import lease_runs_out, raises
+from harness.peers.sql_app import lease_runs_out, raises
 
 
 def test_who_waits_in_another_process_is_told_when_it_commits_and_nobody_else(world, app):

@@ -9,9 +9,9 @@ import time
 import psycopg2
 import pytest
 
-from harness.http_client import TIME_SCALE, request_bytes
+from harness.clients.http_client import TIME_SCALE, request_bytes
 from harness.ports import free_port
-from harness.postgres_server import unprivileged
+from harness.servers.postgres_server import unprivileged
 from harness.semel import (Background, Gateway, assert_problem, assert_replay, eventually, new_key, settle)
 
 BODY = {"amount": 100}

@@ -10,9 +10,9 @@ import pytest
 
 from harness import ROOT
 from harness.postgres_fixtures import Database
-from harness.postgres_nodes import apply_schema, start_node
-from harness.postgres_server import BINARIES
-from harness.retrying_client import Fleet, assert_once_and_remembered
+from harness.servers.postgres_nodes import apply_schema, start_node
+from harness.servers.postgres_server import BINARIES
+from harness.clients.retrying_client import Fleet, assert_once_and_remembered
 from harness.semel import assert_problem, assert_replay, binary, eventually, new_key
 
 SEED = 20261116

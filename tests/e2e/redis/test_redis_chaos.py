@@ -10,9 +10,9 @@ import os
 import random
 import time
 
-from harness.http_client import TIME_SCALE
-from harness.redis_server import until
-from harness.retrying_client import Fleet, assert_once_and_remembered
+from harness.clients.http_client import TIME_SCALE
+from harness.servers.redis_server import until
+from harness.clients.retrying_client import Fleet, assert_once_and_remembered
 from harness.semel import eventually, let_pass
 
 CLIENTS = 200

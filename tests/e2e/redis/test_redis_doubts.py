@@ -1,10 +1,11 @@
 """A gateway that has reason to doubt its own clock, or its server: clocks that are days apart, a replica
-with a fast clock that is promoted, settings that are changed while everything runs."""
+with a fast clock that is promoted, a server that does not tell its time, settings that are changed while
+everything runs."""
 
 import pytest
 
-from harness.http_client import request_bytes
-from harness.redis_server import RedisError, Replicated, until
+from harness.clients.http_client import request_bytes
+from harness.servers.redis_server import RedisError, Replicated, until
 from harness.semel import assert_problem, assert_replay, eventually, new_key
 
 BODY = {"amount": 100}
@@ -100,6 +101,62 @@ def test_a_node_behind_begins_nothing_new(new_gateway, new_machine, upstream, ke
     assert upstream.effects(key) == upstream.effects(fresh) == 1
 
 
+def url_without(server, *withheld):
+    """The URL of a user who may do everything else."""
+    server("ACL", "SETUSER", "semel", "on", ">p", "~semel:*", "&semel:*", "+@all", *withheld)
+    return f"redis://semel:p@{server.address}/0"
+
+
+def test_a_node_that_is_refused_the_time_sweeps_nothing_and_takes_nothing_over(
+        new_gateway, new_redis, new_machine, upstream, key):
+    server = new_redis()
+    right = new_gateway(url=server.url())
+    first = right.post("/charges", json=BODY, key=key)
+    running = new_key()
+    with right.connect() as connection:
+        connection.send(request_bytes("POST", "/again", json=BODY, key=running, test="gate=runs"))
+        upstream.wait_effects(1, running)
+
+        machine = new_machine(ahead=3 * DAY)
+        blind = new_gateway(machine, url=url_without(server, "-time"))
+        said = doubt(blind)
+        assert f"Redis at {server.address} does not allow TIME" in said
+        assert "NOPERM" in said and "ACL SETUSER semel +time" in said
+        assert "does not allow TIME" in blind.stderr()
+        assert_replay(blind.post("/charges", json=BODY, key=key), first)
+        assert_problem(blind.post("/again", json=BODY, key=running), 409, "in-progress")
+        # Its clock may be behind as well.
+        fresh = new_key()
+        assert_problem(blind.post("/charges", json=BODY, key=fresh), 503, "store-unavailable")
+        metrics = blind.metrics()
+        assert (metrics["semel_store_doubts_clock"], metrics["semel_store_doubts_claims"]) == (1, 1)
+
+        server("ACL", "SETUSER", "semel", "+time")
+        eventually(lambda: "3 days ahead of that of Redis" in doubt(blind))
+        assert "does not allow TIME" not in doubt(blind)
+        machine.set_clock(0)
+        eventually(lambda: is_ready(blind))
+        assert blind.metrics()["semel_purged_records_total"] == 0
+        assert right.record(key)["state"] == "completed"
+        assert right.record(running)["state"] == "in_progress"
+        upstream.open_gate("runs")
+        assert connection.read_response().status == 200
+    assert blind.post("/charges", json=BODY, key=fresh).status == 200
+    assert upstream.effects(key) == upstream.effects(running) == upstream.effects(fresh) == 1
+
+
+def test_a_right_to_the_time_that_is_taken_away_while_it_runs(new_gateway, new_redis):
+    server = new_redis()
+    gateway = new_gateway(url=url_without(server))
+    assert is_ready(gateway)
+    server("ACL", "SETUSER", "semel", "-time")
+    assert "does not allow TIME" in doubt(gateway)
+    eventually(lambda: "does not allow TIME" in gateway.stderr())
+    server("ACL", "SETUSER", "semel", "+time")
+    eventually(lambda: is_ready(gateway))
+    assert gateway.post("/charges", json=BODY, key=new_key()).status == 200
+
+
 def begins_failover(replicated):
     """False: the Sentinel has not heard of the replica yet."""
     try:
@@ -189,15 +246,13 @@ def test_a_file_that_is_given_up_while_it_runs_is_warned_of(start_gateway, new_r
 
 
 @pytest.mark.parametrize("withheld, words", [
-    ("-time", "does not allow TIME"),
     ("-info", None),  # CONFIG tells as much
     ("-config", "does not allow CONFIG"),
 ])
 def test_what_one_command_does_not_tell_another_may(start_gateway, new_redis, upstream, withheld,
                                                     words):
     server = new_redis()
-    server("ACL", "SETUSER", "semel", "on", ">p", "~semel:*", "&semel:*", "+@all", withheld)
-    url = f"redis://semel:p@{server.address}/0"
+    url = url_without(server, withheld)
     gateway = start_gateway(*ROUTES, store={"kind": "redis", "url": url})
     said = gateway.stderr()
     if words:
@@ -207,3 +262,11 @@ def test_what_one_command_does_not_tell_another_may(start_gateway, new_redis, up
     server("CONFIG", "SET", "maxmemory-policy", "allkeys-lru")
     assert "allkeys-lru" in doubt(gateway)
     assert_problem(gateway.post("/charges", json=BODY, key=new_key()), 503, "store-unavailable")
+
+
+def test_a_server_that_tells_no_settings_is_warned_of_and_used(new_gateway, new_redis):
+    """Some managed services refuse both commands."""
+    gateway = new_gateway(url=url_without(new_redis(), "-info", "-config"))
+    assert "allows neither INFO nor CONFIG" in gateway.stderr()
+    assert is_ready(gateway)
+    assert gateway.post("/charges", json=BODY, key=new_key()).status == 200

@@ -3,7 +3,7 @@
 
 import pytest
 
-from harness.redis_server import until
+from harness.servers.redis_server import until
 from harness.semel import Background, assert_problem, assert_replay, eventually, new_key
 
 BODY = {"amount": 100}

@@ -1,8 +1,8 @@
 """Failover by Sentinel and slots that move, under load. DESIGN 6, trap 28: what one replica has
 acknowledged survives only if that one is promoted; here there is one."""
 
-from harness.redis_server import until
-from harness.retrying_client import Fleet, assert_once_and_remembered
+from harness.servers.redis_server import until
+from harness.clients.retrying_client import Fleet, assert_once_and_remembered
 from harness.semel import assert_problem, assert_replay, eventually, new_key
 
 BODY = {"amount": 100}

@@ -7,9 +7,9 @@ import subprocess
 
 import pytest
 
-from harness.http_client import request_bytes
+from harness.clients.http_client import request_bytes
 from harness.ports import free_port
-from harness.redis_server import RedisServer
+from harness.servers.redis_server import RedisServer
 from harness.semel import (Gateway, assert_problem, assert_replay, binary, eventually, new_key,
                            scaled)
 

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from harness.http_client import TIME_SCALE, request_bytes
+from harness.clients.http_client import TIME_SCALE, request_bytes
 from harness.semel import Background, assert_replay, eventually, new_key, settle
 
 BODY = {"amount": 100}

@@ -7,10 +7,10 @@ import time
 
 import pytest
 
-from harness.balancer import Balancer
-from harness.http_client import Connection, request_bytes
+from harness.peers.balancer import Balancer
+from harness.clients.http_client import Connection, request_bytes
 from harness.semel import assert_replay, new_key
-from harness.retrying_client import effects_by_key
+from harness.clients.retrying_client import effects_by_key
 
 CLIENTS = 24
 ROUNDS = 2

@@ -6,8 +6,8 @@ import time
 
 import pytest
 
-from harness.http_client import TIME_SCALE, request_bytes
-from harness.probe_service import ProbeService
+from harness.clients.http_client import TIME_SCALE, request_bytes
+from harness.peers.probe_service import ProbeService
 from harness.semel import Background, assert_problem, assert_replay, eventually, new_key
 
 BODY = {"amount": 100}

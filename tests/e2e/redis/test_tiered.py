@@ -6,8 +6,8 @@ import time
 
 import pytest
 
-from harness.http_client import TIME_SCALE
-from harness.retrying_client import Fleet, assert_once_and_remembered
+from harness.clients.http_client import TIME_SCALE
+from harness.clients.retrying_client import Fleet, assert_once_and_remembered
 from harness.semel import assert_problem, assert_replay, eventually, let_pass, new_key
 
 BODY = {"amount": 100}

@@ -1,0 +1,1 @@
+"""Clients and senders, and what they present: tokens, certificates, hostile framings."""

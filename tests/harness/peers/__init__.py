@@ -1,0 +1,1 @@
+"""Upstreams, services and applications that Semel talks to in tests."""
