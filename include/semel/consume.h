@@ -93,7 +93,8 @@ struct Options {
 // to one process: if several entries share it, give them to one Consumer.
 //
 // Logs to standard error as the configuration says. Ignores SIGPIPE and SIGXFSZ unless the program
-// has set their handling itself, and handles no other signal.
+// has set their handling itself, and handles no other signal. Leaves the umask as it is: files of
+// an embedded store follow it, in a folder that is closed to other users (0700).
 class Consumer {
  public:
   // Opens the store and the admin listener; fetches no messages yet. The error says what to do,

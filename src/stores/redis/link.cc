@@ -191,7 +191,7 @@ awaitable<std::expected<void, std::string>> Link::require_master(RespConnection&
 // each finding once for as long as it holds.
 awaitable<std::expected<void, std::string>> Link::inspect(RespConnection& to) {
   std::vector<std::string> warnings;
-  auto asked = co_await compare_clocks(to, warnings);
+  auto asked = co_await compare_clocks(to);
   if (asked) asked = co_await look_at_settings(to, warnings);
   if (!asked) co_return asked;
   std::set<std::string> holds;
@@ -205,8 +205,7 @@ awaitable<std::expected<void, std::string>> Link::inspect(RespConnection& to) {
   co_return std::expected<void, std::string>{};
 }
 
-awaitable<std::expected<void, std::string>> Link::compare_clocks(
-    RespConnection& to, std::vector<std::string>& warnings) {
+awaitable<std::expected<void, std::string>> Link::compare_clocks(RespConnection& to) {
   const engine::SystemClock clock;
   const Instant asked{.wall = clock.now(), .steady = clock.steady()};
   auto reply = co_await ask(to, resp_command({"TIME"}));
@@ -215,9 +214,9 @@ awaitable<std::expected<void, std::string>> Link::compare_clocks(
   if (const auto theirs = time_of(*reply)) {
     health_.clock = ServerClock(asked, answered, *theirs);
   } else if (!is_momentary(*reply)) {
-    health_.clock.reset();
-    warnings.emplace_back(
-        "does not allow TIME, so it is not known whether its clock agrees with this machine's");
+    const std::string user = common_.url.user.empty() ? "default" : common_.url.user;
+    health_.clock = std::unexpected("does not allow TIME (" + quoted(reply->text()) +
+                                    "; allow it for this user: ACL SETUSER " + user + " +time)");
   }
   co_return std::expected<void, std::string>{};
 }

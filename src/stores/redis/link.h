@@ -3,6 +3,7 @@
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <expected>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -66,7 +67,8 @@ connect_to(const Common& common, RedisAddress address,
 // A server's own report when it was last inspected.
 struct Health {
   std::string evicts;  // the policy by which it removes records at will; "": it does not
-  std::optional<ServerClock> clock;  // nullopt: it does not tell
+  // The error is a phrase that says why its clock is not known, and what to do.
+  std::expected<ServerClock, std::string> clock = std::unexpected("has not told its time yet");
 };
 
 // A connection to one Redis server that takes commands, reopened whenever it ends. Does not use a
@@ -120,8 +122,7 @@ class Link : public std::enable_shared_from_this<Link> {
   boost::asio::awaitable<std::expected<void, std::string>> prepare(resp::RespConnection& to);
   boost::asio::awaitable<std::expected<void, std::string>> require_master(resp::RespConnection& to);
   boost::asio::awaitable<std::expected<void, std::string>> inspect(resp::RespConnection& to);
-  boost::asio::awaitable<std::expected<void, std::string>> compare_clocks(
-      resp::RespConnection& to, std::vector<std::string>& warnings);
+  boost::asio::awaitable<std::expected<void, std::string>> compare_clocks(resp::RespConnection& to);
   boost::asio::awaitable<std::expected<void, std::string>> look_at_settings(
       resp::RespConnection& to, std::vector<std::string>& warnings);
   void send_group();

@@ -31,7 +31,8 @@ using RedisFailed = std::function<void(std::string_view call, const std::string&
 // runs the callers' coroutines before it, and destroy their execution contexts after it.
 //
 // stats() counts unknown records as of a few seconds ago, and what this process did since. doubts()
-// compares the servers' clocks with ours, and looks whether they evict, as of a few seconds ago.
+// compares the servers' clocks with ours, and looks whether they evict, as of a few seconds ago. A
+// server that does not tell its time may have any.
 //
 // `warn` is called on the store's thread with sentences for the operator about what makes a server
 // forget. The error is such a sentence: the server cannot be reached, or must not be used.

@@ -139,6 +139,7 @@ void RedisThread::note_trouble() {
   std::optional<FarClock> most_ahead_of;
   std::optional<FarClock> most_behind;
   std::string evicting;
+  std::string clock_unknown;
   for (const redis::Link* master : nodes_.masters()) {
     const redis::Health& health = master->health();
     if (health.clock) {
@@ -146,6 +147,11 @@ void RedisThread::note_trouble() {
       const FarClock far{*health.clock, master->address().text()};
       if (!most_ahead_of || ahead > most_ahead_of->clock.ahead(now)) most_ahead_of = far;
       if (!most_behind || ahead < most_behind->clock.ahead(now)) most_behind = far;
+    } else {
+      clock_unknown = "Redis at " + master->address().text() + " " + health.clock.error() +
+                      ", so it is not known whether its clock agrees with that of this machine: "
+                      "until it is, nothing expires and no lease runs out, and nothing new is "
+                      "executed";
     }
     if (!health.evicts.empty()) {
       evicting = "the maxmemory-policy of Redis at " + master->address().text() + " is " +
@@ -159,6 +165,7 @@ void RedisThread::note_trouble() {
     most_ahead_of_ = std::move(most_ahead_of);
     most_behind_ = std::move(most_behind);
     evicting_ = std::move(evicting);
+    clock_unknown_ = std::move(clock_unknown);
   }
   say_doubts();
 }
@@ -197,15 +204,18 @@ Duration RedisThread::clock_ahead() const {
 
 // If our clock is behind, a claim made now would end too early by everybody else's clock, and a
 // record completed now would be swept too early. If it is ahead, they only last longer, and no harm
-// is done.
+// is done. If a server does not tell its time, our clock may be either.
 StoreDoubts RedisThread::doubts_now() const {
-  const bool is_behind = ahead_of(most_behind_) < -redis::kClocksAgreeWithin;
-  return {.clock = is_behind || ahead_of(most_ahead_of_) > redis::kClocksAgreeWithin,
-          .claims = is_behind || !evicting_.empty()};
+  const bool may_be_behind =
+      !clock_unknown_.empty() || ahead_of(most_behind_) < -redis::kClocksAgreeWithin;
+  return {.clock = may_be_behind || ahead_of(most_ahead_of_) > redis::kClocksAgreeWithin,
+          .claims = may_be_behind || !evicting_.empty()};
 }
 
 std::string RedisThread::doubts_sentence() const {
   std::string sentence = evicting_;
+  if (!sentence.empty() && !clock_unknown_.empty()) sentence += "; ";
+  sentence += clock_unknown_;
   const auto add = [&](const std::optional<FarClock>& far, std::string_view how,
                        std::string_view then) {
     if (!sentence.empty()) sentence += "; ";

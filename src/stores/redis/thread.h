@@ -109,7 +109,8 @@ class RedisThread {
   // the one that it is most behind.
   std::optional<FarClock> most_ahead_of_;
   std::optional<FarClock> most_behind_;
-  std::string evicting_;  // a sentence; "": no server evicts
+  std::string evicting_;       // a sentence; "": no server evicts
+  std::string clock_unknown_;  // a sentence; "": every server tells its time
   std::atomic<std::uint64_t> removed_records_ = 0;
   std::thread thread_;
 };
