@@ -12,13 +12,13 @@ from harness.postgres_fixtures import Database
 from harness.servers.postgres_nodes import apply_schema, start_node
 from harness.servers.postgres_server import BINARIES, PostgresServer
 from harness.clients.retrying_client import Fleet, assert_once_and_remembered, effects_by_key
-from harness.semel import Background, binary, eventually, settle
+from harness.semel import Background, assert_problem, assert_replay, binary, eventually, settle
 from harness.peers.sql_app import App
 
 SEED = 20260303
 ROUTE = {"name": "charges", "path": "/charges", "unknown": "hold", "lease": "1s"}
 ORDER = {"item": "tea", "quantity": 2}
-COMPLETED = 3
+IN_PROGRESS, COMPLETED = 2, 3
 
 
 @pytest.fixture
@@ -218,7 +218,7 @@ def test_a_completion_that_no_standby_has_is_replayed_by_no_gateway(pair, start_
         else:
             primary.kill9()
             standby.start()
-            assert state_of(standby, how) == [2]  # the answer is gone, and nobody was told of it
+            assert state_of(standby, how) == [IN_PROGRESS]  # the answer is gone, and nobody was told of it
             standby.promote()
         settled = eventually(lambda: (a := nodes[1].post("/charges", key=how)).status != 503 and a, timeout=30)
         if settled.status == 200:
@@ -255,6 +255,59 @@ def test_an_answer_of_the_application_that_no_standby_has_is_given_by_no_gateway
             assert primary.execute("SELECT count(*) FROM public.orders") == [(number,)]
             holder.close()
     finally:
+        service.kill9()
+
+
+def orders_on(server):
+    """The ids of all orders, in order."""
+    return [number for number, in server.execute("SELECT id FROM public.orders ORDER BY id")]
+
+
+@pytest.mark.parametrize("how", ["cancel", "terminate"])
+def test_an_answer_of_the_application_that_a_failover_takes_back_was_given_to_nobody(pair, start_gateway, how):
+    """The standby is promoted without the order that the service has committed on the primary."""
+    primary, standby = pair
+    set_up(Database(primary, "semel"))
+    url = either(primary, standby)
+    service = OrdersService(url.replace("semel@", "shop@", 1) + "?target_session_attrs=read-write").start()
+    holder = App(Database(primary, "semel"))
+    try:
+        nodes = [start_node(start_gateway, url, {"name": "orders", "path": "/orders", "completes": "executor",
+                                                 "unknown": "retry", "lease": "1s", "upstream": service.address})
+                 for _ in range(2)]
+        kept = nodes[0].post("/orders", json=ORDER, key="kept")
+        assert kept.status == 201
+
+        holder.run("LOCK TABLE public.orders IN EXCLUSIVE MODE")
+        first = Background(nodes[0].post, "/orders", json=ORDER, key="lost")
+        eventually(lambda: primary.execute("SELECT count(*) FROM pg_locks WHERE NOT granted") == [(1,)])
+        standby.stop()
+        holder.rollback()
+        cut_waits(primary, how, "shop")
+        eventually(lambda: state_of(primary, "lost") == [COMPLETED])
+        assert len(orders_on(primary)) == 2  # everybody on the primary can see the order
+        assert_problem(nodes[1].post("/orders", json=ORDER, key="lost"), 503, "store-unavailable")
+        assert first.result().status >= 500
+
+        primary.kill9()
+        standby.start()
+        assert state_of(standby, "lost") == [IN_PROGRESS]
+        assert orders_on(standby) == [kept.json()["order"]]
+        standby.promote()
+
+        def final_answer():
+            """The answer of whichever gateway has one first."""
+            answers = (node.post("/orders", json=ORDER, key="lost") for node in nodes)
+            return next((answer for answer in answers if answer.status == 201), None)
+        final = eventually(final_answer, timeout=30)
+        for node in nodes:
+            for key, answer in (("kept", kept), ("lost", final)):
+                replay = eventually(lambda: (a := node.post("/orders", json=ORDER, key=key)).status != 503 and a)
+                assert_replay(replay, answer)
+        assert orders_on(standby) == [kept.json()["order"], final.json()["order"]]
+        assert state_of(standby, "lost") == [COMPLETED]
+    finally:
+        holder.close()
         service.kill9()
 
 
