@@ -30,13 +30,19 @@ std::function<void()> read_tokens(admin::Admin& admin, const config::Config& con
 }
 
 int serve(const std::string& file) {
+  // A SIGHUP that comes before the gateway is ready waits until there is something to reload.
+  sigset_t hangup;
+  sigemptyset(&hangup);
+  sigaddset(&hangup, SIGHUP);
+  pthread_sigmask(SIG_BLOCK, &hangup, nullptr);
   auto config = load_config(file);
   if (!config) return kExitUsage;
   if (config->routes.empty()) {
     std::fprintf(stderr, "%s: routes: required; a list of routes\n", file.c_str());
     return kExitUsage;
   }
-  telemetry::start_logging(config->log);
+  if (auto started = telemetry::start_logging(config->log); !started) return fail(started.error());
+  telemetry::reopen_log_at_signal();
   ignore_write_signals();
   if (auto fits = runtime::fit_into_descriptors(*config); !fits) return fail(fits.error());
 
@@ -57,6 +63,7 @@ int serve(const std::string& file) {
   };
   boost::asio::co_spawn((*server)->context(), server::reload_on(hangups, **server, file, tokens),
                         engine::OrStop{"reloading"});
+  pthread_sigmask(SIG_UNBLOCK, &hangup, nullptr);
   for (const config::HostPort& at : (*server)->listening()) {
     announce((*server)->process().config().tls ? "https" : "http", at);
   }
@@ -77,8 +84,9 @@ void add_serve(CLI::App& app, Run& run) {
       ->type_name("FILE");
   command->footer(
       "Prints the addresses it listens on, then \"ready\", to standard output; logs to standard "
-      "error.\nSIGTERM: finish what runs (drain_timeout), then exit. SIGHUP: read the "
-      "configuration again.");
+      "error or to log.file.\nSIGTERM: finish what runs (drain_timeout), then exit. SIGHUP: read "
+      "the "
+      "configuration again.\nSIGUSR1: open log.file anew.");
   command->callback([&run, file] { run = [file] { return serve(*file); }; });
 }
 

@@ -13,6 +13,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <map>
+#include <set>
 #include <variant>
 
 #include "stores/crash_child.h"
@@ -230,6 +231,56 @@ TEST_P(OlderLogTest, WithoutAnyLogTheStoreIsRefused) {
   const auto store = open_embedded_store(options_);
   ASSERT_FALSE(store);
   EXPECT_THAT(store.error(), HasSubstr("logs (*.log) are missing"));
+}
+
+// RocksDB takes a directory without CURRENT for an empty one, and deletes the tables and logs in
+// it.
+TEST_P(OlderLogTest, WithoutCurrentTheStoreIsRefusedAndLeftAsItIs) {
+  fs::copy(after_ / "CURRENT", directory_.path() / "kept");
+  fs::remove(after_ / "CURRENT");
+  const auto names = [this] {
+    std::set<std::string> found;
+    for (const auto& entry : fs::directory_iterator(after_)) found.insert(entry.path().filename());
+    return found;
+  };
+  const auto before = names();
+  for (int tries = 0; tries < 3; ++tries) {
+    const auto store = open_embedded_store(options_);
+    ASSERT_FALSE(store);
+    EXPECT_THAT(store.error(), HasSubstr("its file CURRENT is missing"));
+    EXPECT_THAT(store.error(), HasSubstr("Restore the whole directory"));
+  }
+  EXPECT_EQ(names(), before);
+  fs::copy(directory_.path() / "kept", after_ / "CURRENT");
+  const auto store = open_or_throw(options_);
+  for (const std::uint64_t n : {1, 2, 3}) EXPECT_TRUE(run(store->read(id_of(n))).value()) << n;
+}
+
+TEST_P(OlderLogTest, WhateverIsLeftOfAStoreIsRefused) {
+  {
+    open_or_throw(options_);
+  }  // makes tables of the logs
+  const auto remove = [this](std::string_view part) {
+    for (const auto& entry : fs::directory_iterator(after_)) {
+      if (entry.path().filename().string().contains(part)) fs::remove(entry.path());
+    }
+  };
+  remove("CURRENT");
+  remove(".log");
+  EXPECT_FALSE(open_embedded_store(options_));
+  remove("MANIFEST");
+  EXPECT_FALSE(open_embedded_store(options_));
+  remove(".sst");
+  EXPECT_TRUE(open_embedded_store(options_));
+}
+
+TEST_P(OlderLogTest, WithoutItsManifestTheStoreIsRefused) {
+  for (const auto& entry : fs::directory_iterator(after_)) {
+    if (entry.path().filename().string().starts_with("MANIFEST")) fs::remove(entry.path());
+  }
+  const auto store = open_embedded_store(options_);
+  ASSERT_FALSE(store);
+  EXPECT_THAT(store.error(), HasSubstr("Restore the whole directory"));
 }
 
 INSTANTIATE_TEST_SUITE_P(Durability, OlderLogTest, testing::Bool(),

@@ -159,6 +159,23 @@ TEST_F(EmbeddedTest, IsOpenInOnePlaceOnly) {
   EXPECT_THAT(refusal(options_), HasSubstr(options_.path.string()));
 }
 
+TEST_F(EmbeddedTest, IsOpenInOnePlaceOnlyThoughItsLockFileIsDeleted) {
+  const auto store = open_or_throw(options_);
+  ASSERT_TRUE(fs::remove(options_.path / "LOCK"));
+  EXPECT_THAT(refusal(options_), HasSubstr("another semel has it open"));
+}
+
+// Killed while RocksDB made the database: nothing was in it yet.
+TEST_F(EmbeddedTest, AStoreWhoseMakingWasCutShortIsMade) {
+  fs::create_directory(options_.path);
+  fs::permissions(options_.path, fs::perms::owner_all);
+  std::ofstream(options_.path / "IDENTITY") << "x";
+  std::ofstream(options_.path / "MANIFEST-000001") << "half of it";
+  std::ofstream(options_.path / "LOG") << "";
+  const auto store = open_or_throw(options_);
+  EXPECT_GT(apply(*store, id_of(1), 0, claim_of(id_of(1))), 0U);
+}
+
 TEST_F(EmbeddedTest, RefusesAFile) {
   std::ofstream(options_.path) << "not a store";
   EXPECT_THAT(refusal(options_), HasSubstr("is not a directory"));

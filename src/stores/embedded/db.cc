@@ -46,10 +46,11 @@ void DueFloor::lower_to(Time due) {
   lowest_since_begin_ = std::min(lowest_since_begin_, due);
 }
 
-EmbeddedDb::EmbeddedDb(std::unique_ptr<rocksdb::DB> db,
+EmbeddedDb::EmbeddedDb(DirectoryLock lock, std::unique_ptr<rocksdb::DB> db,
                        std::vector<rocksdb::ColumnFamilyHandle*> families,
                        std::shared_ptr<LogSwitches> log_switches, bool sync)
-    : db_(std::move(db)),
+    : lock_(std::move(lock)),
+      db_(std::move(db)),
       families_(std::move(families)),
       log_switches_(std::move(log_switches)),
       sync_(sync) {}

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "semel/driver/store.h"
+#include "stores/embedded/directory.h"
 #include "stores/embedded/layout.h"
 #include "stores/embedded/options.h"
 
@@ -95,12 +96,14 @@ class EmbeddedDb {
   Version first_version() const { return first_version_; }
 
  private:
-  EmbeddedDb(std::unique_ptr<rocksdb::DB> db, std::vector<rocksdb::ColumnFamilyHandle*> families,
+  EmbeddedDb(DirectoryLock lock, std::unique_ptr<rocksdb::DB> db,
+             std::vector<rocksdb::ColumnFamilyHandle*> families,
              std::shared_ptr<LogSwitches> log_switches, bool sync);
   std::expected<void, std::string> check_format();
   std::expected<void, std::string> begin_format();
   std::expected<void, std::string> drop_orphans();
 
+  DirectoryLock lock_;  // let go after the database is closed
   std::unique_ptr<rocksdb::DB> db_;
   std::vector<rocksdb::ColumnFamilyHandle*> families_;
   std::shared_ptr<LogSwitches> log_switches_;

@@ -19,6 +19,7 @@
 #include "core/codec.h"
 #include "stores/disk_space.h"
 #include "stores/embedded/db.h"
+#include "stores/embedded/directory.h"
 #include "stores/embedded/wal.h"
 
 namespace semel::stores {
@@ -156,10 +157,10 @@ std::vector<rocksdb::ColumnFamilyDescriptor> families() {
           {std::string(kChunksFamily), family_options(kChunksMemtableBytes, table)}};
 }
 
-rocksdb::DBOptions db_options(const EmbeddedOptions& wanted, WALRecoveryMode mode) {
+rocksdb::DBOptions db_options(const EmbeddedOptions& wanted, bool is_new, WALRecoveryMode mode) {
   rocksdb::DBOptions options;
   if (wanted.env) options.env = wanted.env;
-  options.create_if_missing = true;
+  options.create_if_missing = is_new;
   options.create_missing_column_families = true;
   options.paranoid_checks = true;
   options.wal_recovery_mode = mode;
@@ -199,10 +200,11 @@ struct Opened {
   std::vector<rocksdb::ColumnFamilyHandle*> families;
 };
 
-std::expected<Opened, Status> open_with(const EmbeddedOptions& wanted, WALRecoveryMode mode) {
+std::expected<Opened, Status> open_with(const EmbeddedOptions& wanted, bool is_new,
+                                        WALRecoveryMode mode) {
   Opened opened;
   rocksdb::DB* db = nullptr;
-  rocksdb::DBOptions options = db_options(wanted, mode);
+  rocksdb::DBOptions options = db_options(wanted, is_new, mode);
   options.listeners.push_back(opened.log_switches);
   const Status status =
       rocksdb::DB::Open(options, wanted.path.string(), families(), &opened.families, &db);
@@ -215,10 +217,9 @@ std::expected<Opened, Status> open_with(const EmbeddedOptions& wanted, WALRecove
 // power cut. Without sync: a power cut may lose any number of writes, and point-in-time recovery
 // keeps all that precede them.
 std::expected<Opened, Status> recover_from_logs(const EmbeddedOptions& wanted) {
-  if (has_lost_logs(wanted.path)) {
-    return std::unexpected(Status::Corruption("its write-ahead logs (*.log) are missing"));
-  }
-  auto opened = open_with(wanted, WALRecoveryMode::kTolerateCorruptedTailRecords);
+  const auto is_new = is_new_store(wanted.path);
+  if (!is_new) return std::unexpected(Status::Corruption(is_new.error()));
+  auto opened = open_with(wanted, *is_new, WALRecoveryMode::kTolerateCorruptedTailRecords);
   if (opened || !opened.error().IsCorruption()) return opened;
   const WalDamage damage = judge_wal(wanted.path);
   if (wanted.sync && damage != WalDamage::torn) return opened;
@@ -227,7 +228,7 @@ std::expected<Opened, Status> recover_from_logs(const EmbeddedOptions& wanted) {
                 ": its log is damaged, and what was written after the damage is lost: retries of "
                 "those keys are executed again. With durability: crash a power cut can cause this");
   }
-  return open_with(wanted, WALRecoveryMode::kPointInTimeRecovery);
+  return open_with(wanted, *is_new, WALRecoveryMode::kPointInTimeRecovery);
 }
 
 std::expected<Opened, Status> recover(const EmbeddedOptions& wanted) {
@@ -266,7 +267,7 @@ std::string explain(const Status& status) {
   if (status.IsInvalidArgument() && says("Column families not opened")) {
     return "is not a store of this version of semel: " + text;
   }
-  if (status.IsCorruption()) {
+  if (status.IsCorruption() || says("No such file or directory")) {
     return "is damaged, and opening it could lose what was acknowledged: " + text +
            ". Restore the whole directory from a backup; only if every key in it may be executed "
            "again, move it away and start with an empty one";
@@ -282,9 +283,12 @@ std::expected<std::unique_ptr<EmbeddedDb>, std::string> EmbeddedDb::open(
     return std::unexpected(std::move(ready).error());
   }
   if (auto room = has_room(options.path); !room) return std::unexpected(std::move(room).error());
+  auto lock = DirectoryLock::take(options.path);
+  if (!lock) return refuse(options.path, lock.error());
   auto opened = recover(options);
   if (!opened) return refuse(options.path, explain(opened.error()));
-  std::unique_ptr<EmbeddedDb> db(new EmbeddedDb(std::move(opened->db), std::move(opened->families),
+  std::unique_ptr<EmbeddedDb> db(new EmbeddedDb(*std::move(lock), std::move(opened->db),
+                                                std::move(opened->families),
                                                 std::move(opened->log_switches), options.sync));
   if (auto checked = db->check_format(); !checked) {
     return refuse(options.path, checked.error());

@@ -133,8 +133,4 @@ WalDamage judge_wal(const std::filesystem::path& directory) {
   return walk.damaged ? WalDamage::torn : WalDamage::none;
 }
 
-bool has_lost_logs(const std::filesystem::path& directory) {
-  return std::filesystem::exists(directory / "CURRENT") && logs_in_order(directory).empty();
-}
-
 }  // namespace semel::stores

@@ -17,9 +17,4 @@ enum class WalDamage {
 // Throws std::filesystem::filesystem_error or std::ios_base::failure if they cannot be read.
 WalDamage judge_wal(const std::filesystem::path& directory);
 
-// Returns whether the directory holds a store but no log at all. RocksDB always keeps one log, and
-// opens a store without it as if nothing had been written since the last table. Throws like
-// judge_wal().
-bool has_lost_logs(const std::filesystem::path& directory);
-
 }  // namespace semel::stores

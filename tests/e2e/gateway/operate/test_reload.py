@@ -1,6 +1,8 @@
 """SIGHUP reads the configuration again: new requests follow the new one, what runs ends under the
 old one, no connection is dropped, and a file that cannot be used changes nothing."""
 
+import errno
+import json
 import os
 import signal
 import threading
@@ -8,7 +10,7 @@ import threading
 import pytest
 
 from harness.clients.http_client import request_bytes
-from harness.semel import Background, assert_problem, assert_replay, eventually, new_key
+from harness.semel import Background, Gateway, assert_problem, assert_replay, eventually, new_key
 
 BODY = {"amount": 100, "sent_at": 1}
 
@@ -152,3 +154,33 @@ def test_a_gateway_that_ends_waits_for_the_file_that_it_reads(gateway):
         eventually(lambda: "stopped" in gateway.stderr())
         pipe.write(text)
     assert gateway.wait() == 0
+
+
+def opened_for_writing(pipe):
+    """None: nobody reads it yet."""
+    try:
+        return os.open(pipe, os.O_WRONLY | os.O_NONBLOCK)
+    except OSError as error:
+        assert error.errno == errno.ENXIO, error
+        return None
+
+
+def test_a_reload_that_is_asked_for_too_early_waits(start_gateway, upstream, tmp_path, key):
+    """While the gateway is still reading its file for the first time, which the test holds up."""
+    tmp_path.chmod(0o755)
+    path = tmp_path / "semel.yaml"
+    os.mkfifo(path)
+    gateway = Gateway([route(upstream)], config_file=path)
+    try:
+        starting = Background(gateway.start)
+        eventually(lambda: gateway.process or starting.done)
+        with os.fdopen(eventually(lambda: opened_for_writing(path)), "w") as pipe:
+            gateway.process.send_signal(signal.SIGHUP)
+            path.unlink()
+            later = {**gateway.config, "routes": [route(upstream, name="refunds", path="/refunds")]}
+            path.write_text(json.dumps(later))
+            pipe.write(json.dumps(gateway.config))
+        starting.result()
+        eventually(lambda: gateway.post("/refunds", json=BODY, key=key).status == 200)
+    finally:
+        gateway.discard()
