@@ -159,7 +159,8 @@ awaitable<Answer> Admin::read(const http::Target& target) {
   if (path.starts_with("/api/keys/")) {
     co_return co_await keys_.show(path.substr(kKeys.size() + 1));
   }
-  co_return text_answer(404, "No such path. Use /healthz, /readyz, /metrics or /api/keys.\n");
+  co_return problem_answer(404, "no-such-path",
+                           "No such path. Use /healthz, /readyz, /metrics or /api/keys.");
 }
 
 // Checks the token first: nobody without one makes this process read a body.

@@ -9,8 +9,9 @@
 // The rule for every file that holds secrets: TLS keys, token keys, encryption keys, hash keys and
 // operator tokens.
 //
-//   It must be a regular file, not a symbolic link. Either it belongs to the user of this process
-//   and nobody else has access (0600), or it belongs to root and its group may also read it (0640).
+//   It must be a regular file, not a symbolic link. Either it belongs to the user of this process,
+//   root included, and nobody else has access (0600), or it belongs to root, who is not that user,
+//   and its group may also read it (0640).
 //
 // Symbolic links are refused because whoever may change the link decides what is read, whatever the
 // mode of the file.

@@ -73,8 +73,10 @@ std::expected<AdminReply, std::string> AdminClient::ask(bool changes, const std:
   }
   const auto answer = HttpClient(host_, port_, kTimeout).ask(std::move(request));
   if (!answer) {
-    return std::unexpected(fmt::format("no answer from the admin listener at {}:{}: {}", host_,
-                                       port_, answer.error()));
+    return std::unexpected(
+        fmt::format("no answer from the admin listener at {}:{}: {}\nIs the gateway running there? "
+                    "Say where it is with --config FILE or --admin URL; see semel keys ls --help.",
+                    host_, port_, answer.error()));
   }
   AdminReply reply{static_cast<int>(answer->result_int()), nullptr};
   boost::system::error_code not_json;

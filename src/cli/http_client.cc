@@ -9,6 +9,7 @@
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/core/tcp_stream.hpp>
 #include <boost/beast/http.hpp>
+#include <boost/system/system_error.hpp>
 #include <stdexcept>
 
 namespace semel::cli {
@@ -57,6 +58,8 @@ std::expected<HttpResponse, std::string> HttpClient::ask(HttpRequest request,
     try {
       if (failed) std::rethrow_exception(failed);
       answer = std::move(response);
+    } catch (const boost::system::system_error& error) {
+      answer = std::unexpected(error.code().message());  // what() adds a place in the source code
     } catch (const std::exception& error) {
       answer = std::unexpected(error.what());
     }

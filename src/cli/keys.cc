@@ -7,6 +7,7 @@
 #include <memory>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/base64.h"
@@ -108,13 +109,14 @@ int list(const KeysOptions& options, const AdminClient& admin) {
   const std::string query = query_of(*filter);
   json::array keys;
   std::string cursor;
-  if (!options.as_json) print_list_head();
+  bool has_head = options.as_json;
   for (std::size_t left = options.limit; left > 0;) {
     std::string target = fmt::format("/api/keys?limit={}{}", std::min(left, kPageMax), query);
     if (!cursor.empty()) target += "&cursor=" + cursor;
     const auto reply = admin.get(target);
     if (!reply) return complain(reply.error(), kExitFailed);
     if (reply->status != 200) return explain(*reply);
+    if (!std::exchange(has_head, true)) print_list_head();
     for (const json::value& record : reply->body.at("keys").as_array()) {
       if (options.as_json) {
         keys.push_back(record);

@@ -4,6 +4,7 @@
 
 #include "base/names.h"
 #include "config/own_paths.h"
+#include "core/json_text.h"
 
 namespace semel::config {
 namespace json = boost::json;
@@ -91,7 +92,7 @@ std::string make_policy_page(const Config& config) {
   for (const RouteConfig& route : config.routes) {
     if (!route.methods.empty()) routes.push_back(route_of(route));
   }
-  return json::serialize(json::object{{"routes", std::move(routes)}});
+  return core::json_text(json::object{{"routes", std::move(routes)}});
 }
 
 }  // namespace semel::config

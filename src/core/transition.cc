@@ -443,7 +443,8 @@ Decision on(const Record* found, const event::Resolve& resolve, Time now) {
                        (found->state == RecordState::in_progress &&
                         may_be_running(*found, resolve.holder, resolve.skew, now));
   if (running && !resolve.force) {
-    return {Keep{}, verdict::Refused{"The execution may still run. Wait for it, or use force."}};
+    return {Keep{}, verdict::Refused{"The execution may still run. Wait for it, or decide with "
+                                     "\"force\": true (semel keys: --force)."}};
   }
   // A claim that comes now is told that the key has expired; a release would let it run.
   if (found->state == RecordState::unknown && found->hold_until <= now - resolve.lag) {

@@ -164,6 +164,12 @@ awaitable<void> Execution::run() {
       co_await unreachable("our certificate was not accepted");
       co_return;
     }
+    if (maybe->cause == UpstreamCall::MaybeDelivered::Cause::timeout) {
+      co_await failed(OutcomeKind::unknown, core::Code::upstream_timeout, maybe->why,
+                      "The service did not take the whole request in time and may still take "
+                      "effect. Retry with the same key only.");
+      co_return;
+    }
     co_await failed(OutcomeKind::unknown, core::Code::upstream_unreachable, maybe->why,
                     "The connection to the service broke, so it may have taken effect. Retry with "
                     "the same key only.");

@@ -29,6 +29,15 @@ UpstreamCall::UpstreamCall(runtime::Worker& worker, runtime::Route route, Ending
       ending_(ending),
       connection_(picked_.pool) {}
 
+UpstreamCall::MaybeDelivered UpstreamCall::maybe_delivered(Written written) {
+  using Cause = MaybeDelivered::Cause;
+  if (written == Written::late) return {Cause::timeout, "the request was not taken in time"};
+  if (written == Written::unreadable) {
+    return {Cause::broken, "the request's body could not be read back"};
+  }
+  return {Cause::broken, "the connection broke while the request was sent"};
+}
+
 awaitable<UpstreamCall::SendResult> UpstreamCall::send(const std::string& head,
                                                        const runtime::RequestBody& body) {
   for (;;) {
@@ -44,10 +53,7 @@ awaitable<UpstreamCall::SendResult> UpstreamCall::send(const std::string& head,
       co_return Sent{};
     }
     if (sent_bytes > 0) {
-      co_return MaybeDelivered{written == Written::late ? "the request was not taken in time"
-                               : written == Written::unreadable
-                                   ? "the request's body could not be read back"
-                                   : "the connection broke while the request was sent"};
+      co_return maybe_delivered(written);
     }
     if (written == Written::unreadable) {
       co_return NotDelivered{"the request's body could not be read back"};

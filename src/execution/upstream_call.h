@@ -28,7 +28,10 @@ class UpstreamCall {
   struct NotDelivered {
     std::string why;
   };
+  // Part of the request was sent. `why` and the cause say what ended it.
   struct MaybeDelivered {
+    enum class Cause { timeout, broken };
+    Cause cause;
     std::string why;
   };
   using SendResult = std::variant<Sent, NotDelivered, MaybeDelivered>;
@@ -59,6 +62,7 @@ class UpstreamCall {
 
  private:
   enum class Written { all, broken, late, unreadable };
+  static MaybeDelivered maybe_delivered(Written written);
   boost::asio::awaitable<Written> write_request(const std::string& head,
                                                 const runtime::RequestBody& body,
                                                 std::size_t& sent_bytes);

@@ -62,12 +62,38 @@ TEST(ConfigRoute, RefusesHeadersThatHaveAnotherUse) {
       std::string line = std::string(where) + name;
       if (line.contains('[')) line += "]";
       if (line.contains('{')) line += "}";
-      EXPECT_THAT(errors_of("tenant: {from: none}\nroutes:\n  - {path: /a, upstream: http://h, " +
-                            line + "}\n"),
-                  ElementsAre(HasSubstr("has another use in HTTP")))
+      EXPECT_THAT(
+          errors_of("tenant: {from: none}\nroutes:\n  - {path: /a, upstream: http://h, " + line +
+                    "}\n"),
+          ElementsAre(AllOf(HasSubstr("has another use in HTTP"),
+                            HasSubstr(line.contains("key:") ? "like Idempotency-Key"
+                                                            : "like Idempotency-Replayed"))))
           << line;
     }
   }
+}
+
+TEST(ConfigRoute, RefusesAMarkOfReplaysThatHasAnotherUseInAnswers) {
+  for (const char* name : {"Idempotency-Key", "idempotency-expires", "Idempotency-Replay", "age",
+                           "Idempotency-Degraded", "IDEMPOTENCY-OUTCOME"}) {
+    EXPECT_THAT(errors_of(with_route(std::string("replayed_header: ") + name)),
+                ElementsAre(AllOf(HasSubstr("replayed_header: '" + std::string(name) +
+                                            "' has another use in answers of Semel"),
+                                  HasSubstr("like Idempotency-Replayed"))));
+  }
+}
+
+TEST(ConfigRoute, RefusesAMarkOfReplaysThatIsTheRoutesKeyHeader) {
+  const auto refused = ElementsAre(HasSubstr("replayed_header: is "));
+  EXPECT_THAT(errors_of(with_route("key: {header: X-Key}, replayed_header: x-key")), refused);
+  EXPECT_THAT(errors_of(with_route("key: {aliases: [X-Old, X-Key]}, replayed_header: X-Key")),
+              refused);
+  EXPECT_THAT(errors_of(with_route("key: {header: Idempotency-Replayed}")), refused);
+  EXPECT_THAT(
+      errors_of("defaults: {replayed_header: X-Key}\n" + with_route("key: {header: X-Key}")),
+      refused);
+  EXPECT_EQ(route_of("key: {header: X-Key}, replayed_header: X-Key-Replayed").replayed_header,
+            "X-Key-Replayed");
 }
 
 TEST(ConfigRoute, ReadsTheOtherChoices) {

@@ -1,5 +1,6 @@
 """The fixtures of the gateway and chaos tests."""
 
+import resource
 import pytest
 
 from harness.clients.certificates import Certificates
@@ -92,3 +93,12 @@ def pytest_runtest_makereport(item, call):
     if report.failed:
         for gateway in Gateway.live:
             report.sections.append(("the gateway's stderr", gateway.stderr_tail()))
+
+
+@pytest.fixture
+def many_descriptors():
+    """As many files as the machine allows, for thousands of connections."""
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (before[1], before[1]))  # the gateway inherits it
+    yield
+    resource.setrlimit(resource.RLIMIT_NOFILE, before)

@@ -180,12 +180,12 @@ void Field::read_header_name(std::string& out) const {
   out = *std::move(value);
 }
 
-void Field::read_free_header_name(std::string& out) const {
+void Field::read_free_header_name(std::string& out, std::string_view example) const {
   const std::optional<std::string> value = text();
   if (!value) return;
   const std::string name = base::lower_case(*value);
   if (std::ranges::count(kUsedHeaders, name) > 0 || name.starts_with("semel-")) {
-    bad_value("has another use in HTTP; choose another name, like Idempotency-Key");
+    bad_value(fmt::format("has another use in HTTP; choose another name, like {}", example));
     return;
   }
   read_header_name(out);

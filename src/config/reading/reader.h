@@ -72,8 +72,9 @@ class Field {
   void read_size(std::size_t& out, std::size_t min, std::size_t max) const;
   void read_header_name(std::string& out) const;
   void read_header_names(std::vector<std::string>& out) const;
-  // Reads the name of a header that Semel writes; reports a name that HTTP uses for something else.
-  void read_free_header_name(std::string& out) const;
+  // Reads the name of a header that Semel reads or writes; reports a name that HTTP uses for
+  // something else. The message suggests a name like `example`.
+  void read_free_header_name(std::string& out, std::string_view example) const;
 
  private:
   const Node* node_;

@@ -10,6 +10,7 @@
 #include "base/utf8.h"
 #include "config/own_paths.h"
 #include "config/reading/values.h"
+#include "core/json_text.h"
 #include "execution/answer/handle.h"
 #include "execution/answer/reauthorize.h"
 #include "execution/answer/replay.h"
@@ -96,7 +97,7 @@ std::string status_json(const Record& record, Time now) {
     out["response"] = answer_json(record.answer);
   }
   if (record.state == RecordState::unknown) out["new_key_safe"] = false;
-  return json::serialize(out);
+  return core::json_text(out);
 }
 
 Answer status_answer(int status, const Record& record, Time now) {

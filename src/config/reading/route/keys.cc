@@ -237,7 +237,7 @@ constexpr std::array kRouteKeys = std::to_array<Key<RouteDraft>>({
     {"replay_headers",
      [](const Field& f, RouteDraft& d) { read_replay_headers(f, d.config); }},
     {"replayed_header",
-     [](const Field& f, RouteDraft& d) { f.read_free_header_name(d.config.replayed_header); }},
+     [](const Field& f, RouteDraft& d) { read_replayed_header(f, d.config.replayed_header); }},
     {"reauthorize", read_reauthorize},
     {"store_down",
      [](const Field& f, RouteDraft& d) {

@@ -15,6 +15,9 @@ namespace semel::config::reading {
 namespace {
 
 constexpr std::size_t kResourceTypeLengthMax = 64;
+// Names that messages suggest instead of a header with another use.
+constexpr std::string_view kKeyHeader = "Idempotency-Key";
+constexpr std::string_view kReplayedHeader = "Idempotency-Replayed";
 
 void read_pointer(const Field& field, std::string& out) {
   const std::optional<std::string> pointer = field.text();
@@ -61,11 +64,14 @@ void read_allowed_headers(const Field& field, RouteConfig& out) {
 
 constexpr std::array kRouteKeyKeys = std::to_array<Key<KeyConfig>>({
     {"required", [](const Field& f, KeyConfig& out) { f.read(out.required); }},
-    {"header", [](const Field& f, KeyConfig& out) { f.read_free_header_name(out.header); }},
+    {"header",
+     [](const Field& f, KeyConfig& out) { f.read_free_header_name(out.header, kKeyHeader); }},
     {"aliases",
      [](const Field& f, KeyConfig& out) {
        std::vector<std::string> names;
-       for (const Field& item : f.items()) item.read_free_header_name(names.emplace_back());
+       for (const Field& item : f.items()) {
+         item.read_free_header_name(names.emplace_back(), kKeyHeader);
+       }
        out.aliases = std::move(names);
      }},
     {"from",
@@ -225,6 +231,22 @@ void read_fingerprint(const Field& field, FingerprintConfig& out) {
 
 void read_replay_headers(const Field& field, RouteConfig& out) {
   read_mapping(field, kReplayHeadersKeys, out);
+}
+
+void read_replayed_header(const Field& field, std::string& out) {
+  // Headers with a meaning of their own in answers of Semel, or in those of an executor to it.
+  constexpr std::array<std::string_view, 6> kOwnHeaders = {"age",
+                                                           "idempotency-degraded",
+                                                           "idempotency-expires",
+                                                           "idempotency-key",
+                                                           "idempotency-outcome",
+                                                           "idempotency-replay"};
+  if (std::ranges::count(kOwnHeaders, base::lower_case(field.node().text)) > 0) {
+    field.bad_value("has another use in answers of Semel; choose another name, like " +
+                    std::string(kReplayedHeader));
+    return;
+  }
+  field.read_free_header_name(out, kReplayedHeader);
 }
 
 void read_resource(const Field& field, ResourceConfig& out) {

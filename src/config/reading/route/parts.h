@@ -23,6 +23,7 @@ void read_key(const Field& field, KeyConfig& out);
 void read_fingerprint(const Field& field, FingerprintConfig& out);
 void read_outcomes(const Field& field, OutcomePlan& out);
 void read_replay_headers(const Field& field, RouteConfig& out);
+void read_replayed_header(const Field& field, std::string& out);
 void read_resource(const Field& field, ResourceConfig& out);
 void read_probe(const Field& field, ProbeConfig& out);
 void read_statuses(const Field& field, RouteConfig& out);

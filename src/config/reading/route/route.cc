@@ -2,9 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <string_view>
 
+#include "base/text.h"
 #include "config/reading/route/keys.h"
 #include "config/reading/route/profiles.h"
 #include "config/reading/route/webhook.h"
@@ -49,6 +51,18 @@ void check_key(const Field& key, const RouteDraft& draft) {
   }
 }
 
+// A client that sees one name in requests and answers would take the mark for its key, echoed.
+void check_replayed_header(const Field& route, const RouteConfig& config) {
+  if (config.webhook) return;
+  const std::string name = base::lower_case(config.replayed_header);
+  const auto is_same = [&](const std::string& other) { return base::lower_case(other) == name; };
+  if (is_same(config.key.header) || std::ranges::any_of(config.key.aliases, is_same)) {
+    route.at("replayed_header")
+        .error(fmt::format("is {}, from which the route takes its key; choose another name",
+                           config.replayed_header));
+  }
+}
+
 void check_route(const Field& route, const std::optional<Field>& defaults,
                  const RouteDraft& draft) {
   const auto is_given = [&](std::string_view name) {
@@ -62,6 +76,7 @@ void check_route(const Field& route, const std::optional<Field>& defaults,
     route.at("upstream").error("required, like http://127.0.0.1:3000");
   }
   check_key(route.at("key"), draft);
+  check_replayed_header(route, draft.config);
   if (draft.config.resource.type.empty() != draft.config.resource.id.empty()) {
     route.at("resource").error("needs both a type, like charge, and an id, like /id or Location");
   }

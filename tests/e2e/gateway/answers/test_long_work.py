@@ -57,6 +57,7 @@ def test_the_first_request_is_accepted_and_done_in_the_background(gateway, upstr
     done = status(gateway, location)
     assert (done["state"], done["result"], done["attempt"]) == ("completed", "succeeded", 1)
     assert done["reason"] == "status 201" and done["age_seconds"] >= 0
+    assert re.search(r'"age_seconds":\d+(\.\d{1,3})?,', gateway.get(location).body.decode())
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", done["created_at"])
     assert done["created_at"] <= done["updated_at"] < done["expires_at"]
     assert done["response"]["status"] == 201

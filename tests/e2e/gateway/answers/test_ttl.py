@@ -1,6 +1,7 @@
 """docs/spec.md 10: how long a key is remembered, what it is afterwards, and where that is
 published."""
 
+import re
 import time
 
 import pytest
@@ -128,3 +129,12 @@ def test_the_policy_is_published(gateway, upstream):
     assert charges["limits"]["max_request_body"] == 65536
     assert upstream.url.split(":")[-1] not in answer.body.decode()
     assert upstream.arrived() == 0
+
+
+def test_the_policys_numbers_are_plain(start_gateway):
+    gateway = start_gateway({"path": "/day", "ttl": "24h"},
+                            {"path": "/brief", "ttl": "1500ms", "tombstone": "1001ms"})
+    text = gateway.get("/.semel/policy").body.decode()
+    assert re.findall(r'"ttl_seconds":([^,}]*)', text) == ["86400", "1.5"]
+    assert re.findall(r'"tombstone_seconds":([^,}]*)', text) == ["0", "1.001"]
+    assert not re.search(r"\dE", text)

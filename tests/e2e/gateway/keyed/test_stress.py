@@ -1,7 +1,6 @@
 """Many, slow, large and deep: everybody is answered, one effect is one effect, memory stays flat.
 Counts and memory are asserted here; bench/waiters measures the times."""
 
-import resource
 import selectors
 import socket
 
@@ -17,14 +16,6 @@ KIB, MIB = 1024, 1024 * 1024
 WAITER_BYTES_MAX = 32 * KIB
 # Allows for the memory that a sanitizer's allocator adds.
 FLAT_BYTES_MAX = (512 if SANITIZED else 48) * MIB
-
-
-@pytest.fixture
-def many_descriptors():
-    before = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (before[1], before[1]))  # the gateway inherits it
-    yield
-    resource.setrlimit(resource.RLIMIT_NOFILE, before)
 
 
 def read_all(connections, timeout):

@@ -177,7 +177,10 @@ def test_a_foreign_host_is_refused(gateway):
 
 
 def test_an_unknown_path_is_404_and_nothing_can_be_changed(gateway):
-    assert gateway.admin("/nothing").status == 404
+    nothing = gateway.admin("/nothing")
+    assert nothing.status == 404
+    assert nothing.header("Content-Type") == "application/problem+json"
+    assert nothing.json()["code"] == "no-such-path" and "/healthz" in nothing.json()["detail"]
     assert gateway.admin("/metrics", method="POST").status in (401, 403, 404, 405)
 
 

@@ -203,3 +203,14 @@ def test_a_wrong_command_line_is_exit_2_and_says_what_is_wrong(args):
 def test_what_is_no_configuration_file_is_refused(path, why):
     done = run("config", "check", path)
     assert done.returncode == 2 and why in done.stderr
+
+
+@pytest.mark.parametrize("command", [("ls",), ("ls", "--json"), ("show", "0" * 64),
+                                     ("release", "0" * 64, "--reason", "x")],
+                         ids=lambda command: " ".join(command[:2]))
+def test_without_a_gateway_keys_says_so_and_nothing_else(command):
+    down = run("keys", *command, "--admin", "http://127.0.0.1:1")
+    assert (down.returncode, down.stdout) == (1, ""), down
+    assert down.stderr.startswith("semel: no answer from the admin listener at 127.0.0.1:1: "
+                                  "Connection refused\nIs the gateway running there?"), down.stderr
+    assert "--admin" in down.stderr and "--help" in down.stderr and "boost" not in down.stderr

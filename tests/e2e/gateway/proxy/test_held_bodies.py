@@ -1,7 +1,6 @@
 """Request bodies in memory: 512 MiB for all callers, of which one tenant or one peer gets three quarters. The last
 quarter is for the others (docs/configuration.md, "Shares")."""
 
-import resource
 
 import pytest
 
@@ -15,14 +14,6 @@ MOST = SHARE // len(BODY)
 MODEST = 16
 # Needs fewer than 4096 files, and nobody is too slow for it.
 LIMITS = {"connections": 3000, "in_flight": 64, "body_timeout": "5m"}
-
-
-@pytest.fixture
-def many_descriptors():
-    before = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (before[1], before[1]))  # the gateway inherits it
-    yield
-    resource.setrlimit(resource.RLIMIT_NOFILE, before)
 
 
 def begin_upload(gateway, token):

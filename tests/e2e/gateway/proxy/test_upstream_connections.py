@@ -305,6 +305,21 @@ def test_an_upstream_that_never_answers_ends_in_504(start_gateway, raw_upstream,
     assert_problem(gateway.post("/", json=BODY, key=key), 504, "upstream-timeout")
 
 
+def test_an_upstream_that_never_takes_a_large_request_ends_in_504(start_gateway, raw_upstream, key):
+    done = threading.Event()
+    deaf = raw_upstream(lambda peer, number: done.wait(TIMEOUT))
+    gateway = start_gateway({"path": "/*", "upstream": deaf.url, "max_request_body": "32MiB",
+                             "upstream_timeout": scaled(1000)})
+    body = b"x" * (24 << 20)  # more than the sockets on the way can hold
+    first = gateway.post("/upload", body, key=key)
+    assert assert_problem(first, 504, "upstream-timeout")["new_key_safe"] is False
+    assert_problem(gateway.post("/upload", body, key=key), 409, "outcome-unknown")
+    record = gateway.record(key)
+    assert (record["state"], record["reason"]) == ("unknown", "the request was not taken in time")
+    done.set()
+    assert deaf.accepted == 1
+
+
 def test_an_upstream_that_stops_in_the_middle_of_its_answer(start_gateway, raw_upstream, key):
     def serve(peer, number):
         peer.read_request()
