@@ -12,6 +12,7 @@
 #include "cli/http_client.h"
 #include "cli/load_config.h"
 #include "config/reading/values.h"
+#include "core/record_bytes.h"
 #include "postgres/link.h"
 #include "postgres/schema.h"
 #include "semel/completer.h"
@@ -91,7 +92,7 @@ bool settle(CompleteOptions& options, Settled& settled) {
 
 std::string shown(const pg::Abandoned& one) {
   return fmt::format("{} {} {}", config::reading::shown(one.name), config::reading::shown(one.key),
-                     one.claim.record.hex().substr(0, 16));
+                     core::shown_id(one.claim.record));
 }
 
 // Resumes one operation and prints in one line what became of it. False: it is not finished.
@@ -144,7 +145,7 @@ int round(PGconn* connection, const CompleteOptions& options, const Settled& set
     if (!told.insert(one.record).second) continue;
     std::printf("stuck %s %s %s at '%s' after %d attempts: %s\n",
                 config::reading::shown(one.name).c_str(), config::reading::shown(one.key).c_str(),
-                one.record.hex().substr(0, 16).c_str(), one.recovery_point.c_str(), one.attempts,
+                core::shown_id(one.record).c_str(), one.recovery_point.c_str(), one.attempts,
                 config::reading::shown(one.why).c_str());
   }
   std::fflush(stdout);

@@ -53,7 +53,8 @@ int consume(const ConsumeOptions& options) {
     std::fprintf(stderr, "semel: %s\n", wrong->c_str());
     return kExitUsage;
   }
-  telemetry::start_logging(config->log);
+  if (auto started = telemetry::start_logging(config->log); !started) return fail(started.error());
+  telemetry::reopen_log_at_signal();
   ignore_write_signals();
 
   const auto make_handler = [](runtime::Worker& worker, const runtime::Route& route,

@@ -6,6 +6,7 @@
 
 #include "cli/commands.h"
 #include "cli/outbox_where.h"
+#include "cli/server_process.h"
 #include "config/reading/relay.h"
 #include "telemetry/log.h"
 
@@ -48,17 +49,15 @@ int relay_outbox(RelayArguments asked) {
   relay::RelayOptions options{asked.where.url, asked.where.schema,
                               config->relay.value_or(config::RelayConfig{}), config->drain_timeout};
   if (!add_destinations(asked, options.config)) return kExitUsage;
-  telemetry::start_logging(config->log);
+  if (auto started = telemetry::start_logging(config->log); !started) return fail(started.error());
+  telemetry::reopen_log_at_signal();
   std::signal(SIGPIPE, SIG_IGN);
   const auto drained = relay::run_relay(options, [] {
     std::puts("ready");
     std::fflush(stdout);
   });
   telemetry::flush_log();
-  if (!drained) {
-    std::fprintf(stderr, "semel: %s\n", drained.error().c_str());
-    return kExitFailed;
-  }
+  if (!drained) return fail(drained.error());
   if (!*drained) {
     std::fputs(
         "semel: drain_timeout passed before all deliveries were recorded; some will be repeated\n",
@@ -83,7 +82,8 @@ void add_relay(CLI::App& app, Run& run) {
                     "Deliver to destinations that are URLs: anyone who enqueues can then reach "
                     "whatever this process can reach");
   command->footer(
-      "Prints \"ready\" to standard output; logs to standard error. Any number of relays share the "
+      "Prints \"ready\" to standard output; logs to standard error or to log.file. Any number of "
+      "relays share the "
       "work.\nSIGTERM: finish what is being delivered (drain_timeout), give the rest back, then "
       "exit.");
   command->callback([&run, asked] { run = [asked] { return relay_outbox(*asked); }; });

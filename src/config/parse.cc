@@ -153,6 +153,15 @@ constexpr std::array kLogKeys = std::to_array<Key<LogConfig>>({
      [](const Field& f, LogConfig& out) {
        read_choice(f, {{"digest", LogKeys::digest}, {"full", LogKeys::full}}, out.keys);
      }},
+    {"decisions",
+     [](const Field& f, LogConfig& out) {
+       read_choice(f,
+                   {{"all", LogDecisions::all},
+                    {"changes", LogDecisions::changes},
+                    {"none", LogDecisions::none}},
+                   out.decisions);
+     }},
+    {"file", [](const Field& f, LogConfig& out) { f.read(out.file, 1, kFilePathLengthMax); }},
 });
 
 constexpr std::array kEncryptionKeys = std::to_array<Key<stores::StoreConfig>>({

@@ -103,7 +103,9 @@ std::expected<Consumer, std::string> Consumer::open(const Options& options,
     if (!address) return std::unexpected("admin '" + options.admin + "' " + address.error());
     config.admin.listen = *std::move(address);
   }
-  telemetry::start_logging(config.log);
+  if (auto started = telemetry::start_logging(config.log); !started) {
+    return std::unexpected(std::move(started.error()));
+  }
   for (const config::ConfigError& warning : outcome.warnings) {
     telemetry::log_event(config::LogLevel::warn, "configuration",
                          {{"why", config::to_string(warning)}});

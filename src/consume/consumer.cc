@@ -14,6 +14,7 @@
 #include "base/random.h"
 #include "consume/message_key.h"
 #include "consume/request_fields.h"
+#include "core/record_bytes.h"
 #include "engine/spawn.h"
 #include "execution/call.h"
 #include "gateway/keyed/waits.h"
@@ -276,7 +277,7 @@ QueueConsumer::Next QueueConsumer::retry_later(Item& item, const Record& record,
                      base::random_number());
   telemetry::log_event(config::LogLevel::info, "message will be retried",
                        {{"operation", config_.route.name},
-                        {"record", record.id.hex().substr(0, 16)},
+                        {"record", core::shown_id(record.id)},
                         {"attempt", std::to_string(attempts)},
                         {"after_ms", std::to_string(pause.count())},
                         {"reason", record.reason}});

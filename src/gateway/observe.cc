@@ -4,6 +4,7 @@
 #include <stdexcept>
 
 #include "base/overloaded.h"
+#include "core/record_bytes.h"
 #include "engine/spawn.h"
 #include "execution/call.h"
 #include "execution/operation_name.h"
@@ -321,7 +322,7 @@ void Observation::report(telemetry::Observed would, std::string_view detail) {
   const config::LogLevel level = same ? config::LogLevel::debug : config::LogLevel::info;
   if (!telemetry::logs(level)) return;
   std::string record;
-  if (entered_) record = entered_->hex().substr(0, 16);
+  if (entered_) record = core::shown_id(*entered_);
   telemetry::log_event(level, "observed",
                        {{"route", route_.name},
                         {"would", telemetry::to_string(would)},

@@ -2,15 +2,11 @@
 
 #include <string>
 
+#include "core/record_bytes.h"
 #include "execution/operation_name.h"
 #include "telemetry/log.h"
 
 namespace semel::server {
-namespace {
-
-constexpr std::size_t kIdDigitsShown = 16;
-
-}  // namespace
 
 void LoggingObserver::transitioned(const Record* before, const Record* after, Time now) {
   const bool changed =
@@ -23,9 +19,9 @@ void LoggingObserver::transitioned(const Record* before, const Record* after, Ti
   }
   const bool is_unknown = after && after->state == RecordState::unknown;
   if (is_unknown && changed && became_unknown) became_unknown(*after, now);
-  if (!changed || !telemetry::logs(config::LogLevel::info)) return;
+  if (!changed || !logs_changes_ || !telemetry::logs(config::LogLevel::info)) return;
   const Record& record = after ? *after : *before;
-  const std::string id = record.id.hex().substr(0, kIdDigitsShown);
+  const std::string id = core::shown_id(record.id);
   const std::string_view from = before ? to_string(before->state) : "absent";
   const std::string_view to = after ? to_string(after->state) : "absent";
   const std::string attempt = std::to_string(record.attempt);
@@ -49,15 +45,14 @@ void LoggingObserver::left_to_others(const Record& record) {
   metrics_.left_to_others();
   telemetry::log_repeating(config::LogLevel::warn, "work waits for a process that has its route",
                            execution::name_in(record.operation),
-                           {{"record", record.id.hex().substr(0, kIdDigitsShown)},
+                           {{"record", core::shown_id(record.id)},
                             {"state", to_string(record.state)},
                             {"operation", record.operation}});
 }
 
 void LoggingObserver::lease_lost(const RecordId& id) {
   metrics_.lease_lost();
-  telemetry::log_event(config::LogLevel::warn, "lease lost",
-                       {{"record", id.hex().substr(0, kIdDigitsShown)}});
+  telemetry::log_event(config::LogLevel::warn, "lease lost", {{"record", core::shown_id(id)}});
 }
 
 void LoggingObserver::clock_stepped(Duration by) {

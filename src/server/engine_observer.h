@@ -10,11 +10,15 @@
 
 namespace semel::server {
 
-// Logs every transition and counts what the engine reports.
+// Logs transitions, if the configuration asks for it, and counts what the engine reports.
 class LoggingObserver final : public Observer {
  public:
-  LoggingObserver(telemetry::Metrics& metrics, runtime::TenantLimits& limits, config::LogKeys keys)
-      : metrics_(metrics), limits_(limits), keys_(keys) {}
+  LoggingObserver(telemetry::Metrics& metrics, runtime::TenantLimits& limits,
+                  const config::LogConfig& log)
+      : metrics_(metrics),
+        limits_(limits),
+        keys_(log.keys),
+        logs_changes_(log.decisions != config::LogDecisions::none) {}
   void transitioned(const Record* before, const Record* after, Time now) override;
   void found(const Record& record) override;
   void left_to_others(const Record& record) override;
@@ -29,6 +33,7 @@ class LoggingObserver final : public Observer {
   telemetry::Metrics& metrics_;
   runtime::TenantLimits& limits_;
   config::LogKeys keys_;
+  bool logs_changes_;
 };
 
 }  // namespace semel::server

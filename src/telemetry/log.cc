@@ -1,139 +1,70 @@
 #include "telemetry/log.h"
 
-#include <fmt/format.h>
-#include <spdlog/pattern_formatter.h>
-#include <spdlog/sinks/base_sink.h>
-#include <spdlog/spdlog.h>
-#include <unistd.h>
-
-#include <boost/json.hpp>
-#include <mutex>
+#include <atomic>
+#include <csignal>
+#include <cstdio>
+#include <memory>
 
 #include "engine/process_identity.h"
 #include "engine/spawn.h"
+#include "engine/system_clock.h"
 #include "telemetry/log_pace.h"
+#include "telemetry/log_writer.h"
 
 namespace semel::telemetry {
 namespace {
 
-constexpr std::size_t kPendingBytesMax = 32 * 1024;
-
-// Standard error, written in groups: one system call per line would cost more than the line.
-class GroupedStderr final : public spdlog::sinks::base_sink<std::mutex> {
- private:
-  void sink_it_(const spdlog::details::log_msg& message) override {
-    spdlog::memory_buf_t line;
-    formatter_->format(message, line);
-    pending_.append(line.data(), line.size());
-    if (message.level >= spdlog::level::warn || pending_.size() > kPendingBytesMax) flush_();
-  }
-  void flush_() override {
-    std::string_view rest = pending_;
-    while (!rest.empty()) {
-      const ssize_t n = ::write(STDERR_FILENO, rest.data(), rest.size());
-      if (n <= 0) break;  // nobody listens: logging must not stop the gateway
-      rest.remove_prefix(static_cast<std::size_t>(n));
-    }
-    pending_.clear();
-  }
-
-  std::string pending_;
+struct Log {
+  config::LogLevel level;
+  LogLine line;
+  std::shared_ptr<LogWriter> writer;
 };
 
-bool as_json = false;
+// Set before anything else runs, and kept to the end of the program.
+std::unique_ptr<Log> current;
+// For the handler of a signal.
+std::atomic<LogWriter*> reopened_at_signal = nullptr;
 
-spdlog::level::level_enum to_spdlog(config::LogLevel level) {
-  switch (level) {
-    case config::LogLevel::debug:
-      return spdlog::level::debug;
-    case config::LogLevel::info:
-      return spdlog::level::info;
-    case config::LogLevel::warn:
-      return spdlog::level::warn;
-    case config::LogLevel::error:
-      return spdlog::level::err;
-  }
-  return spdlog::level::info;
-}
-
-bool needs_quotes(std::string_view value) {
-  for (const char c : value) {
-    if (c <= ' ' || c == '"' || c == '=' || c == '\\' || c == 0x7f) return true;
-  }
-  return false;
-}
-
-void append_json_text(std::string& line, std::string_view value) {
-  line += boost::json::serialize(boost::json::string_view(value.data(), value.size()));
-}
-
-void append_field(std::string& line, std::string_view name, std::string_view value) {
-  if (value.empty()) return;
-  if (as_json) {
-    line.append(",\"").append(name).append("\":");
-    append_json_text(line, value);
-    return;
-  }
-  line.append(" ").append(name).append("=");
-  if (needs_quotes(value)) {
-    append_json_text(line, value);
-  } else {
-    line += value;
-  }
+Time now() {
+  return engine::SystemClock().now();
 }
 
 void write_event(config::LogLevel level, std::string_view event, LogFields fields,
                  std::uint64_t held_back) {
-  std::string line;
-  line.reserve(160);
-  if (as_json) {
-    line += "\"event\":";
-    append_json_text(line, event);
+  const std::string line = current->line.make(now(), level, event, fields, held_back);
+  if (level >= config::LogLevel::warn) {
+    current->writer->append_urgent(line);
   } else {
-    line += event;
+    current->writer->append(line);
   }
-  for (const auto& [name, value] : fields) append_field(line, name, value);
-  if (held_back > 0) append_field(line, "held_back", std::to_string(held_back));
-  spdlog::default_logger_raw()->log(to_spdlog(level), spdlog::string_view_t(line));
-}
-
-// Every line names the node that wrote it, since the lines of several nodes are read side by side.
-std::string pattern() {
-  const std::string run = engine::run_text(engine::this_node());
-  std::string node;
-  if (as_json) {
-    append_json_text(node, engine::this_node().node);
-  } else {
-    node = engine::this_node().node;
-  }
-  for (std::size_t at = 0; (at = node.find('%', at)) != std::string::npos; at += 2) {
-    node.insert(at, "%");
-  }
-  if (as_json) {
-    return R"({"time":"%Y-%m-%dT%H:%M:%S.%eZ","level":"%l","node":)" + node + R"(,"run":")" + run +
-           R"(",%v})";
-  }
-  return "%Y-%m-%dT%H:%M:%S.%eZ %-5l %v node=" + node + " run=" + run;
 }
 
 }  // namespace
 
-void start_logging(const config::LogConfig& config) {
-  as_json = config.format == config::LogFormat::json;
-  auto logger = std::make_shared<spdlog::logger>("semel", std::make_shared<GroupedStderr>());
-  logger->set_level(to_spdlog(config.level));
-  logger->set_formatter(
-      std::make_unique<spdlog::pattern_formatter>(pattern(), spdlog::pattern_time_type::utc));
-  spdlog::set_default_logger(std::move(logger));
+std::expected<void, std::string> start_logging(const config::LogConfig& config) {
+  LogLine line(config.format, engine::this_node().node, engine::run_text(engine::this_node()));
+  auto opened = LogWriter::open(config.file, [line](std::uint64_t lines) {
+    return line.make(now(), config::LogLevel::warn, "log lines dropped",
+                     {{"lines", std::to_string(lines)}});
+  });
+  if (!opened) return std::unexpected(std::move(opened.error()));
+  current = std::make_unique<Log>(Log{config.level, std::move(line), *std::move(opened)});
   engine::on_task_failed([](std::string_view task, std::string_view why) {
     log_event(config::LogLevel::error, "background task failed", {{"task", task}, {"why", why}});
     flush_log();
   });
-  spdlog::flush_every(std::chrono::seconds(1));
+  return {};
+}
+
+void reopen_log_at_signal() {
+  reopened_at_signal = current->writer.get();
+  std::signal(SIGUSR1, [](int) {
+    if (LogWriter* writer = reopened_at_signal) writer->reopen();
+  });
 }
 
 bool logs(config::LogLevel level) {
-  return spdlog::should_log(to_spdlog(level));
+  return current && level >= current->level;
 }
 
 void log_event(config::LogLevel level, std::string_view event, LogFields fields) {
@@ -150,7 +81,7 @@ void log_repeating(config::LogLevel level, std::string_view event, std::string_v
 }
 
 void flush_log() {
-  spdlog::default_logger_raw()->flush();
+  if (current) current->writer->flush();
 }
 
 }  // namespace semel::telemetry

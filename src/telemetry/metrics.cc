@@ -92,8 +92,8 @@ void Metrics::add_store() {
   store_clock_ahead_ =
       gauge(registry_, "semel_store_clock_ahead_seconds",
             "How far this machine's clock is ahead of the clocks of the store's servers");
-  store_doubts_clock_ =
-      gauge(registry_, "semel_store_doubts_clock", "1 while nothing expires: the clocks disagree");
+  store_doubts_clock_ = gauge(registry_, "semel_store_doubts_clock",
+                              "1 while nothing expires: the clocks are not known to agree");
   store_doubts_claims_ =
       gauge(registry_, "semel_store_doubts_claims", "1 while nothing new is executed");
 }
@@ -141,6 +141,10 @@ constexpr auto kObservedNames = base::names<Observed::unseen>({
     {Observed::store_unavailable, "store-unavailable"},
     {Observed::unseen, "unseen"},
 });
+
+std::string_view to_string(RequestResult result) {
+  return kResultNames[static_cast<std::size_t>(result)];
+}
 
 std::string_view to_string(Observed would) {
   return kObservedNames[would];

@@ -28,6 +28,7 @@ enum class RequestResult {
   accepted,  // 202: queued, or in progress where the route accepts duplicates
 };
 inline constexpr std::size_t kRequestResults = 11;
+std::string_view to_string(RequestResult result);
 // The limits on executions, as counted when one is exceeded: TenantLimits::Limit without `none`.
 inline constexpr std::size_t kLimits = 5;
 

@@ -13,7 +13,7 @@ from harness import ROOT, TESTS
 EXAMPLE = ROOT / "examples/store"
 # Packages that a store and its tests do not need; hides them from CMake.
 WITHOUT = [f"-DCMAKE_DISABLE_FIND_PACKAGE_{name}=ON" for name in ("PostgreSQL", "simdjson", "fmt", "RocksDB", "yaml-cpp",
-                                                                  "spdlog", "prometheus-cpp")]
+                                                                  "prometheus-cpp")]
 
 
 def run(*command, **options):

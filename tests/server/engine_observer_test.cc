@@ -1,38 +1,44 @@
-// The lines that the engine's events leave in the log.
 #include "server/engine_observer.h"
 
 #include <gtest/gtest.h>
-#include <spdlog/sinks/ostream_sink.h>
-#include <spdlog/spdlog.h>
+#include <stdlib.h>
 
-#include <sstream>
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include "telemetry/log.h"
 
 namespace semel::server {
 namespace {
 
-// Collects what is logged while it lives.
+namespace fs = std::filesystem;
+
+// Logs to a file of its own.
 class Logged {
  public:
   Logged() {
-    spdlog::set_default_logger(std::make_shared<spdlog::logger>(
-        "test", std::make_shared<spdlog::sinks::ostream_sink_mt>(lines_)));
+    std::string name = (fs::temp_directory_path() / "semel-log-XXXXXX").string();
+    folder_ = ::mkdtemp(name.data());
+    EXPECT_TRUE(telemetry::start_logging({.file = (folder_ / "log").string()}));
   }
-  ~Logged() { spdlog::set_default_logger(before_); }
-  std::size_t lines() const {
-    const std::string text = lines_.str();
-    return static_cast<std::size_t>(std::ranges::count(text, '\n'));
+  ~Logged() { fs::remove_all(folder_); }
+  std::ptrdiff_t lines() const {
+    telemetry::flush_log();
+    std::ifstream file(folder_ / "log");
+    return std::count(std::istreambuf_iterator<char>(file), {}, '\n');
   }
 
  private:
-  const std::shared_ptr<spdlog::logger> before_ = spdlog::default_logger();
-  std::ostringstream lines_;
+  fs::path folder_;
 };
 
 // With `scope: path` a route has as many operations as it has paths.
 TEST(EngineObserver, LinesAboutWaitingWorkAreRareWhateverThePaths) {
   telemetry::Metrics metrics;
   runtime::TenantLimits limits;
-  LoggingObserver observer(metrics, limits, config::LogKeys{});
+  LoggingObserver observer(metrics, limits, config::LogConfig{});
   const Logged logged;
   for (int n = 0; n < 10; ++n) {
     Record record;

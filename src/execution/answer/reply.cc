@@ -67,6 +67,7 @@ std::string answer_head(ClientRequest& request, int status, const std::vector<He
 
 void end_head(ClientRequest& request, std::string& head, bool is_dated, int status, BodyEnd end,
               std::uint64_t length) {
+  request.sent_status = status;
   if (!is_dated) http::append_header(head, "Date", request.worker.date());
   if (has_body(status)) {
     if (end == BodyEnd::chunks) http::append_header(head, "Transfer-Encoding", "chunked");
@@ -130,6 +131,7 @@ awaitable<void> send_problem(ClientRequest& request, const core::Problem& proble
     request.keep_alive = false;
   }
   Answer answer = core::to_answer(problem, route ? route->errors : core::ErrorShape::problem);
+  request.sent_code = core::to_string(problem.code);
   answer.headers.insert(answer.headers.end(), extra.begin(), extra.end());
   if (problem.code == core::Code::key_missing || problem.code == core::Code::key_invalid) {
     const std::string docs =

@@ -24,7 +24,9 @@ struct ClientRequest {
   http::Request& message;
   http::Target target;
   const Forwarded& forwarded;
-  bool keep_alive = true;  // whether the connection stays open after the answer
+  bool keep_alive = true;           // whether the connection stays open after the answer
+  int sent_status = 0;              // of the answer whose head was made; 0: none yet
+  std::string_view sent_code = {};  // of the problem that was the answer; empty: it was none
   // The request's place among limits.in_flight. Given up before the answer's last bytes are
   // written: a client that has its answer may send the next request at once.
   std::optional<runtime::InFlight> in_flight = {};

@@ -354,6 +354,7 @@ awaitable<bool> Exchange::find_key_after_body() {
                      .new_key_safe = true});
     co_return false;
   }
+  decision_.result.reset();
   const execution::UnkeyedRequest unkeyed{request_, route_, *body_};
   co_await execution::execute_unkeyed(unkeyed, {});
   co_return false;
@@ -433,6 +434,10 @@ bool Exchange::has_room(bool is_new) {
   return true;
 }
 
+void Exchange::log() const {
+  log_decision(request_, config_, tenant_, key_ ? std::string_view(*key_) : "", decision_);
+}
+
 bool is_keyed(const execution::ClientRequest& request, const config::RouteConfig& route) {
   if (!is_keyed_method(route, request.message.method())) return false;
   return route.key.required || route.key.from != config::KeySource::header ||
@@ -449,6 +454,7 @@ bool evades_key(const execution::ClientRequest& request, const config::RouteConf
 awaitable<void> exchange(execution::ClientRequest& request, const runtime::Route& route) {
   Exchange exchange(request, route);
   co_await exchange.run();
+  exchange.log();
 }
 
 }  // namespace semel::gateway

@@ -19,6 +19,18 @@ namespace {
 
 constexpr std::size_t kWeakKeyBytes = 16;
 
+// Returns the record that was decided by; null: none was seen.
+const Record* record_of(const Admission& admission) {
+  return std::visit(base::Overloaded{
+                        [](const admission::Execute& found) { return found.claim.record.get(); },
+                        [](const admission::NoRoom&) -> const Record* { return nullptr; },
+                        [](const StoreUnavailable&) -> const Record* { return nullptr; },
+                        [](const admission::Expired&) -> const Record* { return nullptr; },
+                        [](const auto& found) -> const Record* { return found.record.get(); },
+                    },
+                    admission);
+}
+
 }  // namespace
 
 awaitable<void> Exchange::no_room() {
@@ -59,6 +71,7 @@ std::optional<telemetry::RequestResult> Exchange::acknowledged_as(
 }
 
 awaitable<void> Exchange::answer(Admission admission) {
+  if (const Record* record = record_of(admission)) note(*record);
   if (const auto known_as = acknowledged_as(admission)) {
     count(*known_as);
     co_await acknowledge(request_, config_, *key_, true);
@@ -108,6 +121,7 @@ awaitable<void> Exchange::expired(const Record* other_version) {
 }
 
 awaitable<void> Exchange::replay(const Record& record) {
+  note(record);
   if (config_.reauthorize) {
     execution::Viewing viewing{record.id, tenant_};
     if (!co_await execution::may_see(request_, route_, std::move(viewing))) co_return;
@@ -216,6 +230,7 @@ awaitable<void> Exchange::store_down(StoreUnavailable unavailable) {
   }
   // A request must not be executed again if its record is there but cannot be read.
   if (config_.store_down == config::StoreDown::pass && !unavailable.unreadable) {
+    decision_.result = telemetry::RequestResult::passed;
     const RecordId id = make_id(scope(), *key_);
     const execution::UnkeyedRequest unkeyed{
         request_, route_, *body_, execution::forward_key(config_, id, *key_, key_in_header_)};

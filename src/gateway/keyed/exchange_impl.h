@@ -6,6 +6,7 @@
 
 #include "execution/background.h"
 #include "execution/execution.h"
+#include "gateway/keyed/decision.h"
 #include "gateway/keyed/request_key.h"
 #include "gateway/tenant/caller.h"
 #include "http/fields/prefer.h"
@@ -27,6 +28,7 @@ class Exchange {
                        &runtime::ShareHolder::spooled_bytes) {}
 
   boost::asio::awaitable<void> run();
+  void log() const;
 
  private:
   boost::asio::awaitable<void> refuse(core::Problem problem);
@@ -71,7 +73,14 @@ class Exchange {
   void name_resource(core::Problem& problem, const Record& record) const;
   boost::asio::awaitable<void> run_claim(EngineClaim claim);
   boost::asio::awaitable<void> queued(admission::Queued queued);
-  void count(telemetry::RequestResult result) { route_.metrics().count(result); }
+  void count(telemetry::RequestResult result) {
+    decision_.result = result;
+    route_.metrics().count(result);
+  }
+  void note(const Record& record) {
+    decision_.record = record.id;
+    decision_.attempt = record.attempt;
+  }
 
   execution::ClientRequest& request_;
   runtime::Services& services_;
@@ -94,6 +103,7 @@ class Exchange {
   // executed now: thousands may have waited with it.
   bool only_waits_ = false;
   std::optional<std::chrono::steady_clock::time_point> wait_until_;
+  Decision decision_;
 };
 
 }  // namespace semel::gateway

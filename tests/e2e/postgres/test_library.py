@@ -20,7 +20,7 @@ def run(*command, **options):
 COMPILER = ["-G", "Ninja", "-DCMAKE_CXX_COMPILER=clang++-19", "-DCMAKE_C_COMPILER=clang-19", "-DCMAKE_CXX_FLAGS=-O0"]
 # Packages that the component for users of libpq does not need; hides them from CMake.
 WITHOUT = [f"-DCMAKE_DISABLE_FIND_PACKAGE_{name}=ON" for name in ("ZLIB", "simdjson", "fmt", "RocksDB", "GTest",
-                                                                  "yaml-cpp", "spdlog", "CLI11")]
+                                                                  "yaml-cpp", "CLI11")]
 
 
 def check(service, database):
