@@ -1,6 +1,7 @@
 """The fixtures of the gateway and chaos tests."""
 
 import resource
+
 import pytest
 
 from harness.clients.certificates import Certificates
