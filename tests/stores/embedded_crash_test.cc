@@ -274,6 +274,17 @@ TEST_P(OlderLogTest, WhateverIsLeftOfAStoreIsRefused) {
   EXPECT_TRUE(open_embedded_store(options_));
 }
 
+// As a refused start of an earlier release leaves it.
+TEST_P(OlderLogTest, ANewCurrentBesideOldTablesIsRefused) {
+  {
+    open_or_throw(options_);
+  }  // makes tables of the logs
+  std::ofstream(after_ / "CURRENT") << "MANIFEST-000001\n";
+  const auto store = open_embedded_store(options_);
+  ASSERT_FALSE(store);
+  EXPECT_THAT(store.error(), HasSubstr("names an empty database"));
+}
+
 TEST_P(OlderLogTest, WithoutItsManifestTheStoreIsRefused) {
   for (const auto& entry : fs::directory_iterator(after_)) {
     if (entry.path().filename().string().starts_with("MANIFEST")) fs::remove(entry.path());

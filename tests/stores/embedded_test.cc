@@ -172,6 +172,7 @@ TEST_F(EmbeddedTest, AStoreWhoseMakingWasCutShortIsMade) {
   std::ofstream(options_.path / "IDENTITY") << "x";
   std::ofstream(options_.path / "MANIFEST-000001") << "half of it";
   std::ofstream(options_.path / "LOG") << "";
+  std::ofstream(options_.path / "semel.log") << "a log of another kind";
   const auto store = open_or_throw(options_);
   EXPECT_GT(apply(*store, id_of(1), 0, claim_of(id_of(1))), 0U);
 }

@@ -17,7 +17,7 @@ namespace asio = boost::asio;
 
 constexpr std::size_t kReadThreads = 2;
 
-using Found = std::expected<std::optional<Stored>, rocksdb::Status>;
+using StoredOrStatus = std::expected<std::optional<Stored>, rocksdb::Status>;
 
 SwapResult conflict(const RecordId& id, const std::optional<Stored>& current) {
   if (!current) return swap::Conflict{};
@@ -62,7 +62,7 @@ class EmbeddedStore final : public Store {
 
   asio::awaitable<StoreResult<RecordPtr>> read(RecordId id) override {
     if (const auto why = trouble()) co_return std::unexpected(StoreUnavailable{*why});
-    Found found = db_->get(id, EmbeddedDb::Reach::memory);
+    StoredOrStatus found = db_->get(id, EmbeddedDb::Reach::memory);
     if (!found && found.error().IsIncomplete()) {
       auto from_disk = [db = db_.get(), id] { return db->get(id, EmbeddedDb::Reach::disk); };
       found = co_await reads_->run(from_disk);
@@ -145,7 +145,7 @@ asio::awaitable<SwapResult> EmbeddedStore::swap(RecordId id, Version expected,
   const std::uint64_t changes = answers_->changes();
   std::optional<Head> in_progress;
   if (expected != 0) in_progress = commits_->in_progress_head(id);
-  Found seen;
+  StoredOrStatus seen;
   if (!in_progress || in_progress->version != expected) {
     in_progress.reset();
     seen = db_->get(id, EmbeddedDb::Reach::memory);

@@ -113,7 +113,7 @@ bool walk_log(const std::filesystem::path& path, Walk& walk) {
 std::vector<std::filesystem::path> logs_in_order(const std::filesystem::path& directory) {
   std::vector<std::filesystem::path> logs;
   for (const auto& entry : std::filesystem::directory_iterator(directory)) {
-    if (entry.path().extension() == ".log") logs.push_back(entry.path());
+    if (is_log_name(entry.path().filename().string())) logs.push_back(entry.path());
   }
   // RocksDB numbers its logs and pads the numbers with zeros to six digits.
   std::ranges::sort(logs, {}, [](const std::filesystem::path& log) {
@@ -124,6 +124,12 @@ std::vector<std::filesystem::path> logs_in_order(const std::filesystem::path& di
 }
 
 }  // namespace
+
+bool is_log_name(std::string_view name) {
+  if (!name.ends_with(".log")) return false;
+  name.remove_suffix(std::string_view(".log").size());
+  return !name.empty() && name.find_first_not_of("0123456789") == name.npos;
+}
 
 WalDamage judge_wal(const std::filesystem::path& directory) {
   Walk walk;

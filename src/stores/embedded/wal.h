@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <string_view>
 
 namespace semel::stores {
 
@@ -16,5 +17,8 @@ enum class WalDamage {
 // write, since a disk writes the pages of one write in any order. Reads the logs, changes nothing.
 // Throws std::filesystem::filesystem_error or std::ios_base::failure if they cannot be read.
 WalDamage judge_wal(const std::filesystem::path& directory);
+
+// Returns whether RocksDB gives a write-ahead log this name: a number and ".log".
+bool is_log_name(std::string_view name);
 
 }  // namespace semel::stores
