@@ -92,9 +92,9 @@ struct Options {
 // Runs the consumers of one process, on the store of the configuration. An embedded store belongs
 // to one process: if several entries share it, give them to one Consumer.
 //
-// Logs to standard error as the configuration says. Ignores SIGPIPE and SIGXFSZ unless the program
-// has set their handling itself, and handles no other signal. Leaves the umask as it is: files of
-// an embedded store follow it, in a folder that is closed to other users (0700).
+// Logs to standard error or to log.file as the configuration says. Ignores SIGPIPE and SIGXFSZ
+// unless the program has set their handling itself, and handles no other signal. Leaves the umask
+// as it is: files of an embedded store follow it, in a folder that is closed to other users (0700).
 class Consumer {
  public:
   // Opens the store and the admin listener; fetches no messages yet. The error says what to do,

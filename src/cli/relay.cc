@@ -51,7 +51,7 @@ int relay_outbox(RelayArguments asked) {
   if (!add_destinations(asked, options.config)) return kExitUsage;
   if (auto started = telemetry::start_logging(config->log); !started) return fail(started.error());
   telemetry::reopen_log_at_signal();
-  std::signal(SIGPIPE, SIG_IGN);
+  ignore_write_signals();
   const auto drained = relay::run_relay(options, [] {
     std::puts("ready");
     std::fflush(stdout);

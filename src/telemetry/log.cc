@@ -2,7 +2,7 @@
 
 #include <atomic>
 #include <csignal>
-#include <cstdio>
+#include <cstdlib>
 #include <memory>
 
 #include "engine/process_identity.h"
@@ -17,13 +17,12 @@ namespace {
 struct Log {
   config::LogLevel level;
   LogLine line;
-  std::shared_ptr<LogWriter> writer;
+  std::unique_ptr<LogWriter> writer;
+  const Log* before;  // the log that it replaces, whose users may still be there
 };
 
-// Set before anything else runs, and kept to the end of the program.
-std::unique_ptr<Log> current;
-// For the handler of a signal.
-std::atomic<LogWriter*> reopened_at_signal = nullptr;
+// Never deleted: other threads, and the handler of a signal, may log until the process is gone.
+std::atomic<Log*> current = nullptr;
 
 Time now() {
   return engine::SystemClock().now();
@@ -31,11 +30,12 @@ Time now() {
 
 void write_event(config::LogLevel level, std::string_view event, LogFields fields,
                  std::uint64_t held_back) {
-  const std::string line = current->line.make(now(), level, event, fields, held_back);
+  Log& log = *current;
+  const std::string line = log.line.make(now(), level, event, fields, held_back);
   if (level >= config::LogLevel::warn) {
-    current->writer->append_urgent(line);
+    log.writer->append_urgent(line);
   } else {
-    current->writer->append(line);
+    log.writer->append(line);
   }
 }
 
@@ -43,12 +43,14 @@ void write_event(config::LogLevel level, std::string_view event, LogFields field
 
 std::expected<void, std::string> start_logging(const config::LogConfig& config) {
   LogLine line(config.format, engine::this_node().node, engine::run_text(engine::this_node()));
-  auto opened = LogWriter::open(config.file, [line](std::uint64_t lines) {
-    return line.make(now(), config::LogLevel::warn, "log lines dropped",
-                     {{"lines", std::to_string(lines)}});
-  });
+  auto opened = LogWriter::open(
+      config.file, [line](std::string_view event, std::string_view field, std::string_view value) {
+        return line.make(now(), config::LogLevel::warn, event, {{field, value}});
+      });
   if (!opened) return std::unexpected(std::move(opened.error()));
-  current = std::make_unique<Log>(Log{config.level, std::move(line), *std::move(opened)});
+  const Log* before = current;
+  current = new Log{config.level, std::move(line), *std::move(opened), before};
+  if (!before) std::atexit(flush_log);
   engine::on_task_failed([](std::string_view task, std::string_view why) {
     log_event(config::LogLevel::error, "background task failed", {{"task", task}, {"why", why}});
     flush_log();
@@ -57,14 +59,12 @@ std::expected<void, std::string> start_logging(const config::LogConfig& config) 
 }
 
 void reopen_log_at_signal() {
-  reopened_at_signal = current->writer.get();
-  std::signal(SIGUSR1, [](int) {
-    if (LogWriter* writer = reopened_at_signal) writer->reopen();
-  });
+  std::signal(SIGUSR1, [](int) { current.load()->writer->reopen(); });
 }
 
 bool logs(config::LogLevel level) {
-  return current && level >= current->level;
+  const Log* log = current;
+  return log && level >= log->level;
 }
 
 void log_event(config::LogLevel level, std::string_view event, LogFields fields) {
@@ -81,7 +81,7 @@ void log_repeating(config::LogLevel level, std::string_view event, std::string_v
 }
 
 void flush_log() {
-  if (current) current->writer->flush();
+  if (Log* log = current) log->writer->flush();
 }
 
 }  // namespace semel::telemetry

@@ -11,7 +11,7 @@ namespace semel::telemetry {
 
 // Structured logging to standard error or to a file: one event per line, as text or JSON, with the
 // node and its run (process_identity.h) in each; empty fields are left out. Lines are written in
-// groups (log_writer.h); warnings and errors at once where that holds nobody up. Call it before any
+// groups (log_writer.h); warnings and errors at once. Call it before any
 // other thread runs; before it, nothing is logged. The error says why the file cannot be opened.
 std::expected<void, std::string> start_logging(const config::LogConfig& config);
 // Opens the log's file anew at SIGUSR1, for those who move it away. Call it once, after

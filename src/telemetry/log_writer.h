@@ -16,53 +16,60 @@
 
 namespace semel::telemetry {
 
-// Writes the lines of the log from a thread of its own: whole, in order, and within
-// kLogWrittenWithin. Never holds a caller up: while the log takes lines slower than they come,
-// those beyond kLogPendingBytesMax are dropped, and a line says how many. Thread-safe.
 inline constexpr auto kLogWrittenWithin = std::chrono::milliseconds(100);
 // A second of 16,000 lines of 250 bytes.
 inline constexpr std::size_t kLogPendingBytesMax = 4 * 1024 * 1024;
 
+// Writes the lines of the log from a thread of its own: whole, in order, and within
+// kLogWrittenWithin. Never holds a caller up: while the log takes lines slower than they come,
+// those beyond kLogPendingBytesMax are dropped, and a line says how many. Thread-safe.
 class LogWriter {
  public:
-  // Returns the line that says how many lines were dropped.
-  using DroppedLine = std::function<std::string(std::uint64_t lines)>;
+  // Makes the line about an event of the log itself, which has one field.
+  using Notice = std::function<std::string(std::string_view event, std::string_view field,
+                                           std::string_view value)>;
 
-  // Opens the file to append to it, and makes it if need be (mode 0640). Without a path the lines
+  // Opens the file to append to it, and makes it if need be (mode 0600). Without a path the lines
   // go to standard error. The error says why the file cannot be opened.
-  static std::expected<std::shared_ptr<LogWriter>, std::string> open(const std::string& path,
-                                                                     DroppedLine dropped_line);
-  // Writes what is left, unless nobody takes it.
+  static std::expected<std::unique_ptr<LogWriter>, std::string> open(const std::string& path,
+                                                                     Notice notice);
+  // Writes what is left. Waits for as long as nobody takes it.
   ~LogWriter();
   LogWriter(const LogWriter&) = delete;
   LogWriter& operator=(const LogWriter&) = delete;
 
   // The line has its end.
   void append(std::string_view line);
-  // Like append(), and writes everything pending at once where that cannot hold the caller up.
+  // Like append(), and has everything pending written at once: by the caller if that cannot hold it
+  // up, otherwise by the thread.
   void append_urgent(std::string_view line);
   // Returns when everything appended before is written; after a second at the latest.
   void flush();
   // Lets the thread open the file anew: it was moved away. May be called from a signal handler.
-  // Keeps the old file if the new one cannot be opened.
+  // Keeps the old file, and says so in it, if the new one cannot be opened.
   void reopen();
 
  private:
-  LogWriter(std::string path, int fd, DroppedLine dropped_line);
+  LogWriter(std::string path, int fd, Notice notice);
   void run();
   void append_locked(std::string_view line);
-  // Takes what is pending, to be written by the caller. False: somebody else is writing.
-  bool take(std::unique_lock<std::mutex>& lock, std::string& lines);
-  void write(std::unique_lock<std::mutex>& lock, std::string lines);
-  void open_anew();
+  // Takes what is pending for the caller, who is the one that writes until written() is called.
+  std::string take();
+  void written(std::size_t bytes);
+  // Returns how much was written. If the descriptor does not block, waits for it or gives up.
+  std::size_t write(std::string_view lines, bool may_wait);
+  void write_pending();
+  // Returns the line to write about it if it failed.
+  std::string open_anew();
   bool can_write_at_once(std::size_t bytes) const;
 
   const std::string path_;
-  const DroppedLine dropped_line_;
-  int fd_;  // used by whoever is writing
+  const Notice notice_;
+  int fd_;
   sem_t wake_;
   std::atomic<bool> reopen_ = false;
   std::atomic<bool> ending_ = false;
+  std::atomic<bool> urgent_ = false;
 
   std::mutex mutex_;
   std::condition_variable written_;
@@ -71,6 +78,7 @@ class LogWriter {
   std::uint64_t appended_bytes_ = 0;
   std::uint64_t written_bytes_ = 0;
   bool is_writing_ = false;
+  bool is_torn_ = false;  // the last line written has no end
 
   std::thread thread_;
 };

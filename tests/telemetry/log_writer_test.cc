@@ -25,11 +25,11 @@ class LogWriterTest : public testing::Test {
   }
   ~LogWriterTest() override { fs::remove_all(folder_); }
 
-  std::shared_ptr<LogWriter> open(const fs::path& path) {
-    auto opened = LogWriter::open(path.string(), [](std::uint64_t lines) {
-      return "dropped " + std::to_string(lines) + "\n";
+  std::unique_ptr<LogWriter> open(const fs::path& path) {
+    auto opened = LogWriter::open(path.string(), [](auto event, auto field, auto value) {
+      return std::string(event).append(": ").append(field).append(" ").append(value) + "\n";
     });
-    return opened ? *opened : nullptr;
+    return opened ? *std::move(opened) : nullptr;
   }
   static std::string read(const fs::path& path) {
     std::ostringstream text;
@@ -95,6 +95,24 @@ TEST_F(LogWriterTest, AFileThatWasMovedAwayIsMadeAnew) {
   EXPECT_EQ(read(file), "three\n");
 }
 
+TEST_F(LogWriterTest, AFileThatCannotBeMadeAnewIsKept) {
+  const fs::path file = folder_ / "in" / "log";
+  fs::create_directory(folder_ / "in");
+  const auto writer = open(file);
+  fs::rename(folder_ / "in", folder_ / "moved");
+  writer->reopen();
+  writer->append("one\n");
+  writer->flush();
+  EXPECT_NE(read(folder_ / "moved/log").find("log.file not opened anew: why No such file"),
+            std::string::npos);
+  EXPECT_NE(read(folder_ / "moved/log").find("one\n"), std::string::npos);
+}
+
+TEST_F(LogWriterTest, APipeThatNobodyReadsIsAnError) {
+  ASSERT_EQ(::mkfifo((folder_ / "pipe").c_str(), 0600), 0);
+  EXPECT_FALSE(LogWriter::open((folder_ / "pipe").string(), {}));
+}
+
 TEST_F(LogWriterTest, AFileThatCannotBeOpenedIsAnError) {
   const auto opened = LogWriter::open((folder_ / "none/log").string(), {});
   ASSERT_FALSE(opened);
@@ -112,14 +130,7 @@ TEST_F(LogWriterTest, AReaderThatStopsHoldsUpNobody) {
   constexpr std::uint64_t kLines = 10'000;
   static_assert(kLines * 1000 > kLogPendingBytesMax + 1024 * 1024);
   for (std::uint64_t n = 0; n < kLines; ++n) writer->append_urgent(line + "\n");
-  auto last = std::async(std::launch::async, [&writer] {
-    while (writer) {
-      writer->flush();
-      writer->append("after\n");
-      writer->flush();
-      writer.reset();
-    }
-  });
+  auto last = std::async(std::launch::async, [&writer] { writer.reset(); });
   std::string text;
   std::vector<char> piece(1 << 20);
   ::fcntl(reader, F_SETFL, 0);
@@ -128,12 +139,13 @@ TEST_F(LogWriterTest, AReaderThatStopsHoldsUpNobody) {
   }
   last.get();
   ::close(reader);
+  constexpr std::string_view kDropped = "log lines dropped: lines ";
   std::uint64_t whole = 0;
   std::uint64_t dropped = 0;
   std::istringstream lines(text);
   for (std::string got; std::getline(lines, got);) {
     if (got == line) ++whole;
-    if (got.starts_with("dropped ")) dropped += std::stoull(got.substr(8));
+    if (got.starts_with(kDropped)) dropped += std::stoull(got.substr(kDropped.size()));
   }
   EXPECT_EQ(whole + dropped, kLines);
   EXPECT_GT(dropped, 0U);

@@ -13,7 +13,7 @@ namespace semel::gateway {
 // How a keyed request was decided, for the line of the log about it.
 struct Decision {
   std::chrono::steady_clock::time_point begun = std::chrono::steady_clock::now();
-  // Nullopt: the request had no key after all.
+  // Nullopt: the request had no key after all, or never arrived whole.
   std::optional<telemetry::RequestResult> result = telemetry::RequestResult::refused;
   std::optional<RecordId> record;
   std::uint32_t attempt = 0;  // 0: no record was seen

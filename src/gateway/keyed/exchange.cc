@@ -217,6 +217,8 @@ awaitable<bool> Exchange::read_body() {
                          .new_key_safe = false});
       } else if (piece.error() == http::IoError::malformed) {
         co_await refuse({.detail = "The request's body is malformed.", .new_key_safe = false});
+      } else {
+        decision_.result.reset();  // the client has gone
       }
       co_return false;
     }
