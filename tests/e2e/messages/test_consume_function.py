@@ -108,6 +108,7 @@ def test_retry_comes_again_with_backoff_and_poison_and_unknown_are_put_aside(bro
     detail = letters[thrown][1]["semel-dead-letter-detail"]
     assert "it broke" in detail and "x-forged" not in letters[thrown][1]
     assert "not now" in letters[failing][1]["semel-dead-letter-detail"]
+    eventually(lambda: consumer.stderr().count("message will be retried") == 2)
     waits = [int(line.split("after_ms=")[1].split()[0]) for line in consumer.stderr().splitlines()
              if "message will be retried" in line]
     assert len(waits) == 2 and waits[0] >= 25 and waits[1] >= 50, waits
