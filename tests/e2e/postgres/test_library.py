@@ -35,7 +35,8 @@ def test_a_service_of_its_own_uses_an_installed_copy(tmp_path, database):
     (tmp_path / "made").rename(tmp_path / "moved")
     for file in (tmp_path / "moved").rglob("*.cmake"):
         for folder in (build, ROOT, tmp_path):
-            assert str(folder) not in file.read_text(), file
+            # As the beginning of a path: the tree may be in a folder as short as /semel.
+            assert not re.search(rf"(?<![\w}}./-]){re.escape(str(folder))}(?![\w-])", file.read_text()), file
     run("cmake", "-S", SERVICE, "-B", tmp_path / "build", *COMPILER, *WITHOUT, f"-DCMAKE_PREFIX_PATH={tmp_path / 'moved'}")
     run("cmake", "--build", tmp_path / "build")
     check(tmp_path / "build" / "service", database)
