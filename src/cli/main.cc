@@ -10,7 +10,7 @@ int main(int argc, char** argv) {
   using namespace semel::cli;
   // Keeps everybody else from reading what is written, by libraries too.
   umask(S_IRWXG | S_IRWXO);
-  // Whoever rotates logs may send it before the log is open, or to a command that has none.
+  // Log rotation may send it before the log is open, or to a command that has none.
   std::signal(SIGUSR1, SIG_IGN);
   CLI::App app{
       "semel makes retries safe: the same logical request, delivered any number of times,\n"

@@ -7,7 +7,7 @@ namespace semel::config {
 enum class LogFormat { text, json };
 enum class LogLevel { debug, info, warn, error };
 enum class LogKeys { digest, full };
-// What is logged about requests and records.
+// Selects the lines about requests and records.
 enum class LogDecisions {
   all,      // a line per keyed request answered, and one per change of a record's state
   changes,  // only the changes
