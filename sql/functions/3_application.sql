@@ -212,7 +212,7 @@ BEGIN
     CONTINUE WHEN lower(pair ->> 0) IN (
       'connection', 'keep-alive', 'proxy-connection', 'proxy-authenticate', 'te', 'trailer', 'upgrade',
       'transfer-encoding', 'content-length', 'idempotency-key', 'idempotency-expires',
-      'idempotency-replayed', 'idempotency-outcome', 'idempotency-replay', 'idempotency-degraded',
+      'idempotency-replayed', 'idempotency-outcome', 'idempotency-replay', 'idempotency-degraded', 'semel-record',
       'date', 'set-cookie', 'set-cookie2', 'clear-site-data', 'server', 'alt-svc', 'authorization',
       'www-authenticate', 'authentication-info', 'ratelimit', 'ratelimit-policy',
       'request-id', 'x-request-id', 'x-correlation-id', 'x-amzn-requestid', 'x-amzn-trace-id', 'cf-ray',

@@ -5,6 +5,7 @@
 #include <charconv>
 
 #include "config/reading/values.h"
+#include "execution/operation_name.h"
 
 namespace semel::admin {
 namespace {
@@ -51,7 +52,8 @@ std::optional<std::string> KeyFilter::set(std::string_view name, std::string_vie
   if (name == "tenant") {
     tenant = value;
   } else if (name == "operation") {
-    operation = value;
+    // As the lists show the keys of `scope: tenant`.
+    operation = value == "*" ? execution::kEveryOperation : value;
   } else if (name == "key") {
     key = value;
   } else if (name == "state") {

@@ -8,6 +8,7 @@
 #include "base/names.h"
 #include "base/utf8.h"
 #include "engine/process_identity.h"
+#include "execution/operation_name.h"
 
 namespace semel::admin {
 namespace json = boost::json;
@@ -91,7 +92,10 @@ json::object record_summary(const Record& record, Time now) {
   out["state"] = to_string(record.state);
   out["attempt"] = record.attempt;
   out["tenant"] = base::printable_utf8(record.tenant);
-  out["operation"] = base::printable_utf8(record.operation);
+  const bool is_any = record.operation == execution::kEveryOperation;
+  const std::string_view path = execution::path_in(record.operation);
+  out["operation"] = is_any ? "*" : base::printable_utf8(execution::name_in(record.operation));
+  out["scope_path"] = path.empty() ? json::value(nullptr) : json::value(base::printable_utf8(path));
   out["key"] = base::printable_utf8(record.key);
   out["created_at"] = time_of(record.created_at);
   out["updated_at"] = time_of(record.updated_at);

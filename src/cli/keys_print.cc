@@ -94,6 +94,7 @@ void print_record(const json::value& record) {
            {"attempt", "attempt"},
            {"reason", "reason"},
            {"operation", "operation"},
+           {"path", "scope_path"},
            {"tenant", "tenant"},
            {"key", "key"},
            {"created", "created_at"},

@@ -71,6 +71,12 @@ struct WebhookConfig {
   Duration backoff_max = std::chrono::hours(1);
 };
 
+// What Retry-After says while a key has no answer. nullopt: the gateway estimates it.
+struct RetryAfterConfig {
+  std::optional<Duration> in_progress;
+  std::optional<Duration> unknown;
+};
+
 struct RouteConfig {
   std::string name;                  // the operation
   std::vector<std::string> aliases;  // its earlier names
@@ -106,6 +112,7 @@ struct RouteConfig {
   std::optional<WebhookConfig> webhook;  // the only source of the key and the tenant of its events
   int status_mismatch = 422;
   int status_in_progress = 409;
+  RetryAfterConfig retry_after;
   core::ErrorShape errors = core::ErrorShape::problem;
   std::string docs_url;  // "": /.semel/policy
   int line = 0;          // its line in the file

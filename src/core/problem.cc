@@ -79,11 +79,13 @@ Answer to_answer(const Problem& problem, ErrorShape shape) {
   if (!problem.resource_id.empty()) {
     body["resource"] = {{"type", problem.resource_type}, {"id", problem.resource_id}};
   }
+  if (!problem.record.empty()) body["record"] = problem.record;
   if (shape == ErrorShape::nested) body = {{"error", std::move(body)}};
 
   answer.headers.push_back({"Content-Type", shape == ErrorShape::problem
                                                 ? "application/problem+json"
                                                 : "application/json"});
+  if (!problem.record.empty()) answer.headers.push_back({"Semel-Record", problem.record});
   answer.body = boost::json::serialize(body);
   return answer;
 }

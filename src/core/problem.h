@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -44,9 +45,13 @@ struct Problem {
   // The resource that the request under this key created, if the route knows it.
   std::string resource_type = {};
   std::string resource_id = {};
+  // The digits of the record's id by which an operator finds it. Empty: the request has no record.
+  std::string record = {};
+  // When the client should try again. nullopt: a second if the code is one to try again after.
+  std::optional<Duration> retry_after = {};
 };
 
-// Returns the body and its Content-Type, as an answer without other headers.
+// Returns the body, its Content-Type and Semel-Record, as an answer without other headers.
 Answer to_answer(const Problem& problem, ErrorShape shape);
 
 }  // namespace semel::core

@@ -7,6 +7,7 @@
 
 #include <boost/asio/co_spawn.hpp>
 
+#include "core/record_bytes.h"
 #include "engine/spawn.h"
 #include "execution/answer/reauthorize.h"
 #include "execution/answer/replay.h"
@@ -215,7 +216,9 @@ awaitable<Finished> Execution::finish(Outcome outcome, Engine::Listening listeni
 }
 
 awaitable<void> Execution::give_up() {
-  Outcome outcome{OutcomeKind::unknown, core::to_answer(outcome_unknown(), config_.errors),
+  const core::Problem problem =
+      outcome_unknown(config_, claim_.record.get(), services_.clock.now());
+  Outcome outcome{OutcomeKind::unknown, core::to_answer(problem, config_.errors),
                   "an error in the gateway"};
   co_await finish(std::move(outcome));
 }
@@ -304,7 +307,8 @@ awaitable<void> Execution::stream() {
         .code = core::Code::upstream_unreachable,
         .detail =
             "The service's answer was cut off, so it may have taken effect. "
-            "Retry with the same key only."};
+            "Retry with the same key only.",
+        .record = core::shown_id(claim_.record->id)};
     Outcome cut{OutcomeKind::unknown, core::to_answer(problem, config_.errors),
                 "the answer was cut off"};
     co_await finish(std::move(cut));
@@ -317,7 +321,7 @@ awaitable<void> Execution::stream() {
   if (std::holds_alternative<finish::Stale>(finished)) co_await keeper.discard();
   if (!begun) {
     if (const auto* recorded = std::get_if<finish::Recorded>(&finished)) {
-      co_await answers_.send_record(config_, key_, recorded->record);
+      co_await answers_.send_record(route_, key_, recorded->record);
     } else {
       co_await send_unrecorded(finished);
     }
@@ -334,8 +338,10 @@ awaitable<void> Execution::stream() {
 awaitable<void> Execution::failed(OutcomeKind kind, core::Code code, std::string reason,
                                   std::string detail, Engine::Listening listening,
                                   ReasonCode reason_code) {
-  core::Problem problem{
-      .code = code, .detail = std::move(detail), .new_key_safe = kind == OutcomeKind::retry};
+  core::Problem problem{.code = code,
+                        .detail = std::move(detail),
+                        .new_key_safe = kind == OutcomeKind::retry,
+                        .record = core::shown_id(claim_.record->id)};
   Outcome outcome{kind, core::to_answer(problem, config_.errors), std::move(reason), reason_code};
   Finished finished = co_await finish(std::move(outcome), listening);
   if (std::holds_alternative<finish::Recorded>(finished)) {
@@ -358,13 +364,14 @@ awaitable<void> Execution::send_unrecorded(const Finished& finished) {
     // This is another delivery's answer, not that of the client's own execution.
     Viewing viewing{claim_.record->id, claim_.record->tenant};
     if (stale->record && !co_await may_see(*client, route_, std::move(viewing))) co_return;
-    co_await answers_.send_record(config_, key_, stale->record);
+    co_await answers_.send_record(route_, key_, stale->record);
     co_return;
   }
   core::Problem problem{.code = core::Code::store_unavailable,
                         .detail =
                             "The request was executed, but its outcome could not be recorded yet. "
-                            "Retry with the same key only."};
+                            "Retry with the same key only.",
+                        .record = core::shown_id(claim_.record->id)};
   co_await answers_.send_problem(problem, config_, key_);
 }
 

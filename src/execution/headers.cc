@@ -31,7 +31,7 @@ constexpr std::string_view kSemelPrefix = "Semel-";
 // Fields that an upstream may not set in our name.
 constexpr auto kOurs = std::to_array<std::string_view>(
     {"Idempotency-Key", "Idempotency-Expires", "Idempotency-Replayed", "Idempotency-Outcome",
-     "Idempotency-Replay", "Idempotency-Degraded"});
+     "Idempotency-Replay", "Idempotency-Degraded", "Semel-Record"});
 
 // Not kept: they belong to the moment, the connection or the session, not to the answer.
 constexpr auto kNeverReplayed = std::to_array<std::string_view>(

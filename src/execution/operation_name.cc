@@ -12,13 +12,19 @@ std::string operation_name(const config::RouteConfig& route, const std::string& 
     case config::ScopeKind::path:
       return name + "\t" + target.path;
     case config::ScopeKind::tenant:
-      return "\t*";
+      return std::string(kEveryOperation);
   }
   return name;
 }
 
 std::string_view name_in(std::string_view operation) {
   return operation.substr(0, operation.find('\t'));
+}
+
+std::string_view path_in(std::string_view operation) {
+  const std::size_t tab = operation.find('\t');
+  if (tab == std::string_view::npos || operation == kEveryOperation) return {};
+  return operation.substr(tab + 1);
 }
 
 const config::RouteConfig& named_now(const config::RouteConfig& route,

@@ -18,9 +18,16 @@ std::string operation_name(const config::RouteConfig& route, const std::string& 
 std::vector<std::string> former_operations(const config::RouteConfig& route,
                                            const http::Target& target);
 
+// The operation of every key on a route with `scope: tenant`, whose keys count for all operations
+// of a tenant. No route can have this name.
+inline constexpr std::string_view kEveryOperation = "\t*";
+
 // Returns the name in a record's operation, without the path that `scope: path` adds. "": with
 // `scope: tenant` there is none.
 std::string_view name_in(std::string_view operation);
+
+// Returns the path that `scope: path` adds to a record's operation. "": none.
+std::string_view path_in(std::string_view operation);
 
 // Returns the route under its present name. A reload may have renamed it while the request's body
 // was arriving: the request has to be looked up where a retry of it would look.

@@ -89,6 +89,13 @@ void Prober::end(const RecordId& id, bool settled, Time now) {
   entry.next = after(now, entry.pauses.next());
 }
 
+Duration Prober::next_ask_in(const RecordId& id, Time now) {
+  const std::lock_guard lock(mutex_);
+  const auto entry = entries_.find(id);
+  if (entry == entries_.end() || entry->second.next <= now) return kPauseMin;
+  return entry->second.next - now;
+}
+
 void Prober::note(const RecordId& id, Time next) {
   const std::lock_guard lock(mutex_);
   if (entries_.size() < kEntriesMax) entries_.try_emplace(id, Entry{next});

@@ -29,6 +29,9 @@ class Prober {
   boost::asio::awaitable<bool> ask(runtime::Worker& worker, runtime::Route route, RecordPtr record,
                                    std::string key);
 
+  // Returns how long it is until the record is asked about again.
+  Duration next_ask_in(const RecordId& id, Time now);
+
   // Notes a record that has become unknown, to ask about it in the background. Thread-safe.
   void became_unknown(const Record& record, Time now);
 

@@ -150,6 +150,15 @@ std::string_view to_string(Observed would) {
   return kObservedNames[would];
 }
 
+// Two threads may overwrite each other's share of the mean, which stays a mean.
+void RouteMetrics::upstream_took(double seconds) {
+  constexpr double kWeight = 0.1;  // of the latest: the last 20 or so decide
+  upstream_seconds_->Observe(seconds);
+  const double mean = upstream_usually_takes();
+  usual_seconds_.store(mean == 0 ? seconds : mean + kWeight * (seconds - mean),
+                       std::memory_order_relaxed);
+}
+
 void RouteMetrics::observed(Observed would) {
   observed_->Add({{"route", name_}, {"would", std::string(to_string(would))}}).Increment();
 }

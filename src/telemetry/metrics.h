@@ -6,6 +6,7 @@
 #include <prometheus/registry.h>
 
 #include <array>
+#include <atomic>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -59,7 +60,9 @@ class RouteMetrics {
   double value(RequestResult result) const {
     return results_[static_cast<std::size_t>(result)]->Value();
   }
-  void upstream_took(double seconds) { upstream_seconds_->Observe(seconds); }
+  void upstream_took(double seconds);
+  // Returns how long an execution usually takes: a running mean. 0: none has ended yet.
+  double upstream_usually_takes() const { return usual_seconds_.load(std::memory_order_relaxed); }
   void weak_key() { weak_keys_->Increment(); }
   void limited(std::size_t limit) { limited_[limit]->Increment(); }
   void observed(Observed would);
@@ -68,6 +71,7 @@ class RouteMetrics {
   friend class Metrics;
   std::array<prometheus::Counter*, kRequestResults> results_{};
   prometheus::Histogram* upstream_seconds_ = nullptr;
+  std::atomic<double> usual_seconds_ = 0;
   prometheus::Counter* weak_keys_ = nullptr;
   std::array<prometheus::Counter*, kLimits> limited_{};
   // Its counters are made when needed: most routes are not observed.

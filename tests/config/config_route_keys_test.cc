@@ -58,6 +58,7 @@ routes:
     store_down: pass
     statuses: {mismatch: 409, in_progress: 423}
     errors: flat
+    retry_after: {in_progress: 3s, unknown: 5m}
     docs_url: https://example.com/keys
 )";
 
@@ -117,6 +118,8 @@ TEST(ConfigRoute, ReadsEveryKeyOfTheRulesAndTheAnswer) {
   EXPECT_EQ(route.status_mismatch, 409);
   EXPECT_EQ(route.status_in_progress, 423);
   EXPECT_EQ(route.errors, core::ErrorShape::flat);
+  EXPECT_EQ(route.retry_after.in_progress, seconds(3));
+  EXPECT_EQ(route.retry_after.unknown, minutes(5));
   EXPECT_EQ(route.docs_url, "https://example.com/keys");
   EXPECT_EQ(route.line, 4);
 }

@@ -146,6 +146,7 @@ TEST(ConfigRoute, RefusesBadValues) {
       {"replayed_header: 'a b'", "is not a header name"},
       {"replay_headers: {allow: [Clear-Site-Data]}", "is never stored"},
       {"replay_headers: {deny: ['a:']}", "replay_headers.deny[0]: 'a:' is not a header name"},
+      {"retry_after: {unknown: 0s}", "retry_after.unknown: '0s'"},
       {"docs_url: example.com", "docs_url: 'example.com' is not a link"},
       {"docs_url: 'https://a/>;x'", "is not a link"},
   });

@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include "core/record_bytes.h"
 #include "execution/answer/chunks.h"
+#include "execution/answer/retry_after.h"
 #include "telemetry/log.h"
 
 namespace semel::execution {
@@ -32,13 +34,14 @@ std::int64_t age_seconds(const ClientRequest& request, const Record& record) {
 }
 
 awaitable<void> send_unreadable(ClientRequest& request, const config::RouteConfig& route,
-                                std::string_view key, std::string why) {
+                                std::string_view key, const RecordId& id, std::string why) {
   telemetry::log_repeating(config::LogLevel::warn, "store unavailable", route.name,
                            {{"route", route.name}, {"why", why}});
   core::Problem problem{.code = core::Code::store_unavailable,
                         .detail =
                             "The recorded answer cannot be read at the moment. Nothing was "
-                            "executed. Retry with the same key."};
+                            "executed. Retry with the same key.",
+                        .record = core::shown_id(id)};
   co_await send_problem(request, problem, &route, echo(key));
 }
 
@@ -52,7 +55,7 @@ awaitable<void> send_from_chunks(ClientRequest& request, const config::RouteConf
     extra.push_back({"Age", std::to_string(age_seconds(request, record))});
   }
   const auto sent = co_await send_spilled(request, shown, extra);
-  if (!sent) co_await send_unreadable(request, route, key, sent.error().why);
+  if (!sent) co_await send_unreadable(request, route, key, record.id, sent.error().why);
 }
 
 constexpr int kStatusMin = 200;
@@ -67,7 +70,7 @@ awaitable<void> send_stored(ClientRequest& request, const config::RouteConfig& r
   // Somebody has damaged the record. Sent as a head it would not be HTTP, and the client would
   // wait.
   if (answer.status < kStatusMin) {
-    return send_unreadable(request, route, key, "a completed record has no answer");
+    return send_unreadable(request, route, key, record.id, "a completed record has no answer");
   }
   std::string head = begin_head(answer.status, {});
   bool is_dated = false;
@@ -116,23 +119,29 @@ awaitable<void> send_settled(ClientRequest& request, const config::RouteConfig& 
   }
 }
 
-awaitable<void> send_record(ClientRequest& request, const config::RouteConfig& route,
+awaitable<void> send_record(ClientRequest& request, const runtime::Route& route,
                             std::string_view key, const RecordPtr& record) {
+  const Time now = request.services().clock.now();
   if (record && record->state == RecordState::completed) {
-    co_await send_replay(request, route, key, *record);
+    co_await send_replay(request, route.config(), key, *record);
   } else if (record && record->state == RecordState::in_progress) {
-    co_await send_problem(request, in_progress_problem(route), &route, echo(key));
+    co_await send_problem(request, in_progress_problem(route, *record, now), &route.config(),
+                          echo(key));
   } else {
-    co_await send_problem(request, outcome_unknown(), &route, echo(key));
+    co_await send_problem(request, outcome_unknown(route.config(), record.get(), now),
+                          &route.config(), echo(key));
   }
 }
 
-core::Problem in_progress_problem(const config::RouteConfig& route) {
+core::Problem in_progress_problem(const runtime::Route& route, const Record& record, Time now) {
   return {.code = core::Code::in_progress,
-          .status = route.status_in_progress,
+          .status = route->status_in_progress,
           .detail =
               "The first request with this key is still being executed. Retry with the same "
-              "key."};
+              "key.",
+          .record = core::shown_id(record.id),
+          .retry_after = retry_after_in_progress(
+              route.config(), route.metrics().upstream_usually_takes(), record, now)};
 }
 
 core::Problem ended_without_answer(const config::RouteConfig& route) {
@@ -143,11 +152,18 @@ core::Problem ended_without_answer(const config::RouteConfig& route) {
               "with the same key."};
 }
 
-core::Problem outcome_unknown() {
-  return {.code = core::Code::outcome_unknown,
-          .detail =
-              "A request with this key was forwarded, but no answer came back, so it may have "
-              "taken effect. Do not send it under a new key; an operator has to resolve it."};
+core::Problem outcome_unknown(const config::RouteConfig& route, const Record* record, Time now) {
+  core::Problem problem{
+      .code = core::Code::outcome_unknown,
+      .detail =
+          "A request with this key was forwarded, but no answer came back, so it may have "
+          "taken effect. Do not send it under a new key; an operator has to resolve it.",
+  };
+  if (record) {
+    problem.record = core::shown_id(record->id);
+    problem.retry_after = retry_after_unknown(route, *record, now);
+  }
+  return problem;
 }
 
 }  // namespace semel::execution

@@ -31,12 +31,13 @@ boost::asio::awaitable<void> send_settled(ClientRequest& request, const config::
 
 // Answers a client whose claim was taken over before it finished: with the record's answer, never
 // with its own.
-boost::asio::awaitable<void> send_record(ClientRequest& request, const config::RouteConfig& route,
+boost::asio::awaitable<void> send_record(ClientRequest& request, const runtime::Route& route,
                                          std::string_view key, const RecordPtr& record);
 
-core::Problem in_progress_problem(const config::RouteConfig& route);
+core::Problem in_progress_problem(const runtime::Route& route, const Record& record, Time now);
 // For a client that waited for an execution that ended without an answer to give.
 core::Problem ended_without_answer(const config::RouteConfig& route);
-core::Problem outcome_unknown();
+// `record`: null if it is not known.
+core::Problem outcome_unknown(const config::RouteConfig& route, const Record* record, Time now);
 
 }  // namespace semel::execution

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "config/own_paths.h"
+#include "execution/answer/retry_after.h"
 
 namespace semel::execution {
 namespace asio = boost::asio;
@@ -24,7 +25,8 @@ bool named(const std::vector<Header>& headers, std::string_view name) {
 // The rest of a refused request's body is read and thrown away if it is no longer than this.
 constexpr std::uint64_t kDrainBytesMax = 64 * 1024;
 
-constexpr std::string_view kRetryAfterSeconds = "1";
+// If nothing better is known.
+constexpr Duration kRetryAfter = std::chrono::seconds(1);
 
 // Answers are written in pieces, so that a client that reads slowly is seen to make progress.
 constexpr std::size_t kPieceBytes = 64 * 1024;
@@ -138,9 +140,9 @@ awaitable<void> send_problem(ClientRequest& request, const core::Problem& proble
         route && !route->docs_url.empty() ? route->docs_url : std::string(config::kPolicyPath);
     answer.headers.push_back({"Link", "<" + docs + ">; rel=\"describedby\""});
   }
-  if ((is_worth_retrying(problem.code) || problem.status == 503) &&
-      !named(answer.headers, "Retry-After")) {
-    answer.headers.push_back({"Retry-After", std::string(kRetryAfterSeconds)});
+  if (problem.retry_after || is_worth_retrying(problem.code) || problem.status == 503) {
+    answer.headers.push_back(
+        {"Retry-After", retry_after_text(problem.retry_after.value_or(kRetryAfter))});
   }
   co_await send_answer(request, answer, {});
 }

@@ -18,7 +18,7 @@ awaitable<void> AnswerSink::send_committed(const config::RouteConfig& route, std
   return client_ ? execution::send_committed(*client_, route, key, record) : nothing();
 }
 
-awaitable<void> AnswerSink::send_record(const config::RouteConfig& route, std::string_view key,
+awaitable<void> AnswerSink::send_record(const runtime::Route& route, std::string_view key,
                                         const RecordPtr& record) {
   return client_ ? execution::send_record(*client_, route, key, record) : nothing();
 }

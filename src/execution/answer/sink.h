@@ -25,7 +25,7 @@ class AnswerSink {
   boost::asio::awaitable<void> send_committed(const config::RouteConfig& route,
                                               std::string_view key, const Record& record);
   // Sends the record's answer, never the claim's own.
-  boost::asio::awaitable<void> send_record(const config::RouteConfig& route, std::string_view key,
+  boost::asio::awaitable<void> send_record(const runtime::Route& route, std::string_view key,
                                            const RecordPtr& record);
   // Ends the connection in the middle of an answer, so that the client sees that it is not whole.
   void cut_off();

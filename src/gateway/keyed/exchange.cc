@@ -7,6 +7,7 @@
 
 #include "core/fingerprint/canonical_json.h"
 #include "core/fingerprint/content_digest.h"
+#include "core/record_bytes.h"
 #include "execution/answer/body_pace.h"
 #include "execution/answer/replay.h"
 #include "execution/call.h"
@@ -118,12 +119,24 @@ awaitable<bool> Exchange::find_preference() {
 
 awaitable<void> Exchange::refuse(core::Problem problem) {
   count(telemetry::RequestResult::refused);
+  name_record(problem);
   co_await execution::send_problem(request_, problem, &config_);
+}
+
+awaitable<void> Exchange::send_about_key(core::Problem problem) {
+  name_record(problem);
+  co_await execution::send_problem(request_, problem, &config_, execution::echo(*key_));
+}
+
+void Exchange::name_record(core::Problem& problem) const {
+  if (!problem.record.empty() || !key_ || !has_tenant_) return;
+  problem.record = core::shown_id(decision_.record.value_or(make_id(scope(), *key_)));
 }
 
 std::optional<core::Problem> Exchange::find_key() {
   if (config_.webhook) {
     tenant_ = config::kWebhookTenant;  // the key is in the event, which has to be verified first
+    has_tenant_ = true;
     return std::nullopt;
   }
   FoundKey found = key_from_headers(config_.key, request_.message);
@@ -148,6 +161,7 @@ std::optional<core::Problem> Exchange::find_key() {
 std::optional<core::Problem> Exchange::take_tenant(Caller caller) {
   if (!caller) return std::move(caller.error());
   tenant_ = *std::move(caller);
+  has_tenant_ = true;
   return std::nullopt;
 }
 

@@ -36,17 +36,14 @@ const Record* record_of(const Admission& admission) {
 awaitable<void> Exchange::no_room() {
   if (only_waits_) {
     count(telemetry::RequestResult::conflict);
-    co_await execution::send_problem(request_, execution::ended_without_answer(config_), &config_,
-                                     execution::echo(*key_));
+    co_await send_about_key(execution::ended_without_answer(config_));
     co_return;
   }
   route_.metrics().limited(static_cast<std::size_t>(limited_.exceeded) - 1);
   count(telemetry::RequestResult::refused);
-  const auto wait = std::chrono::ceil<std::chrono::seconds>(limited_.retry_after);
-  std::vector<Header> extra = execution::echo(*key_);
-  extra.push_back({"Retry-After", std::to_string(std::max<std::int64_t>(1, wait.count()))});
-  const core::Problem problem = execution::limit_problem(limited_.exceeded);
-  co_await execution::send_problem(request_, problem, &config_, extra);
+  core::Problem problem = execution::limit_problem(limited_.exceeded);
+  problem.retry_after = limited_.retry_after;
+  co_await send_about_key(std::move(problem));
 }
 
 // A provider that got its 202 gets it again, whatever the upstream said. If the event was done too
@@ -105,7 +102,7 @@ awaitable<void> Exchange::mismatch(admission::Mismatch found) {
                         .new_key_safe = true,
                         .differs = std::move(found.differs)};
   name_resource(problem, *found.record);
-  co_await execution::send_problem(request_, problem, &config_, execution::echo(*key_));
+  co_await send_about_key(std::move(problem));
 }
 
 awaitable<void> Exchange::expired(const Record* other_version) {
@@ -117,7 +114,7 @@ awaitable<void> Exchange::expired(const Record* other_version) {
                               : "The operation with this key was done too long ago for its "
                                 "answer to be given again."};
   if (other_version) name_resource(problem, *other_version);
-  co_await execution::send_problem(request_, problem, &config_, execution::echo(*key_));
+  co_await send_about_key(std::move(problem));
 }
 
 awaitable<void> Exchange::replay(const Record& record) {
@@ -159,7 +156,7 @@ awaitable<void> Exchange::queued(admission::Queued queued) {
     co_await acknowledge(request_, config_, *key_, false);
     co_return;
   }
-  co_await send_accepted(request_, *key_, tenant_, *queued.record, true);
+  co_await send_accepted(request_, route_, *key_, tenant_, *queued.record, true);
 }
 
 awaitable<void> Exchange::outcome_unknown_of(RecordPtr record) {
@@ -172,8 +169,12 @@ awaitable<void> Exchange::outcome_unknown_of(RecordPtr record) {
     }
   }
   count(telemetry::RequestResult::unknown);
-  co_await execution::send_problem(request_, execution::outcome_unknown(), &config_,
-                                   execution::echo(*key_));
+  const Time now = services_.clock.now();
+  core::Problem problem = execution::outcome_unknown(config_, record.get(), now);
+  if (config_.operation.unknown == UnknownPolicy::probe && !config_.retry_after.unknown) {
+    problem.retry_after = services_.prober->next_ask_in(record->id, now);
+  }
+  co_await send_about_key(std::move(problem));
 }
 
 // This very request is being executed already. One deadline covers all the looks at it.
@@ -208,12 +209,13 @@ awaitable<void> Exchange::busy(admission::Busy found) {
   // A record made before the route was set to accept has no handle.
   if (config_.in_progress == config::InProgress::accept && found.record->handle != Token{}) {
     count(telemetry::RequestResult::accepted);
-    co_await send_accepted(request_, *key_, tenant_, *found.record, preferences_.respond_async);
+    co_await send_accepted(request_, route_, *key_, tenant_, *found.record,
+                           preferences_.respond_async);
     co_return;
   }
   count(telemetry::RequestResult::conflict);
-  co_await execution::send_problem(request_, execution::in_progress_problem(config_), &config_,
-                                   execution::echo(*key_));
+  co_await send_about_key(
+      execution::in_progress_problem(route_, *found.record, services_.clock.now()));
 }
 
 awaitable<void> Exchange::store_down(StoreUnavailable unavailable) {

@@ -32,6 +32,10 @@ class Exchange {
 
  private:
   boost::asio::awaitable<void> refuse(core::Problem problem);
+  // Answers with a problem about the key, which is known.
+  boost::asio::awaitable<void> send_about_key(core::Problem problem);
+  // Names the key's record, as far as key and tenant are known.
+  void name_record(core::Problem& problem) const;
   // These return the problem to refuse the request with; nullopt: none. They wait for nobody.
   std::optional<core::Problem> find_key();
   std::optional<core::Problem> take_tenant(Caller caller);
@@ -91,6 +95,7 @@ class Exchange {
   std::optional<std::string> key_;
   bool key_in_header_ = false;
   std::string tenant_;
+  bool has_tenant_ = false;
   std::optional<runtime::RequestBody> body_;
   Recipe recipe_;
   Fingerprint fingerprint_;

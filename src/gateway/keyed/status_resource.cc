@@ -14,6 +14,7 @@
 #include "execution/answer/handle.h"
 #include "execution/answer/reauthorize.h"
 #include "execution/answer/replay.h"
+#include "execution/answer/retry_after.h"
 #include "execution/operation_name.h"
 #include "gateway/keyed/waits.h"
 #include "gateway/tenant/caller.h"
@@ -28,8 +29,6 @@ namespace {
 constexpr Duration kWaitMax = std::chrono::seconds(60);
 // How often a wait checks whether the process wants to end.
 constexpr Duration kWaitSlice = std::chrono::seconds(1);
-// Retry-After of a pending operation: when the client should poll again.
-constexpr std::string_view kRetryAfterSeconds = "1";
 
 bool is_pending(const Record& record) {
   return record.state == RecordState::queued || record.state == RecordState::in_progress;
@@ -100,12 +99,18 @@ std::string status_json(const Record& record, Time now) {
   return core::json_text(out);
 }
 
-Answer status_answer(int status, const Record& record, Time now) {
+// `route`: where the operation came from; null if that is no longer configured.
+Answer status_answer(int status, const Record& record, const runtime::Route* route, Time now) {
   Answer answer;
   answer.status = status;
   answer.headers = {{"Content-Type", "application/json"}, {"Cache-Control", "no-store"}};
   if (is_pending(record)) {
-    answer.headers.push_back({"Retry-After", std::string(kRetryAfterSeconds)});
+    Duration pause = std::chrono::seconds(1);
+    if (route) {
+      pause = execution::retry_after_in_progress(
+          route->config(), route->metrics().upstream_usually_takes(), record, now);
+    }
+    answer.headers.push_back({"Retry-After", execution::retry_after_text(pause)});
   }
   answer.body = status_json(record, now);
   return answer;
@@ -209,10 +214,10 @@ class StatusLook {
       co_await execution::send_problem(request_, problem, nullptr);
       co_return;
     }
+    const std::vector<std::size_t> routes =
+        execution::find_routes(request_.settings->routes, *record);
     if (record->state == RecordState::completed) {
       // If it may have come by several routes, each of them has a say.
-      const std::vector<std::size_t> routes =
-          execution::find_routes(request_.settings->routes, *record);
       if (routes.empty()) {
         co_await not_found(request_);
         co_return;
@@ -226,7 +231,10 @@ class StatusLook {
       }
       record = std::move(shown);
     }
-    const Answer answer = status_answer(200, *record, services_.clock.now());
+    std::optional<runtime::Route> route;
+    if (!routes.empty()) route.emplace(request_.settings, routes.front());
+    const Answer answer =
+        status_answer(200, *record, route ? &*route : nullptr, services_.clock.now());
     co_await execution::send_answer(request_, answer, {});
   }
 
@@ -240,9 +248,10 @@ class StatusLook {
 
 }  // namespace
 
-awaitable<void> send_accepted(execution::ClientRequest& request, std::string_view key,
-                              std::string_view tenant, const Record& record, bool applied) {
-  const Answer answer = status_answer(202, record, request.services().clock.now());
+awaitable<void> send_accepted(execution::ClientRequest& request, const runtime::Route& route,
+                              std::string_view key, std::string_view tenant, const Record& record,
+                              bool applied) {
+  const Answer answer = status_answer(202, record, &route, request.services().clock.now());
   std::vector<Header> extra = execution::echo(key);
   extra.push_back({"Location", execution::status_path(record, tenant, key)});
   if (applied) extra.push_back({"Preference-Applied", "respond-async"});

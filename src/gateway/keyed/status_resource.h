@@ -10,7 +10,8 @@ namespace semel::gateway {
 
 // Sends the 202: the operation is queued or in progress, and its status is at Location. `applied`:
 // the client had asked for it with Prefer: respond-async.
-boost::asio::awaitable<void> send_accepted(execution::ClientRequest& request, std::string_view key,
+boost::asio::awaitable<void> send_accepted(execution::ClientRequest& request,
+                                           const runtime::Route& route, std::string_view key,
                                            std::string_view tenant, const Record& record,
                                            bool applied);
 

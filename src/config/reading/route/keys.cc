@@ -245,6 +245,8 @@ constexpr std::array kRouteKeys = std::to_array<Key<RouteDraft>>({
                    d.config.store_down);
      }},
     {"statuses", [](const Field& f, RouteDraft& d) { read_statuses(f, d.config); }},
+    {"retry_after",
+     [](const Field& f, RouteDraft& d) { read_retry_after(f, d.config.retry_after); }},
     {"errors",
      [](const Field& f, RouteDraft& d) {
        read_choice(f,

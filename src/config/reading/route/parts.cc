@@ -179,6 +179,17 @@ constexpr std::array kStatusesKeys = std::to_array<Key<RouteConfig>>({
      [](const Field& f, RouteConfig& out) { read_error_status(f, out.status_in_progress); }},
 });
 
+void read_pause(const Field& field, std::optional<Duration>& out) {
+  Duration value = std::chrono::seconds(1);
+  field.read(value, std::chrono::seconds(1), std::chrono::hours(24));
+  out = value;
+}
+
+constexpr std::array kRetryAfterKeys = std::to_array<Key<RetryAfterConfig>>({
+    {"in_progress", [](const Field& f, RetryAfterConfig& out) { read_pause(f, out.in_progress); }},
+    {"unknown", [](const Field& f, RetryAfterConfig& out) { read_pause(f, out.unknown); }},
+});
+
 constexpr std::size_t kLimitMax = 1'000'000'000;
 
 constexpr std::array kRouteLimitsKeys = std::to_array<Key<RouteLimits>>({
@@ -235,12 +246,13 @@ void read_replay_headers(const Field& field, RouteConfig& out) {
 
 void read_replayed_header(const Field& field, std::string& out) {
   // Headers with a meaning of their own in answers of Semel, or in those of an executor to it.
-  constexpr std::array<std::string_view, 6> kOwnHeaders = {"age",
+  constexpr std::array<std::string_view, 7> kOwnHeaders = {"age",
                                                            "idempotency-degraded",
                                                            "idempotency-expires",
                                                            "idempotency-key",
                                                            "idempotency-outcome",
-                                                           "idempotency-replay"};
+                                                           "idempotency-replay",
+                                                           "semel-record"};
   if (std::ranges::count(kOwnHeaders, base::lower_case(field.node().text)) > 0) {
     field.bad_value("has another use in answers of Semel; choose another name, like " +
                     std::string(kReplayedHeader));
@@ -259,6 +271,10 @@ void read_probe(const Field& field, ProbeConfig& out) {
 
 void read_statuses(const Field& field, RouteConfig& out) {
   read_mapping(field, kStatusesKeys, out);
+}
+
+void read_retry_after(const Field& field, RetryAfterConfig& out) {
+  read_mapping(field, kRetryAfterKeys, out);
 }
 
 void read_limits(const Field& field, RouteLimits& out) {

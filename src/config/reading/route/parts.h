@@ -27,6 +27,7 @@ void read_replayed_header(const Field& field, std::string& out);
 void read_resource(const Field& field, ResourceConfig& out);
 void read_probe(const Field& field, ProbeConfig& out);
 void read_statuses(const Field& field, RouteConfig& out);
+void read_retry_after(const Field& field, RetryAfterConfig& out);
 void read_limits(const Field& field, RouteLimits& out);
 
 }  // namespace semel::config::reading

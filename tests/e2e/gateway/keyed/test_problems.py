@@ -22,7 +22,11 @@ def gateway(module_gateway):
         {"name": "overridden", "path": "/overridden", "profile": "stripe",
          "statuses": {"mismatch": 422}, "errors": "flat"},
         {"name": "documented", "path": "/documented", "key": {"required": True},
-         "docs_url": "https://docs.example/idempotency"})
+         "docs_url": "https://docs.example/idempotency"},
+        {"name": "paced", "path": "/paced"},
+        {"name": "set", "path": "/set", "retry_after": {"in_progress": "7s", "unknown": "90s"}},
+        {"name": "asked", "path": "/asked", "unknown": "probe",
+         "probe": {"url": "http://127.0.0.1:1/outcomes?key={key}"}})
 
 
 def refusals(gateway, upstream, path):
@@ -156,3 +160,57 @@ def test_a_hostile_key_is_not_repeated_in_the_answer(gateway, upstream):
     answer = gateway.post("/problem", json=BODY, key='<script>alert(1)</script>,"')
     assert answer.status == 400 and b"script" not in answer.body
     assert all("script" not in value for _, value in answer.headers)
+
+
+def test_a_refusal_names_the_record_that_an_operator_finds(gateway, upstream):
+    for path in ("/problem", "/flat", "/nested"):
+        answers = refusals(gateway, upstream, path)
+        for code in ("key-missing", "key-invalid"):
+            assert answers.pop(code).header("Semel-Record") is None
+        for code, answer in answers.items():
+            body = answer.json()["error"] if path == "/nested" else answer.json()
+            digits = body["record"]
+            assert len(digits) == 16 and answer.header("Semel-Record") == digits, (code, answer)
+            found = gateway.admin(f"/api/keys/{digits}").json()
+            assert found["operation"] == path[1:], (code, found)
+
+
+def test_a_service_cannot_name_a_record(gateway, upstream, key):
+    answer = gateway.post("/problem", json=BODY, key=key, test="header.Semel-Record=0123456789abcdef")
+    assert answer.status == 200 and answer.header("Semel-Record") is None
+
+
+def pause(gateway, upstream, path):
+    """Retry-After of a duplicate, while the first request is being executed."""
+    key = new_key()
+    with gateway.connect() as first:
+        first.send(request_bytes("POST", path, json=BODY, key=key, test=f"gate={key}"))
+        upstream.wait_effects(1, key)
+        duplicate = gateway.post(path, json=BODY, key=key)
+        upstream.open_gate(key)
+        assert first.read_response().status == 200
+    assert_problem(duplicate, 409, "in-progress")
+    return int(duplicate.header("Retry-After"))
+
+
+def test_a_duplicate_is_told_how_long_it_usually_takes(gateway, upstream, key):
+    assert gateway.post("/paced", json=BODY, key=key, test="delay=2.2").status == 200
+    assert 2 <= pause(gateway, upstream, "/paced") <= 30
+
+
+def test_an_unknown_outcome_is_not_asked_about_every_second(gateway, upstream, key):
+    assert gateway.post("/problem", json=BODY, key=key, test="close=reset").status == 502
+    assert gateway.post("/problem", json=BODY, key=key).header("Retry-After") == "60"
+
+
+def test_a_probed_outcome_is_asked_about_after_the_next_probe(gateway, upstream, key):
+    assert gateway.post("/asked", json=BODY, key=key, test="close=reset").status == 502
+    answer = gateway.post("/asked", json=BODY, key=key)
+    assert_problem(answer, 409, "outcome-unknown")
+    assert 1 <= int(answer.header("Retry-After")) <= 10
+
+
+def test_the_pauses_are_configurable(gateway, upstream, key):
+    assert pause(gateway, upstream, "/set") == 7
+    assert gateway.post("/set", json=BODY, key=key, test="close=reset").status == 502
+    assert gateway.post("/set", json=BODY, key=key).header("Retry-After") == "90"

@@ -82,6 +82,10 @@ def test_scope_tenant_is_one_key_space_for_all_operations(gateway, upstream, key
     assert assert_problem(answer, 422, "key-reused")["differs"] == ["path"]
     assert_replay(gateway.post("/tenant/a/1", json=BODY, key=key), first)
     assert upstream.effects() == 1
+    digits = answer.header("Semel-Record")
+    assert gateway.admin(f"/api/keys/{digits}").json()["operation"] == "*"
+    [found] = gateway.admin(f"/api/keys?operation=*&key={key}").json()["keys"]
+    assert found["id"].startswith(digits) and found["scope_path"] is None
 
 
 def test_another_spelling_of_a_path_is_no_way_round_its_route(gateway, upstream, key):

@@ -197,7 +197,8 @@ def test_an_operation_scoped_by_path_is_found_by_its_name(gateway, upstream, key
     gateway.post("/orders/17", json=BODY, key=key)
     for operation in ("orders", "orders\t/orders/17"):
         query = urllib.parse.urlencode({"tenant": "", "operation": operation, "key": key})
-        assert len(gateway.admin(f"/api/keys?{query}").json()["keys"]) == 1
+        [found] = gateway.admin(f"/api/keys?{query}").json()["keys"]
+        assert (found["operation"], found["scope_path"]) == ("orders", "/orders/17")
 
 
 def test_a_key_with_odd_characters_is_found(gateway, upstream):
