@@ -77,6 +77,13 @@ struct RetryAfterConfig {
   std::optional<Duration> unknown;
 };
 
+// Which pages in browsers may read Semel's own answers. No origins: none may.
+struct CorsConfig {
+  std::vector<std::string> origins;  // as browsers send them; "*" is every one
+  std::vector<std::string> expose;   // headers beside those of Semel
+  bool credentials = false;
+};
+
 struct RouteConfig {
   std::string name;                  // the operation
   std::vector<std::string> aliases;  // its earlier names
@@ -113,6 +120,7 @@ struct RouteConfig {
   int status_mismatch = 422;
   int status_in_progress = 409;
   RetryAfterConfig retry_after;
+  CorsConfig cors;
   core::ErrorShape errors = core::ErrorShape::problem;
   std::string docs_url;  // "": /.semel/policy
   int line = 0;          // its line in the file

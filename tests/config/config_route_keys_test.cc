@@ -59,6 +59,7 @@ routes:
     statuses: {mismatch: 409, in_progress: 423}
     errors: flat
     retry_after: {in_progress: 3s, unknown: 5m}
+    cors: {origins: [https://app.example], expose: [X-Trace], credentials: true}
     docs_url: https://example.com/keys
 )";
 
@@ -120,6 +121,9 @@ TEST(ConfigRoute, ReadsEveryKeyOfTheRulesAndTheAnswer) {
   EXPECT_EQ(route.errors, core::ErrorShape::flat);
   EXPECT_EQ(route.retry_after.in_progress, seconds(3));
   EXPECT_EQ(route.retry_after.unknown, minutes(5));
+  EXPECT_THAT(route.cors.origins, ElementsAre("https://app.example"));
+  EXPECT_THAT(route.cors.expose, ElementsAre("X-Trace"));
+  EXPECT_TRUE(route.cors.credentials);
   EXPECT_EQ(route.docs_url, "https://example.com/keys");
   EXPECT_EQ(route.line, 4);
 }

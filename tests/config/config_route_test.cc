@@ -147,6 +147,10 @@ TEST(ConfigRoute, RefusesBadValues) {
       {"replay_headers: {allow: [Clear-Site-Data]}", "is never stored"},
       {"replay_headers: {deny: ['a:']}", "replay_headers.deny[0]: 'a:' is not a header name"},
       {"retry_after: {unknown: 0s}", "retry_after.unknown: '0s'"},
+      {"cors: {origins: [app.example]}", "'app.example' is not an origin"},
+      {"cors: {origins: ['https://app.example/']}", "is not an origin"},
+      {"cors: {origins: ['https://App.example']}", "is not an origin"},
+      {"cors: {origins: ['*'], credentials: true}", "needs the origins by name"},
       {"docs_url: example.com", "docs_url: 'example.com' is not a link"},
       {"docs_url: 'https://a/>;x'", "is not a link"},
   });

@@ -2,7 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
+
 #include "config/own_paths.h"
+#include "execution/answer/cors.h"
 #include "execution/answer/retry_after.h"
 
 namespace semel::execution {
@@ -144,6 +148,8 @@ awaitable<void> send_problem(ClientRequest& request, const core::Problem& proble
     answer.headers.push_back(
         {"Retry-After", retry_after_text(problem.retry_after.value_or(kRetryAfter))});
   }
+  const std::string_view origin = request.message.field("Origin").value_or("");
+  if (route) std::ranges::move(cors_headers(origin, *route), std::back_inserter(answer.headers));
   co_await send_answer(request, answer, {});
 }
 

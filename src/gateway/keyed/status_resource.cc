@@ -11,6 +11,7 @@
 #include "config/own_paths.h"
 #include "config/reading/values.h"
 #include "core/json_text.h"
+#include "execution/answer/cors.h"
 #include "execution/answer/handle.h"
 #include "execution/answer/reauthorize.h"
 #include "execution/answer/replay.h"
@@ -100,7 +101,9 @@ std::string status_json(const Record& record, Time now) {
 }
 
 // `route`: where the operation came from; null if that is no longer configured.
-Answer status_answer(int status, const Record& record, const runtime::Route* route, Time now) {
+Answer status_answer(const execution::ClientRequest& request, int status, const Record& record,
+                     const runtime::Route* route) {
+  const Time now = request.services().clock.now();
   Answer answer;
   answer.status = status;
   answer.headers = {{"Content-Type", "application/json"}, {"Cache-Control", "no-store"}};
@@ -111,6 +114,11 @@ Answer status_answer(int status, const Record& record, const runtime::Route* rou
           route->config(), route->metrics().upstream_usually_takes(), record, now);
     }
     answer.headers.push_back({"Retry-After", execution::retry_after_text(pause)});
+  }
+  if (route) {
+    const std::string_view origin = request.message.field("Origin").value_or("");
+    std::ranges::move(execution::cors_headers(origin, route->config()),
+                      std::back_inserter(answer.headers));
   }
   answer.body = status_json(record, now);
   return answer;
@@ -233,8 +241,7 @@ class StatusLook {
     }
     std::optional<runtime::Route> route;
     if (!routes.empty()) route.emplace(request_.settings, routes.front());
-    const Answer answer =
-        status_answer(200, *record, route ? &*route : nullptr, services_.clock.now());
+    const Answer answer = status_answer(request_, 200, *record, route ? &*route : nullptr);
     co_await execution::send_answer(request_, answer, {});
   }
 
@@ -251,7 +258,7 @@ class StatusLook {
 awaitable<void> send_accepted(execution::ClientRequest& request, const runtime::Route& route,
                               std::string_view key, std::string_view tenant, const Record& record,
                               bool applied) {
-  const Answer answer = status_answer(202, record, &route, request.services().clock.now());
+  const Answer answer = status_answer(request, 202, record, &route);
   std::vector<Header> extra = execution::echo(key);
   extra.push_back({"Location", execution::status_path(record, tenant, key)});
   if (applied) extra.push_back({"Preference-Applied", "respond-async"});

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "config/reading/route/cors.h"
 #include "config/reading/route/paths.h"
 #include "config/reading/route/profiles.h"
 #include "config/reading/route/webhook.h"
@@ -247,6 +248,7 @@ constexpr std::array kRouteKeys = std::to_array<Key<RouteDraft>>({
     {"statuses", [](const Field& f, RouteDraft& d) { read_statuses(f, d.config); }},
     {"retry_after",
      [](const Field& f, RouteDraft& d) { read_retry_after(f, d.config.retry_after); }},
+    {"cors", [](const Field& f, RouteDraft& d) { read_cors(f, d.config.cors); }},
     {"errors",
      [](const Field& f, RouteDraft& d) {
        read_choice(f,
