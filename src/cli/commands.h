@@ -13,6 +13,12 @@ inline constexpr int kExitFailed = 1;
 inline constexpr int kExitUsage = 2;  // a bad command line or configuration
 inline constexpr int kExitNotFound = 3;
 
+// The purposes by which the commands are listed.
+inline constexpr const char* kGroupRun = "Run";
+inline constexpr const char* kGroupOperate = "Look and decide";
+inline constexpr const char* kGroupSetUp = "Set up";
+inline constexpr const char* kGroupLearn = "Find out";
+
 using Run = std::function<int()>;
 
 // Prints a message on standard error. Returns the exit code.
@@ -27,6 +33,7 @@ void add_relay(CLI::App& app, Run& run);
 void add_outbox(CLI::App& app, Run& run);
 void add_consume(CLI::App& app, Run& run);
 void add_complete(CLI::App& app, Run& run);
+void add_help(CLI::App& app, Run& run);
 void add_version(CLI::App& app, Run& run);
 
 }  // namespace semel::cli

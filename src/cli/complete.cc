@@ -46,7 +46,7 @@ struct Settled {
 };
 
 bool refuse(const std::string& what) {
-  std::fprintf(stderr, "semel: %s\n", what.c_str());
+  complain(what, kExitUsage);
   return false;
 }
 
@@ -203,7 +203,7 @@ int complete(CompleteOptions options) {
       if (!link) link = connect_or_throw(options);
       round(link->get(), options, settled, told);
     } catch (const pg::Error& error) {  // the database is away: try again
-      std::fprintf(stderr, "semel: %s\n", error.what());
+      complain(error.what(), kExitFailed);
       link.reset();
     }
   } while (!wait_for_signal(signals, settled.every));
@@ -218,16 +218,14 @@ void add_complete(CLI::App& app, Run& run) {
                          "Resume abandoned operations in phases:\n"
                          "post their arguments to the application, with their key and claim");
   auto options = std::make_shared<CompleteOptions>();
-  command
-      ->add_option("--config", options->config_file,
-                   "A configuration file with store: {kind: postgres}")
-      ->type_name("FILE");
+  command->group(kGroupRun);
+  add_config_file(*command, options->config_file,
+                  "A configuration file with store: {kind: postgres}");
   command->add_option("--url", options->url, "The database, postgresql://…; instead of --config")
       ->type_name("URL");
   command->add_option("--schema", options->schema, "The name of the schema; with --url")
       ->capture_default_str();
-  command
-      ->add_option("--operation", options->operations, "The name of the operation; may be repeated")
+  command->add_option("--operation", options->operations, "The name of the operation")
       ->required()
       ->type_name("NAME");
   command->add_option("--to", options->to, "URL of the application: http://host:port/path")

@@ -7,12 +7,13 @@ namespace semel::cli {
 
 void add_config(CLI::App& app, Run& run) {
   CLI::App* group = app.add_subcommand("config", "Inspect a configuration file");
+  group->group(kGroupSetUp);
   group->require_subcommand(1);
   CLI::App* check = group->add_subcommand(
       "check",
       "Check a configuration file: print every error with its line, its key and what to do");
   auto file = std::make_shared<std::string>();
-  check->add_option("FILE", *file, "The configuration file")->required();
+  add_config_file(*check, *file, "The configuration file")->required();
   check->callback([&run, file] {
     run = [file] {
       const auto config = load_config(*file);

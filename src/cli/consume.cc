@@ -50,8 +50,7 @@ int consume(const ConsumeOptions& options) {
   auto config = load_config(options.file);
   if (!config) return kExitUsage;
   if (const auto wrong = apply(options, *config)) {
-    std::fprintf(stderr, "semel: %s\n", wrong->c_str());
-    return kExitUsage;
+    return complain(*wrong, kExitUsage);
   }
   if (auto started = telemetry::start_logging(config->log); !started) return fail(started.error());
   telemetry::reopen_log_at_signal();
@@ -80,9 +79,8 @@ void add_consume(CLI::App& app, Run& run) {
   CLI::App* command =
       app.add_subcommand("consume", "Deliver messages from queues to handlers, each id once");
   auto options = std::make_shared<ConsumeOptions>();
-  command->add_option("--config", options->file, "The configuration file (docs/consume.md)")
-      ->required()
-      ->type_name("FILE");
+  command->group(kGroupRun);
+  add_config_file(*command, options->file, "The configuration file (docs/consume.md)")->required();
   command->add_option("--only", options->only, "Run only the entry of consume with this name")
       ->type_name("NAME");
   command

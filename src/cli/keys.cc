@@ -15,6 +15,7 @@
 #include "cli/admin_client.h"
 #include "cli/commands.h"
 #include "cli/keys_print.h"
+#include "cli/load_config.h"
 
 namespace semel::cli {
 namespace {
@@ -252,18 +253,17 @@ int decide(const KeysOptions& options, const AdminClient& admin, const char* ver
 using Action = int (*)(const KeysOptions&, const AdminClient&);
 using Options = std::shared_ptr<KeysOptions>;
 
+// If `placed`, FILE may stand without --config: nothing else stands there.
 CLI::App* add_action(CLI::App* group, Run& run, const Options& options, const char* name,
-                     const char* help, Action action) {
+                     const char* help, bool placed, Action action) {
   CLI::App* command = group->add_subcommand(name, help);
   AdminOptions& admin = options->admin;
   command
       ->add_option("--admin", admin.url,
                    "Address of the admin listener; default http://127.0.0.1:9090")
       ->type_name("URL");
-  command
-      ->add_option("--config", admin.config,
-                   "Take the listener and the token from this configuration file")
-      ->type_name("FILE");
+  add_config_file(*command, admin.config,
+                  "Take the listener and the token from this configuration file", placed);
   command->add_option("--token-file", admin.token_file, "File with the token to send")
       ->type_name("FILE");
   command->add_flag("--json", options->as_json, "Print JSON");
@@ -306,21 +306,23 @@ void add_force(CLI::App* command, const Options& options) {
 void add_keys(CLI::App& app, Run& run) {
   CLI::App* group =
       app.add_subcommand("keys", "Inspect the records of a running gateway and decide about them");
+  group->group(kGroupOperate);
   group->require_subcommand(1);
   group->footer(kKeysExitCodes);
   const auto options = std::make_shared<KeysOptions>();
 
-  CLI::App* ls = add_action(group, run, options, "ls", "List records", list);
+  CLI::App* ls = add_action(group, run, options, "ls", "List records", true, list);
   add_where(ls, options);
-  ls->add_option("--limit", options->limit, "Maximum number of records; default 100");
+  ls->add_option("--limit", options->limit, "Maximum number of records")->capture_default_str();
 
-  CLI::App* one = add_action(group, run, options, "show", "Show one record and its history", show);
+  CLI::App* one =
+      add_action(group, run, options, "show", "Show one record and its history", false, show);
   one->add_option("ID", options->id, "The record: its id, or the first 8 or more digits")
       ->required();
 
   CLI::App* resolve = add_action(
       group, run, options, "resolve",
-      "Complete records whose outcome is unknown with a given answer; retries get it",
+      "Complete records whose outcome is unknown with a given answer; retries get it", false,
       [](const KeysOptions& o, const AdminClient& admin) { return decide(o, admin, "resolve"); });
   add_decision(resolve, options);
   add_force(resolve, options);
@@ -331,7 +333,7 @@ void add_keys(CLI::App& app, Run& run) {
 
   CLI::App* release = add_action(
       group, run, options, "release",
-      "Let records whose outcome is unknown run again: nothing was executed",
+      "Let records whose outcome is unknown run again: nothing was executed", false,
       [](const KeysOptions& o, const AdminClient& admin) { return decide(o, admin, "release"); });
   add_decision(release, options);
   add_force(release, options);
@@ -339,6 +341,7 @@ void add_keys(CLI::App& app, Run& run) {
   CLI::App* forget = add_action(
       group, run, options, "forget",
       "Remove the answers of completed or released records; the key is new once no cache has them",
+      false,
       [](const KeysOptions& o, const AdminClient& admin) { return decide(o, admin, "forget"); });
   add_decision(forget, options);
 }

@@ -17,4 +17,9 @@ std::optional<config::Config> load_config(const std::string& file) {
   return std::move(outcome.config);
 }
 
+CLI::Option* add_config_file(CLI::App& command, std::string& file, const std::string& help,
+                             bool placed) {
+  return command.add_option(placed ? "--config,FILE" : "--config", file, help)->type_name("FILE");
+}
+
 }  // namespace semel::cli

@@ -5,39 +5,74 @@
 #include <exception>
 
 #include "cli/commands.h"
+#include "cli/line/help_text.h"
+#include "cli/line/usage_error.h"
+
+namespace semel::cli {
+namespace {
+
+void add_commands(CLI::App& app, Run& run) {
+  add_serve(app, run);
+  add_consume(app, run);
+  add_relay(app, run);
+  add_complete(app, run);
+  add_keys(app, run);
+  add_outbox(app, run);
+  add_config(app, run);
+  add_schema(app, run);
+  add_demo(app, run);
+  add_help(app, run);
+  add_version(app, run);
+}
+
+// Prints what was asked for instead of running something, or what is wrong with the command line.
+int end_without_run(const CLI::App& app, const CLI::ParseError& error, bool has_arguments) {
+  if (dynamic_cast<const CLI::CallForVersion*>(&error)) {
+    std::puts(error.what());
+    return kExitOk;
+  }
+  const CLI::App& command = chosen_command(app);
+  const bool asks_for_help = dynamic_cast<const CLI::CallForHelp*>(&error);
+  // "semel kyes --help" asks for the help of a command that does not exist.
+  const bool is_misspelled = !commands_of(command).empty() && !app.remaining(true).empty();
+  if (asks_for_help && !is_misspelled) {
+    std::fputs(help_text(outline_of(command), style_of(stdout)).c_str(), stdout);
+    return kExitOk;
+  }
+  if (!has_arguments) {
+    std::fputs(help_text(outline_of(app), style_of(stderr)).c_str(), stderr);
+    return kExitUsage;
+  }
+  return complain(explain_usage(app, error), kExitUsage);
+}
+
+int run_program(int argc, char** argv) {
+  CLI::App app{
+      "semel makes retries safe: the same logical request, delivered any number of times, has one "
+      "effect and one answer."};
+  app.require_subcommand(1);
+  app.footer("Exit codes: 0 done, 1 failed, 2 bad command line or configuration.");
+  Run run;
+  add_commands(app, run);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return end_without_run(app, error, argc > 1);
+  }
+  return run();
+}
+
+}  // namespace
+}  // namespace semel::cli
 
 int main(int argc, char** argv) {
-  using namespace semel::cli;
   // Keeps everybody else from reading what is written, by libraries too.
   umask(S_IRWXG | S_IRWXO);
   // Log rotation may send it before the log is open, or to a command that has none.
   std::signal(SIGUSR1, SIG_IGN);
-  CLI::App app{
-      "semel makes retries safe: the same logical request, delivered any number of times,\n"
-      "has one effect and one answer."};
-  app.require_subcommand(1);
-  app.footer("Exit codes: 0 done, 1 failed, 2 bad command line or configuration.");
-  Run run;
-  add_serve(app, run);
-  add_demo(app, run);
-  add_config(app, run);
-  add_keys(app, run);
-  add_schema(app, run);
-  add_relay(app, run);
-  add_outbox(app, run);
-  add_consume(app, run);
-  add_complete(app, run);
-  add_version(app, run);
   try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    const int code = app.exit(error);
-    return code == 0 ? kExitOk : kExitUsage;
-  }
-  try {
-    return run();
+    return semel::cli::run_program(argc, argv);
   } catch (const std::exception& error) {
-    std::fprintf(stderr, "semel: %s\n", error.what());
-    return kExitFailed;
+    return semel::cli::complain(error.what(), semel::cli::kExitFailed);
   }
 }

@@ -159,9 +159,11 @@ int drop(OutboxOptions asked) {
   return change(std::move(asked), kDrop);
 }
 
-CLI::App* add_command(CLI::App& group, const char* name, const char* what, OutboxOptions& asked) {
+// If `placed`, FILE may stand without --config: nothing else stands there.
+CLI::App* add_command(CLI::App& group, const char* name, const char* what, OutboxOptions& asked,
+                      bool placed) {
   CLI::App* command = group.add_subcommand(name, what);
-  add_outbox_where(*command, asked.where);
+  add_outbox_where(*command, asked.where, placed);
   command->add_flag("--dead", asked.filter.dead_only,
                     "Only dead letters, including those that block their ordering key");
   command->add_option("--destination", asked.destination, "Only rows for this destination");
@@ -180,19 +182,21 @@ void add_choice(CLI::App& command, OutboxOptions& asked) {
 
 void add_outbox(CLI::App& app, Run& run) {
   CLI::App* group = app.add_subcommand("outbox", "Inspect the outbox and its dead letters");
+  group->group(kGroupOperate);
   group->require_subcommand(1);
   auto asked = std::make_shared<OutboxOptions>();
 
-  CLI::App* ls = add_command(*group, "ls", "List waiting messages and dead letters", *asked);
+  CLI::App* ls = add_command(*group, "ls", "List waiting messages and dead letters", *asked, true);
   ls->add_option("--limit", asked->limit, "Maximum number of rows")->capture_default_str();
   ls->callback([&run, asked] { run = [asked] { return list(*asked); }; });
 
-  CLI::App* retry = add_command(*group, "retry",
-                                "Deliver now: revive dead letters, make waiting rows due", *asked);
+  CLI::App* retry = add_command(
+      *group, "retry", "Deliver now: revive dead letters, make waiting rows due", *asked, false);
   add_choice(*retry, *asked);
   retry->callback([&run, asked] { run = [asked] { return change(*asked, kRetry); }; });
 
-  CLI::App* drop_it = add_command(*group, "drop", "Remove rows without delivering them", *asked);
+  CLI::App* drop_it =
+      add_command(*group, "drop", "Remove rows without delivering them", *asked, false);
   add_choice(*drop_it, *asked);
   drop_it->add_flag("--yes", asked->yes, "Confirm the removal");
   drop_it->callback([&run, asked] { run = [asked] { return drop(*asked); }; });

@@ -15,7 +15,8 @@ struct OutboxWhere {
   std::string schema = "semel";
 };
 
-void add_outbox_where(CLI::App& command, OutboxWhere& where);
+// If `placed`, FILE may stand without --config.
+void add_outbox_where(CLI::App& command, OutboxWhere& where, bool placed);
 
 // Fills in what the configuration says. Without a file, returns a configuration of defaults.
 // nullopt: it cannot be used, and standard error says why.

@@ -26,18 +26,17 @@ bool add_destinations(const RelayArguments& asked, config::RelayConfig& config) 
     const std::string url = equals == text.npos ? "" : text.substr(equals + 1);
     auto destination = config::reading::destination_of(name, url);
     if (name.empty() || !destination) {
-      std::fprintf(stderr, "semel: --destination %s: write it as NAME=http://host/path\n",
-                   text.c_str());
+      complain("--destination " + text + ": write it as NAME=http://host/path", kExitUsage);
       return false;
     }
     config.destinations.push_back(*std::move(destination));
   }
   config.allow_urls = config.allow_urls || asked.allow_urls;
   if (config.destinations.empty() && !config.allow_urls) {
-    std::fputs(
-        "semel: no destination given; set relay.destinations in the configuration, or use "
-        "--destination NAME=URL\n",
-        stderr);
+    complain(
+        "no destination given; set relay.destinations in the configuration, or use --destination "
+        "NAME=URL",
+        kExitUsage);
     return false;
   }
   return true;
@@ -59,10 +58,9 @@ int relay_outbox(RelayArguments asked) {
   telemetry::flush_log();
   if (!drained) return fail(drained.error());
   if (!*drained) {
-    std::fputs(
-        "semel: drain_timeout passed before all deliveries were recorded; some will be repeated\n",
-        stderr);
-    std::_Exit(kExitFailed);
+    std::_Exit(
+        complain("drain_timeout passed before all deliveries were recorded; some will be repeated",
+                 kExitFailed));
   }
   return kExitOk;
 }
@@ -73,10 +71,11 @@ void add_relay(CLI::App& app, Run& run) {
   CLI::App* command =
       app.add_subcommand("relay", "Deliver the messages in the outbox (docs/outbox.md)");
   auto asked = std::make_shared<RelayArguments>();
-  add_outbox_where(*command, asked->where);
+  command->group(kGroupRun);
+  add_outbox_where(*command, asked->where, true);
   command
       ->add_option("--destination", asked->destinations,
-                   "A destination in addition to those of the configuration; may be repeated")
+                   "A destination in addition to those of the configuration")
       ->type_name("NAME=URL");
   command->add_flag("--allow-urls", asked->allow_urls,
                     "Deliver to destinations that are URLs: anyone who enqueues can then reach "

@@ -21,16 +21,15 @@ bool settle(Where& where) {
     if (!config) return false;
     if (config->store.kind != stores::StoreKind::postgres &&
         config->store.kind != stores::StoreKind::tiered) {
-      std::fprintf(stderr, "semel: %s has no store of kind postgres or tiered\n",
-                   where.config_file.c_str());
+      complain(where.config_file + " has no store of kind postgres or tiered", kExitUsage);
       return false;
     }
     where.url = config->store.url;
     where.schema = config->store.schema;
   }
   if (!postgres::is_schema_name(where.schema)) {
-    std::fprintf(stderr, "semel: '%s' is not a schema name; use lower-case letters, digits and _\n",
-                 where.schema.c_str());
+    complain("'" + where.schema + "' is not a schema name; use lower-case letters, digits and _",
+             kExitUsage);
     return false;
   }
   return true;
@@ -39,14 +38,10 @@ bool settle(Where& where) {
 int apply(Where where) {
   if (!settle(where)) return kExitUsage;
   if (where.url.empty()) {
-    std::fputs("semel: no database given; use --config FILE or --url URL\n", stderr);
-    return kExitUsage;
+    return complain("no database given; use --config FILE or --url URL", kExitUsage);
   }
   const auto applied = postgres::apply_schema(where.url, where.schema);
-  if (!applied) {
-    std::fprintf(stderr, "semel: %s\n", applied.error().c_str());
-    return kExitFailed;
-  }
+  if (!applied) return complain(applied.error(), kExitFailed);
   const char* functions = applied->functions ? "; functions applied" : "";
   if (applied->from == applied->to) {
     std::printf("schema %s: already at version %d%s\n", where.schema.c_str(), applied->to,
@@ -65,10 +60,8 @@ int print(Where where) {
 }
 
 void add_options(CLI::App& command, Where& where) {
-  command
-      .add_option("--config", where.config_file,
-                  "A configuration file with store: {kind: postgres} or {kind: tiered}")
-      ->type_name("FILE");
+  add_config_file(command, where.config_file,
+                  "A configuration file with store: {kind: postgres} or {kind: tiered}");
   command.add_option("--schema", where.schema, "The name of the schema; without --config")
       ->capture_default_str();
 }
@@ -77,6 +70,7 @@ void add_options(CLI::App& command, Where& where) {
 
 void add_schema(CLI::App& app, Run& run) {
   CLI::App* group = app.add_subcommand("schema", "Manage the tables and functions in PostgreSQL");
+  group->group(kGroupSetUp);
   group->require_subcommand(1);
   auto where = std::make_shared<Where>();
   CLI::App* apply_it = group->add_subcommand(

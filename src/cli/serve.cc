@@ -79,9 +79,8 @@ int serve(const std::string& file) {
 void add_serve(CLI::App& app, Run& run) {
   CLI::App* command = app.add_subcommand("serve", "Run the gateway");
   auto file = std::make_shared<std::string>();
-  command->add_option("--config", *file, "The configuration file (docs/configuration.md)")
-      ->required()
-      ->type_name("FILE");
+  command->group(kGroupRun);
+  add_config_file(*command, *file, "The configuration file (docs/configuration.md)")->required();
   command->footer(
       "Prints the addresses it listens on, then \"ready\", to standard output; logs to standard "
       "error or to log.file.\nSIGTERM: finish what runs (drain_timeout), then exit. SIGHUP: read "

@@ -20,8 +20,7 @@ void announce(const char* what, const config::HostPort& at) {
 }
 
 int fail(const std::string& why) {
-  std::fprintf(stderr, "semel: %s\n", why.c_str());
-  return kExitFailed;
+  return complain(why, kExitFailed);
 }
 
 int end(server::Process& process) {

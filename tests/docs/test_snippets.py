@@ -226,8 +226,7 @@ def options_of(words, cache={}):
 
 def groups(cache=[]):
     if not cache:
-        cache.extend(line.split()[0] for line in
-                     options_of(()).split("Subcommands:")[1].split("\n\n")[0].splitlines() if re.match(r"  \S", line))
+        cache.extend(re.findall(r"^  (\w+)  ", options_of(()).split("\nOptions:")[0], re.M))
     return cache
 
 
@@ -239,8 +238,8 @@ def trouble_of(command):
     if arguments[0] not in groups():
         return f"there is no semel {arguments[0]}"
     words = (arguments[0],)
-    if "Subcommands:" in options_of(words) and len(arguments) > 1:
-        listed = re.findall(r"^  (\w+) ", options_of(words).split("Subcommands:")[1], re.M)
+    if "\nCommands:" in options_of(words) and len(arguments) > 1:
+        listed = re.findall(r"^  (\w+)  ", options_of(words).split("\nCommands:")[1], re.M)
         if arguments[1] not in listed:
             return f"there is no semel {arguments[0]} {arguments[1]}"
         words = (arguments[0], arguments[1])

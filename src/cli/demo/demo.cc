@@ -275,6 +275,7 @@ void add_demo(CLI::App& app, Run& run) {
   CLI::App* command = app.add_subcommand(
       "demo",
       "Start a payments API with the gateway in front of it and walk through the main cases");
+  command->group(kGroupLearn);
   auto once = std::make_shared<bool>(false);
   command->add_flag("--once", *once,
                     "Exit after the last step, with code 0 only if every step held");
