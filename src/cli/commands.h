@@ -34,6 +34,8 @@ void add_outbox(CLI::App& app, Run& run);
 void add_consume(CLI::App& app, Run& run);
 void add_complete(CLI::App& app, Run& run);
 void add_help(CLI::App& app, Run& run);
+void add_completion(CLI::App& app, Run& run);
+void add_man(CLI::App& app, Run& run);
 void add_version(CLI::App& app, Run& run);
 
 }  // namespace semel::cli

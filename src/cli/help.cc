@@ -9,13 +9,9 @@ namespace semel::cli {
 namespace {
 
 int print_help(const CLI::App& program, const std::vector<std::string>& words) {
-  const CLI::App* command = &program;
-  for (const std::string& word : words) {
-    const CLI::App* below = find_command(*command, {word});
-    if (!below) return complain(no_such_command(*command, word), kExitUsage);
-    command = below;
-  }
-  std::fputs(help_text(outline_of(*command), style_of(stdout)).c_str(), stdout);
+  const auto command = command_named_by(program, words);
+  if (!command) return complain(command.error(), kExitUsage);
+  std::fputs(help_text(outline_of(**command), style_of(stdout)).c_str(), stdout);
   return kExitOk;
 }
 

@@ -5,6 +5,7 @@
 #include <exception>
 
 #include "cli/commands.h"
+#include "cli/line/candidates.h"
 #include "cli/line/help_text.h"
 #include "cli/line/usage_error.h"
 
@@ -22,6 +23,8 @@ void add_commands(CLI::App& app, Run& run) {
   add_schema(app, run);
   add_demo(app, run);
   add_help(app, run);
+  add_completion(app, run);
+  add_man(app, run);
   add_version(app, run);
 }
 
@@ -54,6 +57,12 @@ int run_program(int argc, char** argv) {
   app.footer("Exit codes: 0 done, 1 failed, 2 bad command line or configuration.");
   Run run;
   add_commands(app, run);
+  if (argc > 1 && std::string_view(argv[1]) == "__candidates") {
+    for (const std::string& line : candidates_for(outline_of(app), {argv + 2, argv + argc})) {
+      std::puts(line.c_str());
+    }
+    return kExitOk;
+  }
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

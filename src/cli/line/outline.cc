@@ -50,17 +50,11 @@ std::string path_of(const CLI::App& command) {
   return parent ? path_of(*parent) + " " + command.get_name() : "semel";
 }
 
-const CLI::App* find_command(const CLI::App& from, const std::vector<std::string>& words) {
-  const CLI::App* found = &from;
-  for (const std::string& word : words) {
-    const CLI::App* next = nullptr;
-    for (const CLI::App* command : commands_of(*found)) {
-      if (command->get_name() == word) next = command;
-    }
-    if (!next) return nullptr;
-    found = next;
+const CLI::App* find_command(const CLI::App& group, const std::string& name) {
+  for (const CLI::App* command : commands_of(group)) {
+    if (command->get_name() == name) return command;
   }
-  return found;
+  return nullptr;
 }
 
 CommandOutline outline_of(const CLI::App& command) {

@@ -32,8 +32,8 @@ struct CommandOutline {
 // Describes a command and everything below it.
 CommandOutline outline_of(const CLI::App& command);
 
-// Returns the command that these words name, below `from` or `from` itself; nullptr: there is none.
-const CLI::App* find_command(const CLI::App& from, const std::vector<std::string>& words);
+// Returns the command of this name directly below `group`; nullptr: there is none.
+const CLI::App* find_command(const CLI::App& group, const std::string& name);
 
 // Returns "semel keys ls".
 std::string path_of(const CLI::App& command);

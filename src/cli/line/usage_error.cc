@@ -38,7 +38,7 @@ std::vector<std::string> names_below(const CLI::App& group) {
 std::string named_elsewhere(const CLI::App& group, const std::string& word) {
   std::string found;
   for (const CLI::App* below : commands_of(group)) {
-    if (!find_command(*below, {word})) continue;
+    if (!find_command(*below, word)) continue;
     found += fmt::format("{}'semel {} {}'", found.empty() ? "" : " or ", below->get_name(), word);
   }
   return found.empty() ? "" : fmt::format(" Did you mean {}?", found);
@@ -60,6 +60,14 @@ std::string no_such_option(const CLI::App& command, const std::string& argument)
   }
   return with_help(command, fmt::format("'{}' has no option '{}'.{}", path_of(command), shown(name),
                                         did_you_mean(name, names)));
+}
+
+std::string no_such_command(const CLI::App& group, const std::string& word) {
+  const std::string where =
+      group.get_parent() ? fmt::format(" in '{}'", path_of(group)) : std::string();
+  std::string guess = named_elsewhere(group, word);
+  if (guess.empty()) guess = did_you_mean(word, names_below(group));
+  return with_help(group, fmt::format("no command '{}'{}.{}", shown(word), where, guess));
 }
 
 std::string not_expected(const CLI::App& command, const std::string& argument) {
@@ -125,12 +133,15 @@ const CLI::App& chosen_command(const CLI::App& program) {
   return below.empty() ? program : chosen_command(*below.front());
 }
 
-std::string no_such_command(const CLI::App& group, const std::string& word) {
-  const std::string where =
-      group.get_parent() ? fmt::format(" in '{}'", path_of(group)) : std::string();
-  std::string guess = named_elsewhere(group, word);
-  if (guess.empty()) guess = did_you_mean(word, names_below(group));
-  return with_help(group, fmt::format("no command '{}'{}.{}", shown(word), where, guess));
+std::expected<const CLI::App*, std::string> command_named_by(
+    const CLI::App& program, const std::vector<std::string>& words) {
+  const CLI::App* command = &program;
+  for (const std::string& word : words) {
+    const CLI::App* below = find_command(*command, word);
+    if (!below) return std::unexpected(no_such_command(*command, word));
+    command = below;
+  }
+  return command;
 }
 
 std::string explain_usage(const CLI::App& command, const CLI::ParseError& error) {

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <expected>
 #include <string>
+#include <vector>
 
 namespace semel::cli {
 
@@ -12,7 +14,8 @@ std::string explain_usage(const CLI::App& command, const CLI::ParseError& error)
 // Returns the command that a command line has reached: the program itself, if none.
 const CLI::App& chosen_command(const CLI::App& program);
 
-// "no command 'key'. Did you mean 'keys'?", for a word that names no command of `group`.
-std::string no_such_command(const CLI::App& group, const std::string& word);
+// Returns the command that these words name. The error is "no command 'key'. Did you mean 'keys'?".
+std::expected<const CLI::App*, std::string> command_named_by(const CLI::App& program,
+                                                             const std::vector<std::string>& words);
 
 }  // namespace semel::cli
