@@ -226,6 +226,7 @@ void add_complete(CLI::App& app, Run& run) {
   command->add_option("--schema", options->schema, "The name of the schema; with --url")
       ->capture_default_str();
   command->add_option("--operation", options->operations, "The name of the operation")
+      ->allow_extra_args(false)
       ->required()
       ->type_name("NAME");
   command->add_option("--to", options->to, "URL of the application: http://host:port/path")

@@ -284,6 +284,7 @@ void add_where(CLI::App* command, const Options& options) {
           "--where", options->where,
           "Choose records by state, reason (its beginning), operation, tenant, key, older "
           "(unchanged for that long) or newer,\nas in state=unknown,operation=charges,older=1h")
+      ->allow_extra_args(false)
       ->type_name("NAME=VALUE,...");
 }
 
@@ -327,7 +328,8 @@ void add_keys(CLI::App& app, Run& run) {
   add_decision(resolve, options);
   add_force(resolve, options);
   resolve->add_option("--status", options->status, "The answer's status")->required();
-  resolve->add_option("--header", options->headers, "A header of the answer: 'Name: value'");
+  resolve->add_option("--header", options->headers, "A header of the answer: 'Name: value'")
+      ->allow_extra_args(false);
   resolve->add_option("--body", options->body, "The answer's body; - for standard input")
       ->type_name("FILE");
 

@@ -76,6 +76,7 @@ void add_relay(CLI::App& app, Run& run) {
   command
       ->add_option("--destination", asked->destinations,
                    "A destination in addition to those of the configuration")
+      ->allow_extra_args(false)
       ->type_name("NAME=URL");
   command->add_flag("--allow-urls", asked->allow_urls,
                     "Deliver to destinations that are URLs: anyone who enqueues can then reach "

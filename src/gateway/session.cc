@@ -109,12 +109,12 @@ awaitable<void> handle(execution::ClientRequest& request) {
     co_return;
   }
   const runtime::Route route(request.settings, *matched);
-  if (evades_key(request, route.config())) {
+  if (evades_key(request.message, route.config())) {
     core::Problem problem{.detail = "Write the method in upper case.", .new_key_safe = true};
     co_await execution::send_problem(request, problem, &route.config());
     co_return;
   }
-  const bool keyed = is_keyed(request, route.config());
+  const bool keyed = is_keyed(request.message, route.config());
   if (route->webhook && !keyed) {
     core::Problem problem{.status = 405, .detail = "Send events by POST.", .new_key_safe = true};
     co_await execution::send_problem(request, problem, &route.config(), {{"Allow", "POST"}});

@@ -73,4 +73,21 @@ std::expected<KeyMaterial, std::string> KeyMaterial::load_for_gateway(
   return key_material;
 }
 
+std::vector<std::string> KeyMaterial::find_problems(const config::Config& config) {
+  std::vector<std::string> problems;
+  const auto note = [&problems](const auto& loaded, const std::string& of = "") {
+    if (!loaded) problems.push_back(of + loaded.error());
+  };
+  if (config.tls) note(http::TlsServer::load(*config.tls), "tls: ");
+  for (const config::RouteConfig& route : config.routes) note(load_upstreams({route}, nullptr));
+  for (const config::ConsumeConfig& entry : config.consume) {
+    note(load_upstreams({entry.route}, nullptr));
+  }
+  note(load_hash_keys(config.hash_key_file));
+  if (config.tenant.from == config::TenantSource::jwt) {
+    note(TokenKeys::load(config.tenant.jwt), "tenant: ");
+  }
+  return problems;
+}
+
 }  // namespace semel::runtime

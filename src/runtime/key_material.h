@@ -31,6 +31,9 @@ struct KeyMaterial {
       const config::Config& config, const std::vector<config::RouteConfig>& routes);
   // Reads also what serving clients needs: our certificate, and the keys of their tokens.
   static std::expected<KeyMaterial, std::string> load_for_gateway(const config::Config& config);
+  // Returns what load_for_gateway() would complain about, all of it, and what load() would for the
+  // handlers of messages.
+  static std::vector<std::string> find_problems(const config::Config& config);
 };
 
 }  // namespace semel::runtime

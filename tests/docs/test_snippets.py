@@ -181,7 +181,7 @@ def test_yaml_is_a_configuration(block, etc_semel):
     file = etc_semel / "semel.yaml"
     file.write_text(text)
     variables = {name: "whsec_MDEyMzQ1Njc4OWFiY2RlZg" for name in re.findall(r"\$\{(\w+)\}", text)}
-    done = subprocess.run([binary(), "config", "check", file], capture_output=True, text=True, cwd=etc_semel,
+    done = subprocess.run([binary(), "config", "check", "--no-files", file], capture_output=True, text=True, cwd=etc_semel,
                           env={**os.environ, **variables})
     assert done.returncode == 0, f"{block}\n{text}\n{done.stderr}"
 

@@ -68,16 +68,17 @@ bool needs_whole_body(BodyRecipe recipe, std::uint64_t body_bytes) {
          body_bytes <= kJsonTextBytesMax;
 }
 
+std::optional<std::string> canonical_body(const Recipe& recipe, std::string_view body) {
+  if (!needs_whole_body(recipe.body, body.size())) return std::nullopt;
+  if (recipe.body == BodyRecipe::form) return canonical_form(body, recipe.version);
+  const JsonFilter filter{parse_pointers(recipe.include), parse_pointers(recipe.exclude)};
+  return canonical_json(body, filter, recipe.version);
+}
+
 base::Sha256Digest body_digest(const Recipe& recipe, std::string_view content_type,
                                std::string_view body) {
-  if (needs_whole_body(recipe.body, body.size())) {
-    if (recipe.body == BodyRecipe::json) {
-      const JsonFilter filter{parse_pointers(recipe.include), parse_pointers(recipe.exclude)};
-      if (const auto form = canonical_json(body, filter, recipe.version))
-        return tagged(kJsonBody, *form);
-    } else if (const auto form = canonical_form(body, recipe.version)) {
-      return tagged(kFormBody, *form);
-    }
+  if (const auto form = canonical_body(recipe, body)) {
+    return tagged(recipe.body == BodyRecipe::json ? kJsonBody : kFormBody, *form);
   }
   BodyHash hash(recipe, content_type);
   hash.update(body);

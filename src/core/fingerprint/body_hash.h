@@ -1,6 +1,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "base/sha256.h"
@@ -30,6 +31,10 @@ class BodyHash {
 
 // Returns true if the recipe reads the body as a whole text and a body of this size may be one.
 bool needs_whole_body(BodyRecipe recipe, std::uint64_t body_bytes);
+
+// Returns the canonical form that the digest of such a body is made of. nullopt: it is made of the
+// body's own bytes, or of its parts.
+std::optional<std::string> canonical_body(const Recipe& recipe, std::string_view body);
 
 // Computes the digest of a body in memory. A body that does not parse as its recipe says counts as
 // raw bytes.

@@ -454,14 +454,14 @@ void Exchange::log() const {
   log_decision(request_, config_, tenant_, key_ ? std::string_view(*key_) : "", decision_);
 }
 
-bool is_keyed(const execution::ClientRequest& request, const config::RouteConfig& route) {
-  if (!is_keyed_method(route, request.message.method())) return false;
+bool is_keyed(const http::Request& message, const config::RouteConfig& route) {
+  if (!is_keyed_method(route, message.method())) return false;
   return route.key.required || route.key.from != config::KeySource::header ||
-         has_key_header(route.key, request.message);
+         has_key_header(route.key, message);
 }
 
-bool evades_key(const execution::ClientRequest& request, const config::RouteConfig& route) {
-  const std::string_view method = request.message.method();
+bool evades_key(const http::Request& message, const config::RouteConfig& route) {
+  const std::string_view method = message.method();
   return !is_keyed_method(route, method) &&
          std::ranges::any_of(route.methods,
                              [&](const std::string& one) { return http::iequals(one, method); });

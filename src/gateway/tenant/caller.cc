@@ -27,11 +27,9 @@ std::string_view bearer_token(const http::Request& message) {
 }
 
 Caller from_jwt(const execution::ClientRequest& request) {
-  const std::string_view token = bearer_token(request.message);
-  if (token.empty()) return unknown("Send one token, as Authorization: Bearer.");
-  const config::JwtConfig& config = request.settings->config.tenant.jwt;
   const auto keys = request.settings->key_material.tokens->current();
-  auto tenant = auth::verify_jwt(*keys, config, token, request.services().clock.now());
+  auto tenant = tenant_of_token(*keys, request.settings->config.tenant.jwt, request.message,
+                                request.services().clock.now());
   if (!tenant) return unknown(std::move(tenant.error()));
   return *std::move(tenant);
 }
@@ -43,6 +41,14 @@ Caller from_certificate(const execution::ClientRequest& request) {
 }
 
 }  // namespace
+
+std::expected<std::string, std::string> tenant_of_token(const auth::JwtKeys& keys,
+                                                        const config::JwtConfig& config,
+                                                        const http::Request& message, Time now) {
+  const std::string_view token = bearer_token(message);
+  if (token.empty()) return std::unexpected("Send one token, as Authorization: Bearer.");
+  return auth::verify_jwt(keys, config, token, now);
+}
 
 std::optional<Caller> find_caller(const execution::ClientRequest& request) {
   const config::TenantConfig& config = request.settings->config.tenant;

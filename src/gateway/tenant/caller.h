@@ -5,6 +5,8 @@
 #include <optional>
 #include <string>
 
+#include "auth/jwk.h"
+#include "config/tenant.h"
 #include "core/problem.h"
 #include "execution/answer/reply.h"
 
@@ -21,5 +23,11 @@ using Caller = std::expected<std::string, core::Problem>;
 // nullopt: ask for the tenant with ask_caller(). Every source except introspect knows at once.
 std::optional<Caller> find_caller(const execution::ClientRequest& request);
 boost::asio::awaitable<Caller> ask_caller(execution::ClientRequest& request);
+
+// Returns the tenant that the request's bearer token proves. The error is a sentence for the
+// client.
+std::expected<std::string, std::string> tenant_of_token(const auth::JwtKeys& keys,
+                                                        const config::JwtConfig& config,
+                                                        const http::Request& message, Time now);
 
 }  // namespace semel::gateway
