@@ -50,7 +50,8 @@ int main(int argc, char** argv) {
   semel::telemetry::start_logging(outcome.config->log);
   auto metrics = std::make_unique<semel::telemetry::Metrics>();
   auto server = semel::server::Server::start(std::move(*outcome.config), std::move(metrics),
-                                             std::make_unique<LoggedMemoryStore>(argv[2]));
+                                             std::make_unique<LoggedMemoryStore>(argv[2]),
+                                             semel::server::Listeners());
   if (!server) {
     std::fprintf(stderr, "%s\n", server.error().c_str());
     return 1;

@@ -45,32 +45,23 @@ double seconds_since(Time now, Time then) {
 
 }  // namespace
 
-Admin::Admin(server::Process& process, AdminAccess access)
+Admin::Admin(server::Process& process, AdminAccess access, tcp::acceptor acceptor)
     : process_(process),
       services_(process.services()),
       deadlines_(process.deadlines()),
       access_(std::move(access)),
       keys_(process),
-      acceptor_(process.context()) {}
+      acceptor_(std::move(acceptor)),
+      listening_(process.config().admin.listen.host, acceptor_.local_endpoint().port()) {}
 
-std::expected<std::unique_ptr<Admin>, std::string> Admin::start(server::Process& process) {
-  const config::Config& config = process.config();
-  auto access = read_access(config);
+std::expected<std::unique_ptr<Admin>, std::string> Admin::start(
+    server::Process& process, const server::Listeners& listeners) {
+  auto access = read_access(process.config());
   if (!access) return std::unexpected(access.error());
-  std::unique_ptr<Admin> admin(new Admin(process, *std::move(access)));
-  const config::HostPort& wanted = config.admin.listen;
-  const tcp::endpoint endpoint(asio::ip::make_address(wanted.host), wanted.port);
-  boost::system::error_code error;
-  tcp::acceptor& acceptor = admin->acceptor_;
-  acceptor.open(endpoint.protocol(), error);
-  if (!error) acceptor.set_option(tcp::acceptor::reuse_address(true), error);
-  if (!error) acceptor.bind(endpoint, error);
-  if (!error) acceptor.listen(tcp::acceptor::max_listen_connections, error);
-  if (error) {
-    return std::unexpected("cannot listen on " + wanted.host + ":" + std::to_string(wanted.port) +
-                           " (admin): " + error.message());
-  }
-  admin->listening_ = {wanted.host, acceptor.local_endpoint().port()};
+  auto acceptor =
+      listeners.listen(process.context(), server::Listeners::kAdmin, process.config().admin.listen);
+  if (!acceptor) return std::unexpected(std::move(acceptor.error()));
+  std::unique_ptr<Admin> admin(new Admin(process, *std::move(access), *std::move(acceptor)));
   engine::spawn_loop(process.context().get_executor(), "accepting (admin)",
                      [serving = admin.get()] { return serving->accept(); });
   return admin;

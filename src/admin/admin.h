@@ -9,6 +9,7 @@
 #include "admin/admin_connections.h"
 #include "admin/keys_api.h"
 #include "http/target.h"
+#include "server/listeners.h"
 #include "server/process.h"
 
 namespace semel::admin {
@@ -17,7 +18,8 @@ namespace semel::admin {
 // process.
 class Admin {
  public:
-  static std::expected<std::unique_ptr<Admin>, std::string> start(server::Process& process);
+  static std::expected<std::unique_ptr<Admin>, std::string> start(
+      server::Process& process, const server::Listeners& listeners);
 
   config::HostPort listening() const { return listening_; }
 
@@ -27,7 +29,7 @@ class Admin {
   void use(AdminAccess access) { access_ = std::move(access); }
 
  private:
-  Admin(server::Process& process, AdminAccess access);
+  Admin(server::Process& process, AdminAccess access, boost::asio::ip::tcp::acceptor acceptor);
   boost::asio::awaitable<void> accept();
   boost::asio::awaitable<void> serve(boost::asio::ip::tcp::socket socket);
   boost::asio::awaitable<Answer> answer(http::Connection& client, http::Request& request);

@@ -64,11 +64,12 @@ int consume(const ConsumeOptions& options) {
   if (!process) return fail(process.error());
   boost::asio::signal_set signals((*process)->context(), SIGTERM, SIGINT);
   signals.async_wait([&](const boost::system::error_code& error, int) {
-    if (!error) (*process)->drain();
+    if (error) return;
+    server::tell_stopping("Finishing what runs");
+    (*process)->drain();
   });
   announce("admin", (*process)->admin());
-  std::puts("ready");
-  std::fflush(stdout);
+  announce_ready((*process)->context(), "Taking messages");
   (*process)->run();
   return end((*process)->process());
 }

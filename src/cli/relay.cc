@@ -8,6 +8,7 @@
 #include "cli/outbox_where.h"
 #include "cli/server_process.h"
 #include "config/reading/relay.h"
+#include "server/service_manager.h"
 #include "telemetry/log.h"
 
 namespace semel::cli {
@@ -54,6 +55,7 @@ int relay_outbox(RelayArguments asked) {
   const auto drained = relay::run_relay(options, [] {
     std::puts("ready");
     std::fflush(stdout);
+    server::tell_ready("Delivering");
   });
   telemetry::flush_log();
   if (!drained) return fail(drained.error());

@@ -11,6 +11,7 @@
 #include "cli/server_process.h"
 #include "engine/spawn.h"
 #include "runtime/limits/descriptors.h"
+#include "server/listeners.h"
 #include "server/reload.h"
 
 namespace semel::cli {
@@ -46,16 +47,22 @@ int serve(const std::string& file) {
   ignore_write_signals();
   if (auto fits = runtime::fit_into_descriptors(*config); !fits) return fail(fits.error());
 
+  auto listeners = server::Listeners::take(*config);
+  if (!listeners) return fail(listeners.error());
+  server::tell_status("Opening the store");
   auto metrics = std::make_unique<telemetry::Metrics>();
   auto store = server::open_store_for(*config, *metrics);
   if (!store) return fail(store.error());
-  auto server = server::Server::start(std::move(*config), std::move(metrics), std::move(*store));
+  auto server =
+      server::Server::start(std::move(*config), std::move(metrics), std::move(*store), *listeners);
   if (!server) return fail(server.error());
-  auto admin = admin::Admin::start((*server)->process());
+  auto admin = admin::Admin::start((*server)->process(), *listeners);
   if (!admin) return fail(admin.error());
   boost::asio::signal_set signals((*server)->context(), SIGTERM, SIGINT);
   signals.async_wait([&](const boost::system::error_code& error, int) {
-    if (!error) (*server)->drain();
+    if (error) return;
+    server::tell_stopping("Finishing what runs");
+    (*server)->drain();
   });
   boost::asio::signal_set hangups((*server)->context(), SIGHUP);
   const auto tokens = [used = admin->get()](const config::Config& now) {
@@ -68,8 +75,7 @@ int serve(const std::string& file) {
     announce((*server)->process().config().tls ? "https" : "http", at);
   }
   announce("admin", (*admin)->listening());
-  std::puts("ready");
-  std::fflush(stdout);
+  announce_ready((*server)->context(), "Serving");
   (*server)->run();
   return end((*server)->process());
 }

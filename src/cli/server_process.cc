@@ -1,5 +1,6 @@
 #include "cli/server_process.h"
 
+#include <boost/asio/post.hpp>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -17,6 +18,12 @@ void announce(const char* what, const config::HostPort& at) {
   const bool v6 = at.host.find(':') != std::string::npos;
   std::printf("listening %s %s%s%s:%u\n", what, v6 ? "[" : "", at.host.c_str(), v6 ? "]" : "",
               at.port);
+}
+
+void announce_ready(boost::asio::io_context& context, const std::string& status) {
+  std::puts("ready");
+  std::fflush(stdout);
+  boost::asio::post(context, [status] { server::tell_ready(status); });
 }
 
 int fail(const std::string& why) {

@@ -1,9 +1,11 @@
 #pragma once
 
+#include <boost/asio/io_context.hpp>
 #include <string>
 
 #include "server/open_store.h"
 #include "server/process.h"
+#include "server/service_manager.h"
 
 // Shared by the commands that run until they are told to end.
 namespace semel::cli {
@@ -13,6 +15,9 @@ void ignore_write_signals();
 
 // Prints "listening WHAT HOST:PORT" on standard output.
 void announce(const char* what, const config::HostPort& at);
+
+// Prints "ready" on standard output, and tells the service manager once the loop runs.
+void announce_ready(boost::asio::io_context& context, const std::string& status);
 
 // Says why on standard error. Returns the exit code.
 int fail(const std::string& why);

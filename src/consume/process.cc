@@ -31,7 +31,7 @@ std::expected<std::unique_ptr<ConsumeProcess>, std::string> ConsumeProcess::open
   if (!parts) return std::unexpected(std::move(parts.error()));
   std::unique_ptr<ConsumeProcess> process(new ConsumeProcess);
   process->process_ = *std::move(parts);
-  auto admin = admin::Admin::start(*process->process_);
+  auto admin = admin::Admin::start(*process->process_, server::Listeners());
   if (!admin) {
     return std::unexpected(admin.error() + "; --admin names another address for this process");
   }

@@ -6,6 +6,7 @@
 #include "config/error.h"
 #include "config/read_file.h"
 #include "runtime/limits/descriptors.h"
+#include "server/service_manager.h"
 
 namespace semel::server {
 namespace asio = boost::asio;
@@ -47,7 +48,8 @@ awaitable<void> reload_store(Server& server) {
                        {{"why", reloaded.error()}});
 }
 
-awaitable<void> reload_once(Server& server, std::string file) {
+// Returns false if the file cannot be used.
+awaitable<bool> reload_once(Server& server, std::string file) {
   auto read = [file = std::move(file)] { return read_again(file); };
   auto [outcome, key_material] = co_await server.files().run(std::move(read));
   for (const config::ConfigError& warning : outcome.warnings) {
@@ -60,10 +62,11 @@ awaitable<void> reload_once(Server& server, std::string file) {
   }
   if (!outcome.config) {
     server.process().services().metrics.reloaded(false);
-    co_return;
+    co_return false;
   }
   co_await reload_store(server);
   co_await server.reload(std::move(*outcome.config), std::move(*key_material));
+  co_return true;
 }
 
 }  // namespace
@@ -74,10 +77,15 @@ awaitable<void> reload_on(asio::signal_set& hangups, Server& server, std::string
     boost::system::error_code error;
     co_await hangups.async_wait(asio::redirect_error(asio::use_awaitable, error));
     if (error) co_return;
-    co_await reload_once(server, file);
+    tell_reloading();
+    const bool loaded = co_await reload_once(server, file);
     auto read = [read_beside, config = server.process().config()] { return read_beside(config); };
     const std::function<void()> use = co_await server.files().run(std::move(read));
     use();
+    // After STOPPING=1 there is nothing to be ready for.
+    if (server.process().services().draining) continue;
+    tell_ready(loaded ? "Serving; the configuration was loaded again"
+                      : "Serving by the old configuration: the new one was refused, see the log");
   }
 }
 

@@ -5,13 +5,10 @@
 
 namespace semel::server {
 namespace asio = boost::asio;
-using asio::ip::tcp;
 
 namespace {
 
 constexpr auto kLookAtFilesEvery = std::chrono::seconds(1);
-
-using ReusePort = asio::detail::socket_option::boolean<SOL_SOCKET, SO_REUSEPORT>;
 
 }  // namespace
 
@@ -28,7 +25,7 @@ Server::Server(std::unique_ptr<Process> process)
 
 std::expected<std::unique_ptr<Server>, std::string> Server::start(
     config::Config config, std::unique_ptr<telemetry::Metrics> metrics,
-    std::unique_ptr<Store> store) {
+    std::unique_ptr<Store> store, const Listeners& listeners) {
   auto key_material = runtime::KeyMaterial::load_for_gateway(config);
   if (!key_material) return std::unexpected(std::move(key_material.error()));
   std::vector<config::RouteConfig> routes = config.routes;
@@ -36,8 +33,8 @@ std::expected<std::unique_ptr<Server>, std::string> Server::start(
                                 std::move(metrics), std::move(store));
   if (!process) return std::unexpected(std::move(process.error()));
   std::unique_ptr<Server> server(new Server(*std::move(process)));
-  auto bound = server->bind();
-  if (!bound) return std::unexpected(bound.error());
+  auto listening = server->listen(listeners);
+  if (!listening) return std::unexpected(std::move(listening.error()));
   return server;
 }
 
@@ -47,26 +44,15 @@ Server::~Server() {
   background_.reset();
 }
 
-// Every worker has its own socket on every address; the kernel spreads the connections.
-std::expected<void, std::string> Server::bind() {
-  for (const config::HostPort& wanted : process_->config().listen) {
-    tcp::endpoint endpoint(asio::ip::make_address(wanted.host), wanted.port);
+std::expected<void, std::string> Server::listen(const Listeners& listeners) {
+  for (config::HostPort at : process_->config().listen) {
     for (const auto& worker : process_->workers()) {
-      boost::system::error_code error;
-      tcp::acceptor acceptor(worker->context());
-      acceptor.open(endpoint.protocol(), error);
-      if (!error) acceptor.set_option(tcp::acceptor::reuse_address(true), error);
-      if (!error) acceptor.set_option(ReusePort(true), error);
-      if (!error) acceptor.bind(endpoint, error);
-      if (!error) acceptor.listen(tcp::acceptor::max_listen_connections, error);
-      if (error) {
-        return std::unexpected("cannot listen on " + wanted.host + ":" +
-                               std::to_string(wanted.port) + ": " + error.message());
-      }
-      endpoint = acceptor.local_endpoint();  // has the port, if the system picked it
-      worker->listen(std::move(acceptor), gateway::serve_client);
+      auto acceptor = listeners.listen(worker->context(), Listeners::kGateway, at);
+      if (!acceptor) return std::unexpected(std::move(acceptor.error()));
+      at.port = acceptor->local_endpoint().port();  // the same for all, if the system picked it
+      worker->listen(*std::move(acceptor), gateway::serve_client);
     }
-    listening_.push_back({wanted.host, endpoint.port()});
+    listening_.push_back(std::move(at));
   }
   return {};
 }

@@ -7,6 +7,7 @@
 
 #include "base/blocking_pool.h"
 #include "execution/background.h"
+#include "server/listeners.h"
 #include "server/process.h"
 
 namespace semel::server {
@@ -14,10 +15,10 @@ namespace semel::server {
 // The running gateway: a process that clients send requests to.
 class Server {
  public:
-  // Binds every listener. The error is a sentence for the operator.
+  // Listens on every address. The error is a sentence for the operator.
   static std::expected<std::unique_ptr<Server>, std::string> start(
       config::Config config, std::unique_ptr<telemetry::Metrics> metrics,
-      std::unique_ptr<Store> store);
+      std::unique_ptr<Store> store, const Listeners& listeners);
   ~Server();
 
   // Returns the addresses that are listened on, with the ports that were picked.
@@ -37,7 +38,7 @@ class Server {
 
  private:
   explicit Server(std::unique_ptr<Process> process);
-  std::expected<void, std::string> bind();
+  std::expected<void, std::string> listen(const Listeners& listeners);
   // Reloads the keys of tokens when their file changes.
   boost::asio::awaitable<void> follow_files();
 

@@ -80,6 +80,7 @@ class Gateway:
         self._config_file = config_file  # used as it is, instead of `config`
         self._environment = {**os.environ, **(environment or {})}
         self._stderr_open = None
+        self.passed_fds = ()
         self.tls = None  # an ssl.SSLContext for its clients, where it speaks TLS
 
     # --- its life -------------------------------------------------------------------------------
@@ -95,7 +96,8 @@ class Gateway:
         self.process = subprocess.Popen(
             self.command_line(config_path), cwd=self.folder,
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-            env=self._environment, restore_signals=not self._inherit_signals)
+            env=self._environment, restore_signals=not self._inherit_signals,
+            pass_fds=self.passed_fds)
         Gateway.live.append(self)
         lines = queue.Queue()
         self._pumps = [threading.Thread(target=self._pump_stdout, args=(self.process, lines)),
