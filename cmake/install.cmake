@@ -45,33 +45,11 @@ if(SEMEL_PROGRAM)
   semel_install(consume consume admin brokers server gateway execution runtime telemetry config stores postgres http
                 engine auth protocol asio)
 endif()
-if(SEMEL_PROGRAM)
-  # The program, with the completion scripts and manual pages that it prints itself.
-  set(pages ${PROJECT_BINARY_DIR}/pages)
-  add_custom_command(OUTPUT ${pages}/stamp
-    COMMAND ${CMAKE_COMMAND} -E rm -rf ${pages}
-    COMMAND ${CMAKE_COMMAND} -E make_directory ${pages}/man
-    COMMAND semel man --to ${pages}/man
-    COMMAND semel completion bash > ${pages}/semel
-    COMMAND semel completion zsh > ${pages}/_semel
-    COMMAND semel completion fish > ${pages}/semel.fish
-    COMMAND ${CMAKE_COMMAND} -E touch ${pages}/stamp
-    DEPENDS semel)
-  add_custom_target(semel_pages ALL DEPENDS ${pages}/stamp)
-  # The program keeps what it writes to itself; pages are for everybody.
-  set(readable PERMISSIONS OWNER_READ OWNER_WRITE GROUP_READ WORLD_READ)
-  install(TARGETS semel RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT program)
-  install(DIRECTORY ${pages}/man/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT program
-          FILE_PERMISSIONS OWNER_READ OWNER_WRITE GROUP_READ WORLD_READ FILES_MATCHING PATTERN "*.1")
-  install(FILES ${pages}/semel DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions COMPONENT program
-          ${readable})
-  install(FILES ${pages}/_semel DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/vendor-completions COMPONENT program
-          ${readable})
-  install(FILES ${pages}/semel.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d COMPONENT program
-          ${readable})
-endif()
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/semel-config-version.cmake
                                  COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_SOURCE_DIR}/cmake/semel-config.cmake
               ${PROJECT_BINARY_DIR}/semel-config-version.cmake
         DESTINATION ${package} COMPONENT library)
+if(SEMEL_PROGRAM)
+  include(cmake/install_program.cmake)
+endif()

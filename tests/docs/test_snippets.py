@@ -215,7 +215,7 @@ def test_sql_and_python_run(page, database):
 
 # Commands
 
-ELSEWHERE = {"cmake", "createuser", "createdb", "psql", "curl", "python3", "export", "systemctl"}
+ELSEWHERE = {"cmake", "createuser", "createdb", "psql", "curl", "python3", "export", "systemctl", "adduser"}
 
 
 def options_of(words, cache={}):
