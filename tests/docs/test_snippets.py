@@ -215,7 +215,7 @@ def test_sql_and_python_run(page, database):
 
 # Commands
 
-ELSEWHERE = {"cmake", "createuser", "createdb", "psql", "curl", "python3", "export", "systemctl", "adduser"}
+ELSEWHERE = {"cmake", "createuser", "createdb", "psql", "curl", "python3", "export", "systemctl", "adduser", "apt-get", "editor"}
 
 
 def options_of(words, cache={}):
