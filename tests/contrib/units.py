@@ -24,5 +24,5 @@ def read_unit(path):
 
 
 def seconds(text):
-    number, unit = re.fullmatch(r"(\d+)(ms|s|min|h)", text).groups()
-    return int(number) * {"ms": 0.001, "s": 1, "min": 60, "h": 3600}[unit]
+    number, unit = re.fullmatch(r"(\d+)(ms|s|min|m|h)", text).groups()
+    return int(number) * {"ms": 0.001, "s": 1, "min": 60, "m": 60, "h": 3600}[unit]
