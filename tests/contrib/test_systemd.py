@@ -20,6 +20,7 @@ def test_the_command_line_is_one_that_the_program_takes():
     assert program == "/usr/bin/semel" and arguments[-1] == "/etc/semel/semel.yaml"
     # It gets as far as reading the file, which is not there.
     done = subprocess.run([binary(), *arguments[:-1], "/nonexistent/semel.yaml"], capture_output=True, text=True)
+    assert SERVICE["Service"]["RestartPreventExitStatus"] == [str(done.returncode)]
     assert done.returncode == 2 and "/nonexistent/semel.yaml" in done.stderr
     assert SERVICE["Service"]["ExecReload"] == ['/bin/sh -c "kill -HUP $MAINPID"']
     assert SERVICE["Service"]["Type"] == ["notify"]

@@ -84,7 +84,7 @@ def test_a_manager_that_is_gone_is_no_trouble(manager, start_service, tmp_path):
     manager.close()
     gateway = start_service(manager)
     assert gateway.post("/", json=BODY).status == 200
-    assert "the service manager could not be told" in eventually(gateway.stderr)
+    assert eventually(lambda: "the service manager could not be told" in gateway.stderr())
 
 
 def test_it_is_not_ready_if_it_cannot_listen(manager, start_service):
