@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/backoff.h"
-#include "http/fields/retry_after.h"
+#include "core/retry_after.h"
 #include "http/message.h"
 
 namespace semel::execution {
@@ -18,7 +18,7 @@ bool delivers_by_queue(const config::RouteConfig& route, const Record& claim) {
 Duration asked_pause(const Answer& answer, Time now, Duration longest) {
   for (const Header& header : answer.headers) {
     if (!http::iequals(header.name, "Retry-After")) continue;
-    if (const auto asked = http::parse_retry_after(header.value, now, longest)) return *asked;
+    if (const auto asked = core::parse_retry_after(header.value, now, longest)) return *asked;
   }
   return Duration{0};
 }

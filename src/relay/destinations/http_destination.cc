@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "core/retry_after.h"
 #include "execution/headers.h"
-#include "http/fields/retry_after.h"
 #include "relay/envelope.h"
 
 namespace semel::relay {
@@ -75,7 +75,7 @@ Outcome HttpDestination::outcome_of(const http::Client::Answer& answer) const {
   if (!is_worth_another_try(answer.status)) return Refused{why};
   std::optional<Duration> after;
   if (const auto text = answer.header("Retry-After")) {
-    after = http::parse_retry_after(*text, clock_.now(), kRetryAfterMax);
+    after = core::parse_retry_after(*text, clock_.now(), kRetryAfterMax);
   }
   return Retry{why, after};
 }
