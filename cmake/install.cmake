@@ -1,4 +1,5 @@
-# The package for find_package(semel COMPONENTS …). pg: for users of libpq. fingerprint: compares
+# The package for find_package(semel COMPONENTS …). pg: for users of libpq. client: sends requests with
+# a key. fingerprint: compares
 # requests as the gateway does. store: for those who write a store. conformance: the tests of such a store.
 # consume: the consumer of messages, which needs all there is. Nothing in it names a folder of this machine,
 # so it may be moved.
@@ -23,6 +24,7 @@ function(semel_install component)
 endfunction()
 semel_install(core core base)
 semel_install(pg pg)
+semel_install(client client)
 if(SEMEL_PROGRAM)
   semel_install(fingerprint fingerprint)
   semel_install(store store)

@@ -1,5 +1,4 @@
 # The program semel, and what the library's parts other than `pg` are made of.
-find_package(Threads REQUIRED)
 find_package(ZLIB REQUIRED)
 find_package(simdjson REQUIRED)
 find_package(fmt REQUIRED)
@@ -69,7 +68,7 @@ endif()
 target_precompile_headers(semel PRIVATE ${PROJECT_SOURCE_DIR}/cmake/pch.h)
 semel_fortify(semel)
 
-target_link_libraries(semel PRIVATE semel_consume semel_relay semel_pg CLI11::CLI11)
+target_link_libraries(semel PRIVATE semel_consume semel_relay semel_pg semel_client CLI11::CLI11)
 # docs/adr/0004. Sanitizers bring an allocator of their own.
 add_library(semel_allocator INTERFACE)
 if(NOT SEMEL_SANITIZE)

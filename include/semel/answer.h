@@ -14,7 +14,10 @@ namespace semel {
 struct Header {
   std::string name;
   std::string value;
-  bool operator==(const Header&) const = default;
+  // Written out, here and below, for programs in C++17.
+  friend bool operator==(const Header& a, const Header& b) {
+    return a.name == b.name && a.value == b.value;
+  }
 };
 
 enum class BodyNote : std::uint8_t {
@@ -30,7 +33,10 @@ struct Answer {
   std::string body;
   BodyNote body_note = BodyNote::kept;
   std::uint64_t spilled_bytes = 0;  // size of a spilled body
-  bool operator==(const Answer&) const = default;
+  friend bool operator==(const Answer& a, const Answer& b) {
+    return a.status == b.status && a.headers == b.headers && a.body == b.body &&
+           a.body_note == b.body_note && a.spilled_bytes == b.spilled_bytes;
+  }
 };
 
 }  // namespace semel
