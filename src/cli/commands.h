@@ -15,6 +15,7 @@ inline constexpr int kExitNotFound = 3;
 
 // The purposes by which the commands are listed.
 inline constexpr const char* kGroupRun = "Run";
+inline constexpr const char* kGroupCall = "Call and judge any API";
 inline constexpr const char* kGroupOperate = "Look and decide";
 inline constexpr const char* kGroupSetUp = "Set up";
 inline constexpr const char* kGroupLearn = "Find out";
@@ -32,6 +33,7 @@ void add_schema(CLI::App& app, Run& run);
 void add_relay(CLI::App& app, Run& run);
 void add_outbox(CLI::App& app, Run& run);
 void add_consume(CLI::App& app, Run& run);
+void add_call(CLI::App& app, Run& run);
 void add_complete(CLI::App& app, Run& run);
 void add_help(CLI::App& app, Run& run);
 void add_completion(CLI::App& app, Run& run);

@@ -110,6 +110,7 @@ def test_cpp_compiles_against_an_installed_copy_and_holds_what_it_says(tmp_path,
         f"add_library(file_store EXCLUDE_FROM_ALL {ROOT}/examples/store/file_store.cc)\n"
         f"target_include_directories(file_store INTERFACE {ROOT}/examples/store)\n"
         "add_executable(store_tests EXCLUDE_FROM_ALL stores_program_0.cc)\n"
+        "add_executable(shop EXCLUDE_FROM_ALL client_program_0.cc client.cc)\n"
         + "".join(parts) +
         "add_library(checked OBJECT EXCLUDE_FROM_ALL consume.cc library_program_0.cc)\n"
         "target_link_libraries(checked PRIVATE semel::consume)\n"
@@ -119,7 +120,8 @@ def test_cpp_compiles_against_an_installed_copy_and_holds_what_it_says(tmp_path,
         f"-DCMAKE_PREFIX_PATH={tmp_path / 'installed'}")
     run("cmake", "--build", tmp_path / "build", "--target", "service")
     for command in json.loads((tmp_path / "build" / "compile_commands.json").read_text()):
-        if "checked.dir" in command["command"] or command["file"].endswith("/stores_program_0.cc"):
+        if "checked.dir" in command["command"] or command["file"].endswith(
+                ("/stores_program_0.cc", "/client_program_0.cc", "/client.cc")):
             run(*shlex.split(command["command"]), cwd=command["directory"])
     database.execute((HERE / "library.sql").read_text())
     assert run(tmp_path / "build" / "service", database.url) == "all of it\n"
