@@ -3,6 +3,8 @@
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
+#include "http/resolve.h"
+
 namespace semel::http {
 namespace asio = boost::asio;
 using asio::awaitable;
@@ -11,45 +13,16 @@ using boost::system::error_code;
 
 namespace {
 constexpr std::size_t kIdleConnectionsMax = 1024;
-
-// Resolves a host name. The system's resolver cannot be interrupted: if it takes too long, it is
-// left to end by itself, and its result is ignored.
-awaitable<std::expected<std::vector<tcp::endpoint>, std::string>> resolve(
-    asio::any_io_executor executor, std::string host, std::uint16_t port, Duration timeout) {
-  struct Lookup {
-    tcp::resolver resolver;
-    asio::steady_timer patience;
-    bool done = false;
-    error_code error = {};
-    std::vector<tcp::endpoint> endpoints = {};
-  };
-  auto lookup = std::make_shared<Lookup>(tcp::resolver(executor), asio::steady_timer(executor));
-  lookup->patience.expires_after(timeout);
-  lookup->resolver.async_resolve(host, std::to_string(port),
-                                 [lookup](const error_code& error, const auto& results) {
-                                   lookup->done = true;
-                                   lookup->error = error;
-                                   for (const auto& result : results) {
-                                     lookup->endpoints.push_back(result.endpoint());
-                                   }
-                                   lookup->patience.cancel();
-                                 });
-  error_code ignored;
-  co_await lookup->patience.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
-  if (!lookup->done) co_return std::unexpected("resolving " + host + " took too long");
-  if (lookup->error) {
-    co_return std::unexpected("cannot resolve " + host + ": " + lookup->error.message());
-  }
-  co_return std::move(lookup->endpoints);
-}
 }  // namespace
 
 UpstreamPool::UpstreamPool(asio::any_io_executor executor, Deadlines& deadlines, std::string host,
-                           std::uint16_t port, std::shared_ptr<const TlsClient> tls)
+                           std::uint16_t port, std::shared_ptr<const TlsClient> tls,
+                           std::string address)
     : executor_(std::move(executor)),
       deadlines_(deadlines),
       host_(std::move(host)),
       port_(port),
+      address_(address.empty() ? host_ : std::move(address)),
       tls_(std::move(tls)) {}
 
 void UpstreamPool::use_tls(std::shared_ptr<const TlsClient> tls) {
@@ -76,7 +49,7 @@ awaitable<std::expected<std::unique_ptr<Connection>, std::string>> UpstreamPool:
   const auto give_up = deadlines_.now() + timeout;
   error_code error;
   std::vector<tcp::endpoint> endpoints;
-  const auto address = asio::ip::make_address(host_, error);
+  const auto address = asio::ip::make_address(address_, error);
   if (!error) {
     endpoints.emplace_back(address, port_);
   } else {

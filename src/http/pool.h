@@ -10,13 +10,14 @@
 
 namespace semel::http {
 
-// The connections of one worker to one upstream address. A connection is reused only if it was idle
-// for less than `idle_max` and is quiet: if a request raced the server's own idle timeout, nobody
-// would know whether it was taken.
+// The connections of one worker to one host and port, or to one `address` of that host. A
+// connection is reused only if it was idle for less than `idle_max` and is quiet: if a request
+// raced the server's own idle timeout, nobody would know whether it was taken.
 class UpstreamPool {
  public:
   UpstreamPool(boost::asio::any_io_executor executor, Deadlines& deadlines, std::string host,
-               std::uint16_t port, std::shared_ptr<const TlsClient> tls = nullptr);
+               std::uint16_t port, std::shared_ptr<const TlsClient> tls = nullptr,
+               std::string address = {});
 
   // New connections use this TLS from now on; idle ones with another are closed.
   void use_tls(std::shared_ptr<const TlsClient> tls);
@@ -44,6 +45,7 @@ class UpstreamPool {
   Deadlines& deadlines_;
   std::string host_;
   std::uint16_t port_;
+  std::string address_;  // where to connect; the host, unless it is one of its addresses
   std::shared_ptr<const TlsClient> tls_;  // null: plain
   std::vector<Idle> idle_;                // longest idle first
 };
