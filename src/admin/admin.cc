@@ -7,6 +7,7 @@
 #include "admin/admin_answer.h"
 #include "engine/spawn.h"
 #include "execution/headers.h"
+#include "runtime/upstreams/report.h"
 
 namespace semel::admin {
 namespace asio = boost::asio;
@@ -194,6 +195,9 @@ Answer Admin::ready() const {
   if (services_.spool.disk().is_low()) {
     text += "accepts no large bodies: " + services_.spool.disk().describe() + "\n";
   }
+  for (const std::string& line : runtime::upstream_troubles(process_.settings())) {
+    text += line + "\n";
+  }
   return text_answer(200, std::move(text));
 }
 
@@ -220,6 +224,7 @@ std::string Admin::metrics() const {
   if (services_.store_disk) snapshot.store_free_bytes = services_.store_disk->free_bytes();
   snapshot.spool_free_bytes = services_.spool.disk().free_bytes();
   snapshot.free_bytes_min = static_cast<double>(process_.config().store.free_bytes_min);
+  runtime::note_upstreams(process_.settings(), snapshot);
   return services_.metrics.render(snapshot);
 }
 

@@ -8,6 +8,7 @@
 #include "auth/webhook_signature.h"
 #include "config/address.h"
 #include "config/limits.h"
+#include "config/upstream.h"
 #include "core/problem.h"
 #include "http/tls.h"
 #include "semel/driver/fingerprint.h"
@@ -92,6 +93,9 @@ struct RouteConfig {
   Mode mode = Mode::enforce;
   std::vector<Upstream> upstreams;
   http::TlsClientFiles upstream_tls;  // for those that are https://
+  BalanceConfig balance;
+  std::optional<HealthConfig> health;    // nullopt: not checked
+  std::optional<CircuitConfig> circuit;  // nullopt: never opens
   Duration connect_timeout = std::chrono::seconds(2);
   Duration upstream_timeout = std::chrono::seconds(30);
   Duration upstream_idle = std::chrono::seconds(2);

@@ -28,6 +28,7 @@ constexpr Entry kEntries[] = {
     {Code::upstream_timeout, 504, "upstream-timeout", "The service did not answer in time"},
     {Code::store_unavailable, 503, "store-unavailable", "The store of keys is unavailable"},
     {Code::overloaded, 503, "overloaded", "The gateway is overloaded"},
+    {Code::circuit_open, 503, "circuit-open", "The service fails at the moment"},
     {Code::authorization_unavailable, 503, "authorization-unavailable",
      "It could not be checked whether the caller may see the answer"},
     {Code::bad_request, 400, "bad-request", "The request is not valid HTTP"},

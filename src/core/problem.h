@@ -25,6 +25,7 @@ enum class Code {
   upstream_timeout,
   store_unavailable,
   overloaded,
+  circuit_open,
   authorization_unavailable,
   // Not about keys:
   bad_request,

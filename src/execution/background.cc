@@ -20,6 +20,8 @@ namespace {
 
 // One place in this many is for running work; the others are for waiting work.
 constexpr std::size_t kHeldPerRunning = 4;
+// Work of a route whose circuit is open reads its record each time that it tries.
+constexpr Duration kCircuitWaitMin = std::chrono::milliseconds(100);
 
 std::optional<std::size_t> find_route(const std::vector<config::RouteConfig>& routes,
                                       std::string_view name) {
@@ -135,10 +137,11 @@ void Background::pump() {
 }
 
 awaitable<void> Background::run(runtime::Worker& worker, Item item) {
+  std::optional<Duration> again_after;
   {
     const runtime::Counted active(services_.active);
     try {
-      co_await execute(worker, item.work);
+      again_after = co_await execute(worker, item.work);
     } catch (const std::exception& error) {
       telemetry::log_event(config::LogLevel::error, "queued work failed", {{"why", error.what()}});
       services_.engine.put_off(item.work);
@@ -152,15 +155,19 @@ awaitable<void> Background::run(runtime::Worker& worker, Item item) {
   }
   // Not called directly: if nothing suspends, each piece of work would begin inside the one before.
   asio::post(worker.context(), [this] { pump(); });
+  if (!again_after) co_return;
+  // It keeps its slot, but nobody else waits for it.
+  co_await services_.clock.sleep(*again_after);
+  add(item.work, std::move(item.slot));
 }
 
-awaitable<void> Background::execute(runtime::Worker& worker, QueuedWork work) {
+awaitable<std::optional<Duration>> Background::execute(runtime::Worker& worker, QueuedWork work) {
   auto found = co_await services_.store.read(work.id);
   const bool is_queued = found && *found && (*found)->state == RecordState::queued &&
                          (*found)->token == work.token && !services_.draining;
   if (!is_queued) {
     services_.engine.put_off(work);
-    co_return;
+    co_return std::nullopt;
   }
   RecordPtr kept = *std::move(found);
   const Record& record = *kept;
@@ -174,13 +181,19 @@ awaitable<void> Background::execute(runtime::Worker& worker, QueuedWork work) {
          {"route", request ? request->route : record.operation},
          {"why", request ? "there is no such route" : "its request cannot be read"}});
     services_.engine.put_off(work);
-    co_return;
+    co_return std::nullopt;
   }
   const runtime::Counted bytes(services_.buffered_bytes, record.request.size());
   const runtime::Route in_route(settings, *route);
+  runtime::Circuit::Pass pass;
+  if (runtime::Circuit* circuit = in_route.circuit()) {
+    const auto let_through = circuit->enter(worker.deadlines().now());
+    if (!let_through) co_return std::max(let_through.error(), kCircuitWaitMin);
+    pass = *let_through;
+  }
   Started started = co_await services_.engine.start(std::move(kept), in_route->operation);
   auto* claim = std::get_if<EngineClaim>(&started);
-  if (!claim) co_return;
+  if (!claim) co_return std::nullopt;
 
   in_route.metrics().count(telemetry::RequestResult::executed);
   const std::vector<http::Field> fields = fields_of(*request);
@@ -188,9 +201,11 @@ awaitable<void> Background::execute(runtime::Worker& worker, QueuedWork work) {
   const KeyedRequest keyed{{request->method, request->target, fields, request->forwarded},
                            body,
                            request->key_in_header,
-                           request->key};
+                           request->key,
+                           pass};
   Execution execution(worker, in_route, std::move(*claim), keyed, AnswerSink::nobody());
   co_await execution.run_to_end();
+  co_return std::nullopt;
 }
 
 }  // namespace semel::execution

@@ -76,7 +76,9 @@ class Background {
   // Takes the next item that may run now. Call it with the mutex held.
   std::optional<Item> take_next();
   boost::asio::awaitable<void> run(runtime::Worker& worker, Item item);
-  boost::asio::awaitable<void> execute(runtime::Worker& worker, QueuedWork work);
+  // Returns when to try again, because the route's circuit is open; nullopt: the work is no longer
+  // ours.
+  boost::asio::awaitable<std::optional<Duration>> execute(runtime::Worker& worker, QueuedWork work);
   std::size_t running_max() const;
 
   runtime::Services& services_;

@@ -9,6 +9,7 @@
 
 #include "core/record_bytes.h"
 #include "engine/spawn.h"
+#include "execution/answer/circuit_open.h"
 #include "execution/answer/reauthorize.h"
 #include "execution/answer/replay.h"
 #include "execution/answer/stream.h"
@@ -120,7 +121,21 @@ Execution::Execution(runtime::Worker& worker, runtime::Route route, EngineClaim 
       answers_(answers),
       call_(std::make_unique<UpstreamCall>(worker, route_, UpstreamCall::Ending::announced)) {}
 
-std::string Execution::head() const {
+void Execution::report_status() {
+  if (runtime::is_service_failure(call_->response().status())) {
+    report_failure();
+  } else if (runtime::Circuit* circuit = route_.circuit()) {
+    circuit->succeeded(request_.pass);
+  }
+}
+
+void Execution::report_failure() {
+  if (runtime::Circuit* circuit = route_.circuit()) {
+    circuit->failed(request_.pass, worker_.deadlines().now());
+  }
+}
+
+std::string Execution::head(const std::string& base_path) const {
   const Record& record = *claim_.record;
   KeyForwarding key = forward_key(config_, record.id, key_, request_.key_in_header);
   key.add.push_back({"Semel-Record", record.id.hex()});
@@ -129,8 +144,8 @@ std::string Execution::head() const {
     key.add.push_back({"Semel-Token", record.token.hex()});
   }
   const PassedOn passed_on(request_.head.fields, route_.active()->config.tenant, config_);
-  return upstream_head(request_.head, passed_on, call_->base_path(), {false, request_.body.size()},
-                       key.drop, key.add);
+  return upstream_head(request_.head, passed_on, base_path, {false, request_.body.size()}, key.drop,
+                       key.add);
 }
 
 awaitable<void> Execution::run_to_end() {
@@ -148,8 +163,10 @@ awaitable<void> Execution::run_to_end() {
 
 awaitable<void> Execution::run() {
   const SteadyTime started = services_.clock.steady();
-  const std::string request_head = head();
-  const auto sent = co_await call_->send(request_head, request_.body);
+  UpstreamCall::MakeHead make_head = [this](const std::string& base_path) {
+    return head(base_path);
+  };
+  const auto sent = co_await call_->send(std::move(make_head), request_.body);
   if (const auto* not_delivered = std::get_if<UpstreamCall::NotDelivered>(&sent)) {
     co_await unreachable(not_delivered->why);
     co_return;
@@ -224,6 +241,7 @@ awaitable<void> Execution::give_up() {
 }
 
 awaitable<void> Execution::answered() {
+  report_status();
   const http::Response& response = call_->response();
   Answer answer;  // as this client gets it: with all end-to-end headers
   answer.status = response.status();
@@ -283,6 +301,7 @@ awaitable<void> Execution::timed_out() {
 }
 
 awaitable<void> Execution::stream() {
+  report_status();
   const http::Response& response = call_->response();
   const std::vector<Header> headers = client_headers(response, config_, true);
   Outcome outcome = outcome_of(config_, claim_, response, headers, {});
@@ -338,6 +357,7 @@ awaitable<void> Execution::stream() {
 awaitable<void> Execution::failed(OutcomeKind kind, core::Code code, std::string reason,
                                   std::string detail, Engine::Listening listening,
                                   ReasonCode reason_code) {
+  if (code != core::Code::outcome_unknown) report_failure();
   core::Problem problem{.code = code,
                         .detail = std::move(detail),
                         .new_key_safe = kind == OutcomeKind::retry,
@@ -379,17 +399,23 @@ awaitable<void> execute_unkeyed(const UnkeyedRequest& unkeyed, std::vector<Heade
   ClientRequest& request = unkeyed.request;
   telemetry::RouteMetrics& metrics = unkeyed.route.metrics();
   const config::RouteConfig& route = unkeyed.route.config();
+  const auto pass = co_await pass_circuit(request, unkeyed.route, extra);
+  if (!pass) co_return;
   UpstreamCall call(request.worker, unkeyed.route, UpstreamCall::Ending::any);
   const RequestHead client_head = request.head();
   const PassedOn passed_on(client_head.fields, request.settings->config.tenant, route);
-  const std::string head =
-      upstream_head(client_head, passed_on, call.base_path(), {false, unkeyed.body.size()},
-                    unkeyed.key.drop, unkeyed.key.add);
-  const auto sent = co_await call.send(head, unkeyed.body);
+  UpstreamCall::MakeHead make_head = [&](const std::string& base_path) {
+    return upstream_head(client_head, passed_on, base_path, {false, unkeyed.body.size()},
+                         unkeyed.key.drop, unkeyed.key.add);
+  };
+  const auto sent = co_await call.send(std::move(make_head), unkeyed.body);
   auto received = UpstreamCall::Received::broken;
   if (std::holds_alternative<UpstreamCall::Sent>(sent)) {
     received = co_await call.receive(route.max_stored_body);
   }
+  const bool is_answered =
+      received == UpstreamCall::Received::complete || received == UpstreamCall::Received::stream;
+  report_to_circuit(request, unkeyed.route, *pass, is_answered ? call.response().status() : 0);
   if (received == UpstreamCall::Received::complete) {
     metrics.count(telemetry::RequestResult::passed);
     Answer answer{call.response().status(), client_headers(call.response(), route, false),

@@ -20,6 +20,7 @@ struct KeyedRequest {
   bool key_in_header = true;
   // The key as the client sent it; nullopt: as the record has it, which may be only a digest.
   std::optional<std::string> key = {};
+  runtime::Circuit::Pass pass = {};  // through the route's circuit, if it has one
 };
 
 // Executes a claim at the upstream, records how it ended, and then answers the client, if there is
@@ -38,7 +39,7 @@ class Execution {
                                           Engine::Listening listening = Engine::Listening::no);
   // Call it after run() threw: records the outcome as unknown, unless one is recorded already.
   boost::asio::awaitable<void> give_up();
-  std::string head() const;
+  std::string head(const std::string& base_path) const;
   boost::asio::awaitable<void> answered();
   // Ends an execution whose request the executor provably did not get.
   boost::asio::awaitable<void> unreachable(std::string why);
@@ -55,6 +56,9 @@ class Execution {
                                       Engine::Listening listening = Engine::Listening::no,
                                       ReasonCode reason_code = ReasonCode::other);
   boost::asio::awaitable<void> send_unrecorded(const Finished& finished);
+  // Tells the route's circuit how the service did.
+  void report_status();
+  void report_failure();
 
   runtime::Worker& worker_;
   runtime::Services& services_;

@@ -24,10 +24,7 @@ bool announces_close(const http::Response& response) {
 }  // namespace
 
 UpstreamCall::UpstreamCall(runtime::Worker& worker, runtime::Route route, Ending ending)
-    : route_(std::move(route)),
-      picked_(worker.pick_upstream(route_)),
-      ending_(ending),
-      connection_(picked_.pool) {}
+    : route_(std::move(route)), ending_(ending), link_(worker, route_) {}
 
 UpstreamCall::MaybeDelivered UpstreamCall::maybe_delivered(Written written) {
   using Cause = MaybeDelivered::Cause;
@@ -38,14 +35,13 @@ UpstreamCall::MaybeDelivered UpstreamCall::maybe_delivered(Written written) {
   return {Cause::broken, "the connection broke while the request was sent"};
 }
 
-awaitable<UpstreamCall::SendResult> UpstreamCall::send(const std::string& head,
+awaitable<UpstreamCall::SendResult> UpstreamCall::send(MakeHead make_head,
                                                        const runtime::RequestBody& body) {
   for (;;) {
-    if (!connection_.take_idle(route_->upstream_idle)) {
-      const auto connected = co_await connection_.connect(route_->connect_timeout);
-      if (!connected) co_return NotDelivered{connected.error()};
-    }
-    connection_->set_deadline(route_->upstream_timeout);
+    auto opened = co_await link_.open();
+    if (!opened) co_return NotDelivered{std::move(opened.error())};
+    const std::string head = make_head(link_.upstream().base_path);
+    link_->set_deadline(route_->upstream_timeout);
     std::size_t sent_bytes = 0;
     const Written written = co_await write_request(head, body, sent_bytes);
     if (written == Written::all) {
@@ -58,10 +54,7 @@ awaitable<UpstreamCall::SendResult> UpstreamCall::send(const std::string& head,
     if (written == Written::unreadable) {
       co_return NotDelivered{"the request's body could not be read back"};
     }
-    if (!connection_.was_idle()) {
-      co_return NotDelivered{"the connection broke before anything was sent"};
-    }
-    // The kernel took no byte for the old connection, so a new one is safe.
+    // The kernel took no byte, so another connection is safe.
   }
 }
 
@@ -73,7 +66,7 @@ awaitable<UpstreamCall::Written> UpstreamCall::write_request(const std::string& 
     return written.error() == IoError::timeout ? Written::late : Written::broken;
   };
   if (!body.is_spooled()) {
-    co_return end_of(co_await connection_->write(head, body.text(), {}, &sent_bytes));
+    co_return end_of(co_await link_->write(head, body.text(), {}, &sent_bytes));
   }
   std::string_view first = head;
   for (std::uint64_t at = 0; at < body.size();) {
@@ -83,7 +76,7 @@ awaitable<UpstreamCall::Written> UpstreamCall::write_request(const std::string& 
       co_return Written::unreadable;
     }
     at += piece->size();
-    const auto written = co_await connection_->write(first, *piece, {}, &sent_bytes);
+    const auto written = co_await link_->write(first, *piece, {}, &sent_bytes);
     if (!written) co_return end_of(written);
     first = {};
   }
@@ -92,7 +85,7 @@ awaitable<UpstreamCall::Written> UpstreamCall::write_request(const std::string& 
 
 awaitable<UpstreamCall::Received> UpstreamCall::receive(std::size_t body_bytes_max) {
   if (!head_done_) {
-    const auto head = co_await http::read_answer_head(*connection_, response_);
+    const auto head = co_await http::read_answer_head(*link_, response_);
     if (!head) {
       co_return head.error() == IoError::timeout ? Received::timeout : Received::broken;
     }
@@ -115,18 +108,18 @@ awaitable<UpstreamCall::Received> UpstreamCall::receive(std::size_t body_bytes_m
 }
 
 awaitable<http::IoResult<std::string_view>> UpstreamCall::next_piece() {
-  auto piece = co_await connection_->read_piece(*response_);
+  auto piece = co_await link_->read_piece(*response_);
   const bool ended_by_close = piece && piece->empty() && response_->need_eof();
   // Over TLS, only the peer's orderly goodbye ends an answer, and a crashed peer does not say it.
   const bool is_cut =
-      ending_ == Ending::announced && !connection_->is_tls() && !announces_close(*response_);
+      ending_ == Ending::announced && !link_->is_tls() && !announces_close(*response_);
   if (ended_by_close && is_cut) co_return std::unexpected(IoError::truncated);
   co_return piece;
 }
 
 void UpstreamCall::give_back() {
   // After an early answer the executor would take the next request for the rest of this one.
-  if (sent_whole_ && response_) connection_.give_back(*response_);
+  if (sent_whole_ && response_) link_.give_back(*response_);
 }
 
 }  // namespace semel::execution

@@ -1,17 +1,18 @@
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
+#include <functional>
 #include <optional>
 #include <string>
 #include <variant>
 
-#include "http/pooled_connection.h"
 #include "runtime/spool.h"
-#include "runtime/worker.h"
+#include "runtime/upstreams/upstream_link.h"
 
 namespace semel::execution {
 
-// One execution at the upstream: sends a keyed request once and waits for its answer.
+// One execution at the upstream: sends a keyed request once and waits for its answer. If the route
+// has several upstreams, the request goes to the first that can be reached.
 //
 // Never sends the request again once a connection may have taken it. A case that cannot be told
 // apart from "taken" is reported as MaybeDelivered or as no answer, never as a failure.
@@ -35,9 +36,9 @@ class UpstreamCall {
     std::string why;
   };
   using SendResult = std::variant<Sent, NotDelivered, MaybeDelivered>;
-  const std::string& base_path() const { return picked_.upstream.base_path; }
-  boost::asio::awaitable<SendResult> send(const std::string& head,
-                                          const runtime::RequestBody& body);
+  // Makes the request's head for an upstream with this base path.
+  using MakeHead = std::function<std::string(const std::string& base_path)>;
+  boost::asio::awaitable<SendResult> send(MakeHead make_head, const runtime::RequestBody& body);
 
   enum class Received {
     complete,  // the whole answer is here
@@ -49,10 +50,10 @@ class UpstreamCall {
 
   // Valid after `broken`, or after MaybeDelivered and a receive(). True: the executor provably did
   // not get the request, since it did not accept our certificate.
-  bool was_refused() const { return connection_ && connection_->was_refused(); }
+  bool was_refused() const { return link_ && link_->was_refused(); }
 
   // Sets a new deadline for everything that follows.
-  void set_deadline(Duration from_now) { connection_->set_deadline(from_now); }
+  void set_deadline(Duration from_now) { link_->set_deadline(from_now); }
   const http::Response& response() const { return *response_; }
   std::string take_body() { return std::move(body_); }
   // Returns the next piece of a stream; empty at its end.
@@ -68,9 +69,8 @@ class UpstreamCall {
                                                 std::size_t& sent_bytes);
 
   const runtime::Route route_;
-  runtime::Worker::Picked picked_;
   const Ending ending_;
-  http::PooledConnection connection_;
+  runtime::UpstreamLink link_;
   std::optional<http::Response> response_;
   bool sent_whole_ = false;
   bool head_done_ = false;

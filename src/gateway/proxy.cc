@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <boost/asio/experimental/awaitable_operators.hpp>
+#include <utility>
 
 #include "execution/answer/body_pace.h"
+#include "execution/answer/circuit_open.h"
 #include "http/answer_head.h"
-#include "http/pooled_connection.h"
+#include "runtime/upstreams/upstream_link.h"
 
 namespace semel::gateway {
 namespace asio = boost::asio;
@@ -38,8 +40,7 @@ class Proxying {
         route_(route),
         config_(route.config()),
         limits_(request.limits()),
-        picked_(request.worker.pick_upstream(route)),
-        upstream_(picked_.pool),
+        upstream_(request.worker, route),
         watcher_(watcher),
         held_bytes_(request.services().buffered_bytes, request.peer),
         sending_(limits_.body_timeout),
@@ -58,11 +59,12 @@ class Proxying {
   awaitable<bool> read_short_body();
   awaitable<void> refuse_late_body();
   std::string head(const execution::BodyFraming& framing) const;
-  bool take_idle() { return upstream_.take_idle(config_.upstream_idle); }
-  // Opens a new connection. False: the upstream cannot be reached.
-  awaitable<bool> connect();
+  // Opens a connection that nothing was sent on. False: no upstream can be reached.
+  awaitable<bool> open();
   awaitable<void> exchange_whole();
   awaitable<void> exchange_streaming();
+  // False: the request has been answered.
+  awaitable<bool> begin_streaming(const execution::BodyFraming& framing);
   awaitable<void> pump_request();
   awaitable<http::IoResult<void>> read_answer_head();
   awaitable<void> relay_answer();
@@ -75,8 +77,8 @@ class Proxying {
   const runtime::Route& route_;
   const config::RouteConfig& config_;
   const config::LimitsConfig& limits_;
-  runtime::Worker::Picked picked_;
-  http::PooledConnection upstream_;
+  runtime::UpstreamLink upstream_;
+  runtime::Circuit::Pass pass_;
   ProxyWatcher* const watcher_;
   std::optional<http::Response> response_;
   std::string body_;  // what arrived with the head, or all of a short body
@@ -94,6 +96,9 @@ class Proxying {
 // Takes a place only once the request can be sent on: a short body that trickles in keeps nobody
 // else out.
 awaitable<bool> Proxying::run() {
+  const auto pass = co_await execution::pass_circuit(request_, route_);
+  if (!pass) co_return false;
+  pass_ = *pass;
   if (!take_buffered_body()) {
     co_await fail(core::Code::bad_request, "The request's body is malformed.");
     co_return false;
@@ -172,15 +177,15 @@ bool Proxying::take_buffered_body() {
 std::string Proxying::head(const execution::BodyFraming& framing) const {
   const execution::RequestHead head = request_.head();
   const execution::PassedOn passed_on(head.fields, request_.settings->config.tenant, config_);
-  return execution::upstream_head(head, passed_on, picked_.upstream.base_path, framing, {}, {});
+  return execution::upstream_head(head, passed_on, upstream_.upstream().base_path, framing, {}, {});
 }
 
-awaitable<bool> Proxying::connect() {
-  const auto connected = co_await upstream_.connect(config_.connect_timeout);
-  if (connected) co_return true;
+awaitable<bool> Proxying::open() {
+  const auto opened = co_await upstream_.open();
+  if (opened) co_return true;
   if (watcher_ && !request_sent_) watcher_->not_delivered();
   telemetry::log_event(config::LogLevel::warn, "upstream unreachable",
-                       {{"route", config_.name}, {"why", connected.error()}});
+                       {{"route", config_.name}, {"why", opened.error()}});
   co_return false;
 }
 
@@ -191,8 +196,8 @@ awaitable<void> Proxying::exchange_whole() {
                         request_.message.field("Transfer-Encoding");
   execution::BodyFraming framing;
   if (has_body) framing.length = body_.size();
-  const std::string request_head = head(framing);
-  while (take_idle() || co_await connect()) {
+  while (co_await open()) {
+    const std::string request_head = head(framing);
     upstream_->set_deadline(config_.upstream_timeout);
     std::size_t sent_bytes = 0;
     const auto written = co_await upstream_->write(request_head, body_, {}, &sent_bytes);
@@ -209,10 +214,34 @@ awaitable<void> Proxying::exchange_whole() {
     const bool untouched = !written && sent_bytes == 0;
     const bool repeatable =
         answered.error() == IoError::closed && may_be_repeated(request_.message.method());
-    if (!upstream_.was_idle() || !(untouched || repeatable)) break;
+    if (!untouched && !(repeatable && upstream_.was_idle())) break;
   }
   co_await fail(core::Code::upstream_unreachable,
                 "The service could not be reached or did not answer.");
+}
+
+// Sends the head, and as much of the body as has come. Turns to another upstream only while it can
+// still send all of that again: later pieces are read only once this has been taken.
+awaitable<bool> Proxying::begin_streaming(const execution::BodyFraming& framing) {
+  const bool first_chunk = framing.chunked && !body_.empty();
+  bool has_continued = false;
+  while (co_await open()) {
+    if (!std::exchange(has_continued, true)) co_await execution::send_continue(request_);
+    std::string request_head = head(framing);
+    if (first_chunk) request_head += chunk_size(body_.size());
+    upstream_->set_deadline(config_.upstream_timeout);
+    std::size_t sent_bytes = 0;
+    const auto written = co_await upstream_->write(
+        request_head, body_, first_chunk ? kChunkEnd : std::string_view{}, &sent_bytes);
+    if (!written && written.error() == IoError::timeout) {
+      co_await fail(core::Code::upstream_timeout,
+                    "The service did not accept the request in time.");
+      co_return false;
+    }
+    if (written || sent_bytes > 0) co_return true;
+  }
+  co_await fail(core::Code::upstream_unreachable, "The service could not be reached.");
+  co_return false;
 }
 
 // Exchanges a request whose body is still arriving. Both directions flow at once: an upstream may
@@ -222,21 +251,7 @@ awaitable<void> Proxying::exchange_streaming() {
   execution::BodyFraming framing;
   framing.length = request_.message.body_length();
   framing.chunked = !framing.length;
-  if (!take_idle() && !co_await connect()) {
-    co_await fail(core::Code::upstream_unreachable, "The service could not be reached.");
-    co_return;
-  }
-  co_await execution::send_continue(request_);
-  std::string request_head = head(framing);
-  const bool first_chunk = framing.chunked && !body_.empty();
-  if (first_chunk) request_head += chunk_size(body_.size());
-  upstream_->set_deadline(config_.upstream_timeout);
-  const auto written =
-      co_await upstream_->write(request_head, body_, first_chunk ? kChunkEnd : std::string_view{});
-  if (!written && written.error() == IoError::timeout) {
-    co_await fail(core::Code::upstream_timeout, "The service did not accept the request in time.");
-    co_return;
-  }
+  if (!co_await begin_streaming(framing)) co_return;
   auto answer = [this]() -> awaitable<void> {
     const auto answered = co_await read_answer_head();
     if (answered) {
@@ -309,6 +324,7 @@ awaitable<http::IoResult<void>> Proxying::read_answer_head() {
 
 awaitable<void> Proxying::relay_answer() {
   answer_begun_ = true;
+  execution::report_to_circuit(request_, route_, pass_, response_->status());
   if (watcher_) watcher_->answered(*response_);
   const auto length = response_->body_length();
   execution::BodyEnd end = execution::BodyEnd::length;
@@ -392,6 +408,9 @@ awaitable<void> Proxying::fail(core::Code code, std::string detail) {
   answer_begun_ = true;
   route_.metrics().count(telemetry::RequestResult::failed);
   if (code == core::Code::bad_request) request_.keep_alive = false;
+  if (code == core::Code::upstream_unreachable || code == core::Code::upstream_timeout) {
+    execution::report_to_circuit(request_, route_, pass_, 0);
+  }
   core::Problem problem{.code = code, .detail = std::move(detail)};
   co_await execution::send_problem(request_, problem, &config_);
 }

@@ -15,14 +15,19 @@ std::vector<telemetry::RouteMetrics*> metrics_of(const std::vector<config::Route
 }  // namespace
 
 ActiveConfig::ActiveConfig(config::Config config_in, std::vector<config::RouteConfig> routes_in,
-                           KeyMaterial key_material_in, telemetry::Metrics& metrics_in)
+                           KeyMaterial key_material_in, telemetry::Metrics& metrics_in,
+                           const ActiveConfig* running)
     : config(std::move(config_in)),
       routes(std::move(routes_in)),
       key_material(std::move(key_material_in)),
       router(config.routes),
       trusted(config.trusted_proxies),
       policy_page(config::make_policy_page(config)),
-      metrics(metrics_of(routes, metrics_in)) {}
+      metrics(metrics_of(routes, metrics_in)),
+      endpoints(
+          make_endpoints(routes, running ? running->endpoints : std::vector<RouteEndpoints>{})),
+      circuits(running ? make_circuits(routes, running->routes, running->circuits)
+                       : make_circuits(routes, {}, {})) {}
 
 std::vector<std::string> needs_restart(const config::Config& running,
                                        const config::Config& wanted) {

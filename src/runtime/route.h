@@ -15,6 +15,8 @@ class Route {
   const config::RouteConfig& config() const { return active_->routes[index_]; }
   const config::RouteConfig* operator->() const { return &config(); }
   telemetry::RouteMetrics& metrics() const { return *active_->metrics[index_]; }
+  // The route's circuit breaker; null: it has none.
+  Circuit* circuit() const { return active_->circuits[index_].get(); }
   const ActiveConfigPtr& active() const { return active_; }
   // Its index among the routes of active().
   std::size_t index() const { return index_; }

@@ -29,40 +29,54 @@ Duration longest_idle(const std::vector<config::RouteConfig>& routes) {
 
 Worker::Worker(Services& services, ActiveConfigPtr settings)
     : services_(services), settings_(std::move(settings)), deadlines_(context_.get_executor()) {
-  make_pools();
+  make_balancers();
 }
 
-http::UpstreamPool& Worker::pool_of(const ActiveConfig& settings, std::size_t route,
-                                    std::size_t upstream) {
-  const config::RouteConfig& config = settings.routes[route];
-  const config::Upstream& to = config.upstreams[upstream];
-  PoolKey key{to.address.host, to.address.port, std::nullopt};
-  if (to.tls) key.tls = config.upstream_tls;
-  return pools_
-      .try_emplace(std::move(key), context_.get_executor(), deadlines_, to.address.host,
-                   to.address.port, to.tls ? settings.key_material.upstreams[route] : nullptr)
-      .first->second;
-}
-
-void Worker::make_pools() {
-  by_route_.clear();
-  const std::vector<config::RouteConfig>& routes = settings_->routes;
-  for (std::size_t route = 0; route < routes.size(); ++route) {
-    RoutePools pools;
-    for (std::size_t i = 0; i < routes[route].upstreams.size(); ++i) {
-      http::UpstreamPool& pool = pool_of(*settings_, route, i);
-      if (routes[route].upstreams[i].tls) pool.use_tls(settings_->key_material.upstreams[route]);
-      pools.pools.push_back(&pool);
+std::vector<UpstreamTarget> Worker::targets_of(const ActiveConfig& settings, std::size_t route) {
+  std::vector<UpstreamTarget> targets;
+  const RouteEndpoints& upstreams = settings.endpoints[route];
+  for (std::size_t i = 0; i < upstreams.size(); ++i) {
+    for (const EndpointPtr& endpoint : upstreams[i]->endpoints()) {
+      const EndpointKey& key = endpoint->key();
+      std::shared_ptr<EndpointPool>& at = upstream_pools_[endpoint];
+      if (!at) {
+        http::UpstreamPool pool(context_.get_executor(), deadlines_, key.host, key.port,
+                                key.tls ? settings.key_material.upstreams[route] : nullptr,
+                                key.address);
+        at = std::make_shared<EndpointPool>(endpoint, std::move(pool));
+      }
+      targets.push_back({at, i});
     }
-    by_route_.push_back(std::move(pools));
   }
+  return targets;
+}
+
+void Worker::make_balancers() {
+  by_route_.clear();
+  for (std::size_t route = 0; route < settings_->routes.size(); ++route) {
+    by_route_.emplace_back(targets_of(*settings_, route));
+    for (const UpstreamTarget& target : by_route_.back().targets()) {
+      if (target.at->endpoint->key().tls) {
+        target.at->pool.use_tls(settings_->key_material.upstreams[route]);
+      }
+    }
+  }
+}
+
+void Worker::follow_endpoints() {
+  asio::post(context_, [this] { make_balancers(); });
+}
+
+// A pool that a request still uses, or a balancer, is owned by more than the map.
+void Worker::drop_pools() {
+  std::erase_if(upstream_pools_, [](const auto& entry) { return entry.second.use_count() == 1; });
 }
 
 // Connections to upstreams that are no longer configured are closed as they become idle.
 awaitable<void> Worker::adopt(ActiveConfigPtr settings) {
   auto on_worker = [this, &settings]() -> awaitable<void> {
     settings_ = std::move(settings);
-    make_pools();
+    make_balancers();
     co_return;
   };
   co_await asio::co_spawn(context_, on_worker, asio::use_awaitable);
@@ -139,19 +153,23 @@ awaitable<void> Worker::prune() {
     co_await services_.clock.sleep(kPruneEvery);
     const Duration idle_max = longest_idle(settings_->routes);
     for (auto& [address, pool] : pools_) pool.prune(idle_max);
+    for (auto& [endpoint, at] : upstream_pools_) at->pool.prune(idle_max);
+    drop_pools();
   }
 }
 
-Worker::Picked Worker::pick_upstream(const Route& route) {
-  const std::vector<config::Upstream>& upstreams = route->upstreams;
+std::optional<UpstreamTarget> Worker::choose_upstream(
+    const Route& route, std::span<const std::shared_ptr<EndpointPool>> tried) {
+  const auto chosen_by = [&](Balancer& balancer) -> std::optional<UpstreamTarget> {
+    const UpstreamTarget* chosen =
+        balancer.choose(tried, route->balance, deadlines_.now(), route->connect_timeout);
+    if (!chosen) return std::nullopt;
+    return *chosen;
+  };
+  if (route.active() == settings_) return chosen_by(by_route_[route.index()]);
   // The request began before the configuration was reloaded.
-  if (route.active() != settings_) {
-    return {pool_of(*route.active(), route.index(), 0), upstreams.front()};
-  }
-  RoutePools& pools = by_route_[route.index()];
-  const std::size_t index = pools.next;
-  pools.next = (pools.next + 1) % pools.pools.size();
-  return {*pools.pools[index], upstreams[index]};
+  Balancer earlier(targets_of(*route.active(), route.index()));
+  return chosen_by(earlier);
 }
 
 http::Client Worker::client_to(const config::Url& url) {

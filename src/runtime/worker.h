@@ -16,6 +16,7 @@
 #include "runtime/introspection_cache.h"
 #include "runtime/route.h"
 #include "runtime/services.h"
+#include "runtime/upstreams/balancer.h"
 
 namespace semel::runtime {
 
@@ -43,12 +44,12 @@ class Worker {
   // Once it returns, new requests get these settings. May be called from any executor.
   boost::asio::awaitable<void> adopt(ActiveConfigPtr settings);
   http::Deadlines& deadlines() { return deadlines_; }
-  // The upstream that takes the route's next request, and its pool.
-  struct Picked {
-    http::UpstreamPool& pool;
-    const config::Upstream& upstream;
-  };
-  Picked pick_upstream(const Route& route);
+  // Returns where the route's next request goes; `tried` are those that it could not be sent to.
+  // nullopt: all were tried.
+  std::optional<UpstreamTarget> choose_upstream(
+      const Route& route, std::span<const std::shared_ptr<EndpointPool>> tried);
+  // Takes the endpoints that the upstreams of the settings have now. Thread-safe: done later.
+  void follow_endpoints();
   // Returns a client for Semel's own requests to the service of `url`, to be used on this worker.
   http::Client client_to(const config::Url& url);
   IntrospectionCache& introspections() { return introspections_; }
@@ -83,9 +84,10 @@ class Worker {
   bool turn_away(boost::asio::ip::tcp::acceptor& acceptor);
   void close_gently(boost::asio::ip::tcp::acceptor& acceptor);
   boost::asio::awaitable<void> prune();
-  http::UpstreamPool& pool_of(const ActiveConfig& settings, std::size_t route,
-                              std::size_t upstream);
-  void make_pools();
+  std::vector<UpstreamTarget> targets_of(const ActiveConfig& settings, std::size_t route);
+  void make_balancers();
+  // Lets go of pools whose endpoints are no longer used.
+  void drop_pools();
   void end(Idle& idle);
   void note_longest_idle();
 
@@ -102,7 +104,10 @@ class Worker {
   boost::asio::io_context context_{1};
   http::Deadlines deadlines_;
   std::vector<boost::asio::ip::tcp::acceptor> acceptors_;
-  // One pool per address and TLS settings.
+  // One pool per endpoint.
+  std::map<EndpointPtr, std::shared_ptr<EndpointPool>> upstream_pools_;
+  std::vector<Balancer> by_route_;  // of settings_
+  // For requests of our own: one pool per address and TLS settings.
   struct PoolKey {
     std::string host;
     std::uint16_t port;
@@ -110,11 +115,6 @@ class Worker {
     auto operator<=>(const PoolKey&) const = default;
   };
   std::map<PoolKey, http::UpstreamPool> pools_;
-  struct RoutePools {
-    std::vector<http::UpstreamPool*> pools;
-    std::size_t next = 0;
-  };
-  std::vector<RoutePools> by_route_;  // of settings_
   IntrospectionCache introspections_;
   Time date_at_{};
   std::string date_;

@@ -55,8 +55,8 @@ Process::Process(config::Config config, std::vector<config::RouteConfig> routes,
                  std::unique_ptr<Store> store)
     : metrics_(std::move(metrics)),
       store_(std::move(store)),
-      settings_(std::make_shared<const runtime::ActiveConfig>(std::move(config), std::move(routes),
-                                                              std::move(key_material), *metrics_)),
+      settings_(std::make_shared<const runtime::ActiveConfig>(
+          std::move(config), std::move(routes), std::move(key_material), *metrics_, nullptr)),
       observer_(*metrics_, limits_, settings_->config.log),
       services_(std::make_unique<runtime::Services>(*store_, *metrics_, limits_, observer_,
                                                     machine_clock_, tokens_, engine::this_node(),
@@ -71,6 +71,7 @@ Process::Process(config::Config config, std::vector<config::RouteConfig> routes,
     workers_.push_back(std::make_unique<runtime::Worker>(*services_, settings_));
     services_->workers.push_back(workers_.back().get());
   }
+  watch_ = std::make_unique<runtime::UpstreamWatch>(*workers_.front());
   services_->engine.run_on(context().get_executor());
 }
 
@@ -110,6 +111,7 @@ void Process::run() {
   engine::spawn_loop(executor, "keeping leases", [&engine] { return engine.keep(); });
   engine::spawn_loop(executor, "recovery", [&engine] { return engine.recover(); });
   engine::spawn_loop(executor, "sweeping", [&engine] { return engine.sweep_forever(); });
+  engine::spawn_loop(executor, "watching upstreams", [this] { return watch_->run(); });
   engine::spawn_loop(executor, "probing", [this] { return prober_->run(*workers_.front()); });
   std::vector<std::thread> threads;
   for (std::size_t i = 1; i < workers_.size(); ++i) {
@@ -121,8 +123,8 @@ void Process::run() {
 
 asio::awaitable<void> Process::adopt(config::Config config, std::vector<config::RouteConfig> routes,
                                      runtime::KeyMaterial key_material) {
-  settings_ = std::make_shared<const runtime::ActiveConfig>(std::move(config), std::move(routes),
-                                                            std::move(key_material), *metrics_);
+  settings_ = std::make_shared<const runtime::ActiveConfig>(
+      std::move(config), std::move(routes), std::move(key_material), *metrics_, settings_.get());
   limits_.count_live(counts_live(*settings_));
   for (auto& worker : workers_) co_await worker->adopt(settings_);
 }

@@ -9,7 +9,7 @@
 #include "execution/prober.h"
 #include "runtime/active_config.h"
 #include "runtime/services.h"
-#include "runtime/worker.h"
+#include "runtime/upstreams/upstream_watch.h"
 #include "server/engine_observer.h"
 
 namespace semel::server {
@@ -67,6 +67,7 @@ class Process {
   LoggingObserver observer_;
   std::unique_ptr<runtime::Services> services_;
   std::unique_ptr<execution::Prober> prober_;
+  std::unique_ptr<runtime::UpstreamWatch> watch_;
   std::vector<std::unique_ptr<runtime::Worker>> workers_;
 };
 

@@ -3,6 +3,7 @@
 #include <prometheus/text_serializer.h>
 
 #include <algorithm>
+#include <iterator>
 
 #include "base/names.h"
 
@@ -219,7 +220,10 @@ std::string Metrics::render(const Snapshot& snapshot) {
     free_bytes_->Add({{"of", "spool"}}).Set(*snapshot.spool_free_bytes);
   }
   free_bytes_min_->Set(snapshot.free_bytes_min);
-  return prometheus::TextSerializer().Serialize(registry_.Collect());
+  std::vector<prometheus::MetricFamily> families = registry_.Collect();
+  std::ranges::move(upstream_families(snapshot.upstreams, snapshot.circuits),
+                    std::back_inserter(families));
+  return prometheus::TextSerializer().Serialize(families);
 }
 
 }  // namespace semel::telemetry

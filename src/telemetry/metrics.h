@@ -11,6 +11,9 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <vector>
+
+#include "telemetry/upstream_metrics.h"
 
 namespace semel::telemetry {
 
@@ -111,6 +114,8 @@ class Metrics {
     double store_clock_ahead_seconds = 0;
     bool store_doubts_clock = false;
     bool store_doubts_claims = false;
+    std::vector<UpstreamState> upstreams = {};
+    std::vector<CircuitState> circuits = {};
   };
   // For parts that have counters of their own beside the gateway's.
   prometheus::Registry& registry() { return registry_; }

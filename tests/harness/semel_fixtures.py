@@ -6,6 +6,7 @@ import pytest
 
 from harness.clients.certificates import Certificates
 from harness.peers.raw_upstream import RawUpstream
+from harness.ports import free_port
 from harness.semel import TRIED_STORES, Gateway, new_key
 from harness.peers.upstream_control import Upstream
 
@@ -77,6 +78,26 @@ def raw_upstream():
     def start(script, **options):
         started.append(RawUpstream(script, **options))
         return started[-1]
+
+    yield start
+    for one in started:
+        one.stop()
+
+
+@pytest.fixture
+def mortal_upstreams(tmp_path):
+    """Starts counting upstreams that may be killed and started again, each with a journal of the keys and paths that
+    reached it."""
+    started = []
+
+    def start(count):
+        for number in range(count):
+            journal = tmp_path / f"journal{len(started)}"
+            journal.touch()
+            one = Upstream(free_port(), journal)
+            one.journal = lambda file=journal: [line.split() for line in file.read_text().splitlines()]
+            started.append(one)
+        return started[-count:]
 
     yield start
     for one in started:

@@ -418,8 +418,8 @@ Call Exchange::call() {
   call.trace = execution::traceparent_of(request_.message.fields());
   if (only_waits_) {
     call.may_execute = [](bool) { return false; };
-  } else if (config_.limits.any() || request_.limits().any_on_keys()) {
-    call.may_execute = [this](bool is_new) { return has_room(is_new); };
+  } else if (config_.limits.any() || request_.limits().any_on_keys() || has_open_circuit()) {
+    call.may_execute = [this](bool is_new) { return passes_circuit(is_new) && has_room(is_new); };
   }
   return call;
 }
@@ -437,6 +437,22 @@ awaitable<Admission> Exchange::admit_once() {
     // Nothing can be said about a record made under another recipe. Nothing was claimed.
     co_return StoreUnavailable{.why = error.what(), .unreadable = true};
   }
+}
+
+// A request that is to be queued does not ask: it is executed when the circuit is closed again.
+bool Exchange::has_open_circuit() const {
+  return route_.circuit() && route_.circuit()->is_open() && !slot_;
+}
+
+bool Exchange::passes_circuit(bool is_new) {
+  if (!has_open_circuit()) return true;
+  const auto pass = route_.circuit()->enter(request_.worker.deadlines().now());
+  if (pass) {
+    pass_ = *pass;
+    return true;
+  }
+  refused_by_circuit_ = {pass.error(), is_new};
+  return false;
 }
 
 bool Exchange::has_room(bool is_new) {

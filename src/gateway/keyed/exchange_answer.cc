@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "base/overloaded.h"
+#include "execution/answer/circuit_open.h"
 #include "execution/answer/limit_problem.h"
 #include "execution/answer/reauthorize.h"
 #include "execution/answer/replay.h"
@@ -37,6 +38,12 @@ awaitable<void> Exchange::no_room() {
   if (only_waits_) {
     count(telemetry::RequestResult::conflict);
     co_await send_about_key(execution::ended_without_answer(config_));
+    co_return;
+  }
+  if (refused_by_circuit_) {
+    decision_.result = telemetry::RequestResult::refused;
+    co_await execution::refuse_open_circuit(request_, route_, refused_by_circuit_->retry_after,
+                                            refused_by_circuit_->is_new, execution::echo(*key_));
     co_return;
   }
   route_.metrics().limited(static_cast<std::size_t>(limited_.exceeded) - 1);
@@ -140,7 +147,7 @@ awaitable<void> Exchange::run_claim(EngineClaim claim) {
     route_.metrics().weak_key();
   }
   count(telemetry::RequestResult::executed);
-  const execution::KeyedRequest keyed{request_.head(), *body_, key_in_header_, *key_};
+  const execution::KeyedRequest keyed{request_.head(), *body_, key_in_header_, *key_, pass_};
   execution::Execution execution(request_.worker, route_, std::move(claim), keyed,
                                  execution::AnswerSink(request_));
   co_await execution.run_to_end();

@@ -61,6 +61,8 @@ class Exchange {
   Call call();
   boost::asio::awaitable<Admission> admit();
   boost::asio::awaitable<Admission> admit_once();
+  bool has_open_circuit() const;
+  bool passes_circuit(bool is_new);
   bool has_room(bool is_new);
   boost::asio::awaitable<void> no_room();
 
@@ -100,6 +102,12 @@ class Exchange {
   Recipe recipe_;
   Fingerprint fingerprint_;
   runtime::TenantLimits::Verdict limited_;
+  runtime::Circuit::Pass pass_;
+  struct RefusedByCircuit {
+    Duration retry_after;
+    bool is_new;
+  };
+  std::optional<RefusedByCircuit> refused_by_circuit_;
   http::Preferences preferences_;
   std::optional<execution::Background::Slot> slot_;  // set if the request is to be queued
   std::string to_be_queued_;                         // the request, if so

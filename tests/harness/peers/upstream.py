@@ -18,7 +18,8 @@ else happens is scripted per request by the header X-Test, words separated by ";
   badchunk | garbage    a broken answer
   first=2               all of this in answer to the first 2 attempts only; later ones succeed
 
-Values are percent-decoded. The ports are printed on stdout as one line of JSON. On the control port
+Values are percent-decoded. Two optional arguments: a port to listen on, and a journal, a file that gets
+a line with the key and the path of each request that arrives, and so survives a kill -9. The ports are printed on stdout as one line of JSON. On the control port
 one JSON object a line is answered by one: see Control.
 """
 
@@ -64,8 +65,9 @@ class Script:
 class Ledger:
     """Requests that have arrived, and their effects. Notifies `changed` of every change."""
 
-    def __init__(self):
+    def __init__(self, journal=None):
         self.changed = asyncio.Condition()
+        self.journal = journal and open(journal, "ab", buffering=0)
         self.open = 0
         self.effect = 0  # never goes back: an effect's number is unique in this process
         self.run = os.urandom(6).hex()
@@ -119,6 +121,8 @@ class Exchange:
                            "peer": session.getpeercert()}
         ledger.requests.append(self.entry)
         ledger.raw_heads.append(raw_head)
+        if ledger.journal:
+            ledger.journal.write(f"{self.entry['key']} {self.entry['path']}\n".encode())
 
     def header(self, name):
         return next((v for n, v in self.headers if n.lower() == name), None)
@@ -380,10 +384,11 @@ class Control:
 
 
 async def main():
-    ledger = Ledger()
+    port = int(sys.argv[1]) if len(sys.argv) > 1 else 0
+    ledger = Ledger(*sys.argv[2:])
     server = Server(ledger)
     control = Control(ledger, server)
-    public = await asyncio.start_server(server.serve, "127.0.0.1", 0, limit=HEAD_BYTES_MAX,
+    public = await asyncio.start_server(server.serve, "127.0.0.1", port, limit=HEAD_BYTES_MAX,
                                         backlog=1024)
     private = await asyncio.start_server(control.serve, "127.0.0.1", 0, limit=HEAD_BYTES_MAX)
     print(json.dumps({"port": public.sockets[0].getsockname()[1],

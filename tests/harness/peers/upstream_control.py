@@ -14,9 +14,16 @@ PROGRAM = pathlib.Path(__file__).with_name("upstream.py")
 
 
 class Upstream:
-    def __init__(self):
-        self._process = subprocess.Popen([sys.executable, str(PROGRAM)], stdin=subprocess.PIPE,
-                                         stdout=subprocess.PIPE)
+    """With a `port` it can be killed and started again there; `journal` is a file (see upstream.py)."""
+
+    def __init__(self, port=0, journal=None):
+        self._arguments = [str(port), *([str(journal)] if journal else [])]
+        self._process = None
+        self.start()
+
+    def start(self):
+        self._process = subprocess.Popen([sys.executable, str(PROGRAM), *self._arguments],
+                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         ports = json.loads(self._process.stdout.readline())
         self.address = ("127.0.0.1", ports["port"])
         self.url = f"http://127.0.0.1:{ports['port']}"
@@ -31,6 +38,12 @@ class Upstream:
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
+
+    def kill9(self):
+        self._process.kill()
+        self._process.wait()
+        self._process.stdin.close()
+        self._process.stdout.close()
 
     def _ask(self, do, **ask):
         stream = getattr(self._local, "stream", None)

@@ -11,6 +11,7 @@
 #include "config/reading/route/cors.h"
 #include "config/reading/route/paths.h"
 #include "config/reading/route/profiles.h"
+#include "config/reading/route/upstreams.h"
 #include "config/reading/route/webhook.h"
 #include "config/reading/tls.h"
 
@@ -141,6 +142,12 @@ constexpr std::array kRouteKeys = std::to_array<Key<RouteDraft>>({
     {"upstream", read_upstream},
     {"upstream_tls",
      [](const Field& f, RouteDraft& d) { read_upstream_tls(f, d.config.upstream_tls); }},
+    {"balance", [](const Field& f, RouteDraft& d) { read_balance(f, d.config.balance); }},
+    {"fail_after", [](const Field& f, RouteDraft& d) { read_fail_after(f, d.config.balance); }},
+    {"eject_for", [](const Field& f, RouteDraft& d) { read_eject_for(f, d.config.balance); }},
+    {"slow_start", [](const Field& f, RouteDraft& d) { read_slow_start(f, d.config.balance); }},
+    {"health", [](const Field& f, RouteDraft& d) { read_health(f, d.config.health); }},
+    {"circuit", [](const Field& f, RouteDraft& d) { read_circuit(f, d.config.circuit); }},
     {"connect_timeout",
      [](const Field& f, RouteDraft& d) { f.read(d.config.connect_timeout, milliseconds(1)); }},
     {"upstream_timeout",

@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "config/reading/route/keys.h"
 #include "config/reading/route/profiles.h"
+#include "config/reading/route/upstreams.h"
 #include "config/reading/route/webhook.h"
 #include "config/reading/tls.h"
 
@@ -81,6 +82,7 @@ void check_route(const Field& route, const std::optional<Field>& defaults,
     route.at("resource").error("needs both a type, like charge, and an id, like /id or Location");
   }
   check_upstream_tls(route, draft.config);
+  check_upstreams(route, draft.config);
   const RouteConfig& config = draft.config;
   const bool probes = config.operation.unknown == UnknownPolicy::probe;
   if (probes && config.probe.url.target.empty()) {

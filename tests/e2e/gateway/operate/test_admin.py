@@ -14,14 +14,16 @@ NAMES = ["semel_requests_total", "semel_replay_ratio", "semel_in_progress",
          "semel_oldest_in_progress_seconds", "semel_unknown_records",
          "semel_oldest_unknown_seconds", "semel_lease_renewals_lost_total",
          "semel_purged_records_total", "semel_weak_keys_total", "semel_connections", "semel_up",
-         "semel_build_info"] + [name + part for name in HISTOGRAMS
+         "semel_build_info", "semel_upstream_up", "semel_upstream_ejected",
+         "semel_upstream_failures_total", "semel_upstream_connections", "semel_circuit_open",
+         "semel_circuit_opened_total", "semel_circuit_refused_total"] + [name + part for name in HISTOGRAMS
                                 for part in ("_bucket", "_sum", "_count")]
 
 
 @pytest.fixture(scope="module")
 def gateway(module_gateway):
     return module_gateway(
-        {"name": "charges", "path": "/charges"},
+        {"name": "charges", "path": "/charges", "circuit": {"failures": 1000}},
         {"name": "waiting", "path": "/waiting", "in_progress": "wait"},
         {"name": "short", "path": "/short", "ttl": "1s", "tombstone": "1h"})
 

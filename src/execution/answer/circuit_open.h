@@ -1,0 +1,27 @@
+#pragma once
+
+#include <boost/asio/awaitable.hpp>
+#include <optional>
+#include <vector>
+
+#include "execution/answer/reply.h"
+#include "runtime/upstreams/circuit.h"
+
+// A route whose circuit is open refuses what it would have to send on.
+namespace semel::execution {
+
+// Answers a request that an open circuit refused. `new_key_safe`: nothing was ever executed under
+// its key.
+boost::asio::awaitable<void> refuse_open_circuit(ClientRequest& request,
+                                                 const runtime::Route& route, Duration retry_after,
+                                                 bool new_key_safe, std::vector<Header> extra);
+
+// Asks the route's circuit, if it has one. nullopt: it is open, and the request has been answered.
+boost::asio::awaitable<std::optional<runtime::Circuit::Pass>> pass_circuit(
+    ClientRequest& request, const runtime::Route& route, std::vector<Header> extra = {});
+
+// Reports the status of the answer to a request that was let through; 0: there was none.
+void report_to_circuit(const ClientRequest& request, const runtime::Route& route,
+                       runtime::Circuit::Pass pass, int status);
+
+}  // namespace semel::execution
