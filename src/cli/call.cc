@@ -198,6 +198,7 @@ void add_call(CLI::App& app, Run& run) {
   const auto options = std::make_shared<CallOptions>();
   CLI::App* command = app.add_subcommand(
       "call", "Send one request; retry it with the same key until there is an answer");
+  command->group(kGroupCall);
   command->add_option("METHOD", options->method, "POST, GET, …");
   command->add_option("URL", options->url, "http:// or https://");
   command

@@ -1,4 +1,4 @@
-"""A machine for one process whose wall clock and disk a test has in its hands, also while the process
+"""A machine for one process whose wall clock, disk and host names a test has in its hands, also while the process
 runs (odd_machine.cc). Debian's libfaketime does not get along with jemalloc, which Redis and Semel use."""
 
 import os
@@ -22,7 +22,9 @@ class OddMachine:
         os.fchmod(handle, 0o644)  # for servers of another user
         os.close(handle)
         self.path = pathlib.Path(path)
-        self.environment = {"LD_PRELOAD": _library(), "SEMEL_ODD_MACHINE": path}
+        self.hosts = pathlib.Path(path + "-hosts")
+        self.environment = {"LD_PRELOAD": _library(), "SEMEL_ODD_MACHINE": path,
+                            "SEMEL_ODD_HOSTS": str(self.hosts)}
         self.set_clock(ahead)
 
     def _write(self, offset, value):
@@ -37,5 +39,12 @@ class OddMachine:
     def hang_disk(self, hangs=True):
         self._write(8, int(hangs))
 
+    def set_addresses(self, name, *addresses):
+        """The addresses of a host name from now on; none: there is no such name."""
+        new = self.hosts.with_suffix(".new")
+        new.write_text(" ".join([name, *addresses]) + "\n")
+        new.rename(self.hosts)
+
     def discard(self):
         self.path.unlink(missing_ok=True)
+        self.hosts.unlink(missing_ok=True)

@@ -4,9 +4,14 @@
 //
 //   i64 nanoseconds that the wall clock is ahead    i64 1: nothing is synced to disk
 //
-// The monotonic clock stays as it is, as it does when somebody sets a clock. Nothing here
-// allocates: jemalloc asks for the time before it can.
+// Host names that are in the file SEMEL_ODD_HOSTS, if there is one, have the addresses that it
+// gives them: lines of a name and IPv4 addresses. A line with a name alone: it does not exist.
+//
+// The monotonic clock stays as it is, as it does when somebody sets a clock. Nothing here but
+// the look-up of names allocates: jemalloc asks for the time before it can.
+#include <dlfcn.h>
 #include <fcntl.h>
+#include <netdb.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
@@ -15,6 +20,11 @@
 #include <cstdint>
 #include <cstdlib>
 #include <ctime>
+#include <fstream>
+#include <optional>
+#include <sstream>
+#include <string>
+#include <vector>
 
 namespace {
 
@@ -40,9 +50,42 @@ void wait_for_disk() {
   while (machine && machine->disk_hangs) nanosleep(&pause, nullptr);
 }
 
+using GetAddrInfo = int (*)(const char*, const char*, const addrinfo*, addrinfo**);
+
+// Returns the addresses that the test has given to the name; nullopt: it has not named it.
+std::optional<std::vector<std::string>> addresses_of(const std::string& name) {
+  const char* path = std::getenv("SEMEL_ODD_HOSTS");
+  if (!path) return std::nullopt;
+  std::ifstream file(path);
+  for (std::string line; std::getline(file, line);) {
+    std::istringstream words(line);
+    std::string word;
+    words >> word;
+    if (word != name) continue;
+    std::vector<std::string> addresses;
+    while (words >> word) addresses.push_back(word);
+    return addresses;
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 extern "C" {
+
+int getaddrinfo(const char* __restrict name, const char* __restrict service,
+                const addrinfo* __restrict hints, addrinfo** __restrict found) {
+  const auto real = reinterpret_cast<GetAddrInfo>(dlsym(RTLD_NEXT, "getaddrinfo"));
+  const auto addresses = name ? addresses_of(name) : std::nullopt;
+  if (!addresses) return real(name, service, hints, found);
+  addrinfo** end = found;
+  *end = nullptr;
+  for (const std::string& address : *addresses) {
+    if (const int failed = real(address.c_str(), service, hints, end)) return failed;
+    while (*end) end = &(*end)->ai_next;
+  }
+  return *found ? 0 : EAI_NONAME;
+}
 
 int clock_gettime(clockid_t clock, timespec* now) noexcept {
   const long failed = syscall(SYS_clock_gettime, clock, now);

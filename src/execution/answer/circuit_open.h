@@ -10,11 +10,9 @@
 // A route whose circuit is open refuses what it would have to send on.
 namespace semel::execution {
 
-// Answers a request that an open circuit refused. `new_key_safe`: nothing was ever executed under
-// its key.
-boost::asio::awaitable<void> refuse_open_circuit(ClientRequest& request,
-                                                 const runtime::Route& route, Duration retry_after,
-                                                 bool new_key_safe, std::vector<Header> extra);
+// The answer to a request that an open circuit refused. `new_key_safe`: nothing was ever executed
+// under its key.
+core::Problem circuit_open_problem(Duration retry_after, bool new_key_safe);
 
 // Asks the route's circuit, if it has one. nullopt: it is open, and the request has been answered.
 boost::asio::awaitable<std::optional<runtime::Circuit::Pass>> pass_circuit(

@@ -41,9 +41,9 @@ awaitable<void> Exchange::no_room() {
     co_return;
   }
   if (refused_by_circuit_) {
-    decision_.result = telemetry::RequestResult::refused;
-    co_await execution::refuse_open_circuit(request_, route_, refused_by_circuit_->retry_after,
-                                            refused_by_circuit_->is_new, execution::echo(*key_));
+    count(telemetry::RequestResult::refused);
+    co_await send_about_key(execution::circuit_open_problem(refused_by_circuit_->retry_after,
+                                                            refused_by_circuit_->is_new));
     co_return;
   }
   route_.metrics().limited(static_cast<std::size_t>(limited_.exceeded) - 1);

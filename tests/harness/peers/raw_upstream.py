@@ -70,12 +70,12 @@ class RawUpstream:
     from 1. With `listening=False` connections are refused until listen() is called. With `tls`, an
     ssl.SSLContext, the script sees what is inside the session."""
 
-    def __init__(self, script, listening=True, tls=None):
+    def __init__(self, script, listening=True, tls=None, address=("127.0.0.1", 0)):
         self._script = script
         self._socket = socket.socket()
-        self._socket.bind(("127.0.0.1", 0))
+        self._socket.bind(address)
         self._tls = tls
-        self.url = f"http{'s' if tls else ''}://127.0.0.1:{self._socket.getsockname()[1]}"
+        self.url = "http%s://%s:%d" % ("s" if tls else "", *self._socket.getsockname())
         self.accepted = 0
         self.failures = []
         self._threads = []

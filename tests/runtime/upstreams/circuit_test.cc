@@ -9,7 +9,7 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-const Circuit::Instant kStart{std::chrono::hours(1000)};
+const Circuit::Instant kBegin{std::chrono::hours(1000)};
 const config::CircuitConfig kConfig{.failures = 3, .window = seconds(10), .open_for = seconds(5)};
 
 void open(Circuit& circuit, Circuit::Instant now) {
@@ -18,56 +18,56 @@ void open(Circuit& circuit, Circuit::Instant now) {
 
 TEST(Circuit, OpensAfterSoManyFailuresWithinTheWindow) {
   Circuit circuit("r", kConfig);
-  circuit.failed({}, kStart);
-  circuit.failed({}, kStart + seconds(6));
-  circuit.failed({}, kStart + seconds(11));  // the first is too long ago
+  circuit.failed({}, kBegin);
+  circuit.failed({}, kBegin + seconds(6));
+  circuit.failed({}, kBegin + seconds(11));  // the first is too long ago
   EXPECT_FALSE(circuit.is_open());
-  EXPECT_TRUE(circuit.enter(kStart + seconds(11)));
+  EXPECT_TRUE(circuit.enter(kBegin + seconds(11)));
   circuit.succeeded({});  // does not start the count anew
-  circuit.failed({}, kStart + seconds(16));
+  circuit.failed({}, kBegin + seconds(16));
   EXPECT_TRUE(circuit.is_open());
-  EXPECT_EQ(circuit.enter(kStart + seconds(17)).error(), seconds(4));
+  EXPECT_EQ(circuit.enter(kBegin + seconds(17)).error(), seconds(4));
   EXPECT_EQ(circuit.opened(), 1U);
   EXPECT_EQ(circuit.refused(), 1U);
 }
 
 TEST(Circuit, OneRequestAtATimeIsATrial) {
   Circuit circuit("r", kConfig);
-  open(circuit, kStart);
-  EXPECT_FALSE(circuit.enter(kStart + milliseconds(4999)));
-  const auto trial = circuit.enter(kStart + seconds(5));
+  open(circuit, kBegin);
+  EXPECT_FALSE(circuit.enter(kBegin + milliseconds(4999)));
+  const auto trial = circuit.enter(kBegin + seconds(5));
   ASSERT_TRUE(trial);
   EXPECT_TRUE(trial->is_trial);
-  EXPECT_EQ(circuit.enter(kStart + seconds(6)).error(), seconds(4));
+  EXPECT_EQ(circuit.enter(kBegin + seconds(6)).error(), seconds(4));
   // Those that were sent before it opened say nothing about now.
   circuit.succeeded({});
   EXPECT_TRUE(circuit.is_open());
   circuit.succeeded(*trial);
   EXPECT_FALSE(circuit.is_open());
-  EXPECT_FALSE(circuit.enter(kStart + seconds(6))->is_trial);
+  EXPECT_FALSE(circuit.enter(kBegin + seconds(6))->is_trial);
   // The failures from before are forgotten.
-  circuit.failed({}, kStart + seconds(6));
-  circuit.failed({}, kStart + seconds(6));
+  circuit.failed({}, kBegin + seconds(6));
+  circuit.failed({}, kBegin + seconds(6));
   EXPECT_FALSE(circuit.is_open());
 }
 
 TEST(Circuit, AFailedTrialKeepsItOpen) {
   Circuit circuit("r", kConfig);
-  open(circuit, kStart);
-  const auto trial = circuit.enter(kStart + seconds(5));
+  open(circuit, kBegin);
+  const auto trial = circuit.enter(kBegin + seconds(5));
   ASSERT_TRUE(trial);
-  circuit.failed(*trial, kStart + seconds(9));
-  EXPECT_EQ(circuit.enter(kStart + seconds(10)).error(), seconds(4));
-  EXPECT_TRUE(circuit.enter(kStart + seconds(14)));
+  circuit.failed(*trial, kBegin + seconds(9));
+  EXPECT_EQ(circuit.enter(kBegin + seconds(10)).error(), seconds(4));
+  EXPECT_TRUE(circuit.enter(kBegin + seconds(14)));
   EXPECT_EQ(circuit.opened(), 1U);
   // A trial that is never reported makes room for the next.
-  EXPECT_FALSE(circuit.enter(kStart + seconds(18)));
-  EXPECT_TRUE(circuit.enter(kStart + seconds(19)));
+  EXPECT_FALSE(circuit.enter(kBegin + seconds(18)));
+  EXPECT_TRUE(circuit.enter(kBegin + seconds(19)));
 }
 
 TEST(Circuit, OneFailureMayBeEnough) {
   Circuit circuit("r", {.failures = 1, .window = seconds(1), .open_for = seconds(1)});
-  circuit.failed({}, kStart);
+  circuit.failed({}, kBegin);
   EXPECT_TRUE(circuit.is_open());
 }
 

@@ -7,8 +7,8 @@ from harness.semel import (TIME_SCALE, Background, assert_problem, assert_replay
                            scaled)
 
 BODY = {"amount": 100}
-OPEN_FOR = 1.0 * TIME_SCALE
-CIRCUIT = {"failures": 4, "window": "30s", "open_for": scaled(1000)}
+OPEN_FOR = 2.0 * TIME_SCALE
+CIRCUIT = {"failures": 4, "window": "30s", "open_for": scaled(2000)}
 
 
 def is_open(gateway, route="/*"):
