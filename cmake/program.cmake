@@ -55,6 +55,7 @@ semel_library(brokers brokers semel_config PkgConfig::rabbitmq PkgConfig::nats
               PkgConfig::rdkafka)
 semel_library(relay relay semel_brokers semel_execution)
 semel_library(consume consume semel_brokers semel_admin)
+semel_library(check check semel_core OpenSSL::SSL fmt::fmt)
 foreach(room engine http postgres stores config telemetry runtime execution gateway server admin brokers relay consume)
   target_precompile_headers(semel_${room} REUSE_FROM semel_asio)
 endforeach()
@@ -68,7 +69,7 @@ endif()
 target_precompile_headers(semel PRIVATE ${PROJECT_SOURCE_DIR}/cmake/pch.h)
 semel_fortify(semel)
 
-target_link_libraries(semel PRIVATE semel_consume semel_relay semel_pg semel_client CLI11::CLI11)
+target_link_libraries(semel PRIVATE semel_consume semel_relay semel_pg semel_client semel_check CLI11::CLI11)
 # docs/adr/0004. Sanitizers bring an allocator of their own.
 add_library(semel_allocator INTERFACE)
 if(NOT SEMEL_SANITIZE)

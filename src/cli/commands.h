@@ -35,6 +35,7 @@ void add_outbox(CLI::App& app, Run& run);
 void add_consume(CLI::App& app, Run& run);
 void add_call(CLI::App& app, Run& run);
 void add_complete(CLI::App& app, Run& run);
+void add_check(CLI::App& app, Run& run);
 void add_help(CLI::App& app, Run& run);
 void add_completion(CLI::App& app, Run& run);
 void add_man(CLI::App& app, Run& run);

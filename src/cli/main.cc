@@ -18,6 +18,7 @@ void add_commands(CLI::App& app, Run& run) {
   add_relay(app, run);
   add_complete(app, run);
   add_call(app, run);
+  add_check(app, run);
   add_keys(app, run);
   add_outbox(app, run);
   add_config(app, run);
