@@ -119,6 +119,11 @@ bool Lab::is_marked(const Answer& answer) const {
   return !calibration_.marker.empty() && answer.has(calibration_.marker);
 }
 
+bool Lab::is_busy(const Answer& answer) const {
+  if (answer.status == 202) return calibration_.first.status != 202;
+  return answer.status == 409 || answer.status == 425;
+}
+
 void Lab::behaves(std::string topic, std::string how) {
   const auto known = std::ranges::find(behaviour_, topic, &Behaviour::value_type::first);
   if (known == behaviour_.end()) {
@@ -170,8 +175,10 @@ Effects::Effects(Lab& lab) : lab_(lab) {
 }
 
 void Effects::saw(const Answer& answer) {
-  if (!answer.ok()) return;
-  if (const std::string one = lab_.witness().of(answer); !one.empty()) seen_.insert(one);
+  // An answer may lack a part of the witness, so answers are compared in what they have in common.
+  if (!answer.ok() || lab_.is_busy(answer) || lab_.witness().of(answer).empty()) return;
+  const auto is_same = [&](const Answer& one) { return lab_.witness().same(one, answer); };
+  if (std::ranges::none_of(seen_, is_same)) seen_.push_back(answer);
 }
 
 std::optional<long> Effects::counted() {
@@ -191,8 +198,8 @@ Finding Effects::expect(long count, std::string_view who) {
   const long effects = missing ? *by_counter : std::max(by_counter.value_or(0), by_witness);
   constexpr std::size_t kNamed = 3;
   std::string names;
-  for (const std::string& one : seen_ | std::views::take(kNamed)) {
-    names += (names.empty() ? "" : "; ") + one;
+  for (const Answer& one : seen_ | std::views::take(kNamed)) {
+    names += (names.empty() ? "" : "; ") + lab_.witness().of(one);
   }
   if (seen_.size() > kNamed) names += "; …";
   if (effects > count || missing) {

@@ -73,6 +73,9 @@ class Lab {
   // witness, whether their bytes are equal.
   bool same(const Answer& first, const Answer& retry) const;
   bool is_marked(const Answer& answer) const;
+  // Returns whether the status says that the key is in use right now. 202 is the usual answer of
+  // some endpoints, and says "later" at others.
+  bool is_busy(const Answer& answer) const;
 
   void behaves(std::string topic, std::string how);
   const Behaviour& behaviour() const { return behaviour_; }
@@ -124,17 +127,13 @@ class Effects {
   Finding expect(long count, std::string_view who);
   // Returns the counter's difference; nullopt: there is no counter.
   std::optional<long> counted();
-  const std::set<std::string>& witnesses() const { return seen_; }
+  // Different executions seen.
+  std::size_t seen() const { return seen_.size(); }
 
  private:
   Lab& lab_;
   std::optional<long> before_;
-  std::set<std::string> seen_;
+  std::vector<Answer> seen_;  // one per execution
 };
-
-// Returns whether the status says that the key is in use right now.
-inline bool is_busy(const Answer& answer) {
-  return answer.status == 409 || answer.status == 425 || answer.status == 202;
-}
 
 }  // namespace semel::check

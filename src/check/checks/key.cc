@@ -23,9 +23,9 @@ Finding judge_distinct(Lab& lab, const std::vector<std::string>& keys, std::stri
     if (!answer.ok() && !refused) {
       return failed(fmt::format("of keys that differ {}, one got {}", how, answer.shown()));
     }
-    const std::size_t before = effects.witnesses().size();
+    const std::size_t before = effects.seen();
     effects.saw(answer);
-    if (answer.ok() && lab.witness().known() && effects.witnesses().size() == before) {
+    if (answer.ok() && lab.witness().known() && effects.seen() == before) {
       return failed(fmt::format("keys that differ {} got one answer", how));
     }
     if (answer.ok()) ++executed;

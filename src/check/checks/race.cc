@@ -39,7 +39,7 @@ Rounds observe_race(Lab& lab) {
         run_race(lab, std::vector<Request>(static_cast<std::size_t>(lab.options().race), request));
     round.after = lab.settle(request);
     for (const Answer& answer : round.answers) {
-      if (answer.status != 202) effects.saw(answer);
+      effects.saw(answer);
     }
     effects.saw(round.after);
     round.effects = effects.expect(1, fmt::format("{} equal requests at once", lab.options().race));
@@ -60,7 +60,7 @@ Finding race_one_effect(Lab& lab) {
 // Returns what is wrong with one answer of a race; "": nothing.
 std::string race_trouble(Lab& lab, const Answer& answer) {
   if (answer.status == 0 || answer.status >= 500) return answer.shown();
-  if (is_busy(answer) || answer.status == 429 || answer.status == 423) return {};
+  if (lab.is_busy(answer) || answer.status == 429 || answer.status == 423) return {};
   if (!answer.ok()) return answer.shown();
   if (lab.witness().known() && lab.witness().of(answer).empty()) {
     return fmt::format("{} without the answer's content", answer.status);
@@ -76,12 +76,9 @@ Finding race_answers(Lab& lab) {
       if (const std::string trouble = race_trouble(lab, answer); !trouble.empty()) {
         return failed("one of several at once got " + trouble);
       }
-      (answer.ok() && answer.status != 202 ? held : refused) += 1;
-      if (!answer.ok()) {
-        lab.behaves("duplicates in flight", fmt::format("get {}", answer.status));
-      } else if (answer.status == 202) {
-        lab.behaves("duplicates in flight", "get 202");
-      }
+      const bool later = !answer.ok() || lab.is_busy(answer);
+      (later ? refused : held) += 1;
+      if (later) lab.behaves("duplicates in flight", fmt::format("get {}", answer.status));
     }
   }
   if (refused == 0) lab.behaves("duplicates in flight", "are held until the answer");
@@ -94,7 +91,7 @@ Finding race_then_replay(Lab& lab) {
     bool any = false;
     bool same = false;
     for (const Answer& answer : round.answers) {
-      if (!answer.ok() || answer.status == 202) continue;
+      if (!answer.ok() || lab.is_busy(answer)) continue;
       any = true;
       same = same || lab.same(answer, round.after);
     }
@@ -126,7 +123,7 @@ Finding race_mixed(Lab& lab) {
     requests.push_back(lab.request(key, i == 1 ? lab.payload() : *lab.other_payload(i)));
   }
   for (const Answer& answer : run_race(lab, requests)) {
-    if (answer.status != 202) effects.saw(answer);
+    effects.saw(answer);
   }
   // Those that were refused may leave one running.
   lab.settle(requests.front());

@@ -73,7 +73,7 @@ DEEP = {
     "two-nodes": {"retry/ten-times", "race/one-effect"},
     "body-is-key": {"first/two-keys"},
 }
-RIGHT = ["right", "waits"]
+RIGHT = ["right", "waits", "answers-202"]
 # Answers as if it had an effect, and has none.
 PRETENDS = {"first/executes", "first/two-keys"}
 EXPIRY = {"right": set(), "forgets-early": {"expiry/kept-as-said"}, "never-expires": {"expiry/then"}}
@@ -102,11 +102,11 @@ def checked_by_witness(servers, fault):
 def results():
     servers = [Payments() for _ in range(PROCESSES)]
     with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
-        jobs = {("counted", fault): pool.submit(checked, servers, fault) for fault in [*RIGHT, *FAULTS, *DEEP]}
+        jobs = {("counted", fault): pool.submit(checked, servers, fault) for fault in [*RIGHT, *FAULTS, *DEEP, "silent"]}
         jobs.update({("expiry", fault): pool.submit(checked_expiry, servers, fault) for fault in EXPIRY})
         jobs["counted", "pretends"] = pool.submit(checked, servers, "pretends", "--only", "first")
         found = {name: job.result() for name, job in jobs.items()}
-    for name in ("right", "gone-forgets"):  # alone: a run before has counted on the same API
+    for name in ("right", "gone-forgets", "silent"):  # alone: a run before has counted on the same API
         found["witness", name] = checked_by_witness(servers, name)
     for server in servers:
         server.stop()
@@ -159,6 +159,17 @@ def test_without_a_counter_nothing_is_passed_that_was_not_seen(results):
     # The effect that was lost shows nowhere; the retry just has no marker.
     forgetful = results["witness", "gone-forgets"]
     assert forgetful.ids("failed") == set() and "lost/client-gone" in forgetful.ids("unproven")
+
+
+def test_an_endpoint_that_says_nothing_of_its_own_is_judged_by_the_counter(results):
+    """It answers 204: there is no witness."""
+    counted = results["counted", "silent"]
+    assert counted.report["witness"] == [] and counted.why("failed") == {}
+    assert {"retry/one-effect", "retry/ten-times", "race/one-effect", "lost/client-gone", "first/two-keys"} <= counted.ids("passed")
+    alone = results["witness", "silent"]
+    assert alone.why("failed") == {} and alone.code == 0
+    assert {"retry/one-effect", "retry/ten-times", "race/one-effect", "first/two-keys"} <= alone.ids("unproven")
+    assert {"retry/status", "retry/at-once", "mismatch/refused", "mismatch/422"} <= alone.ids("passed")
 
 
 def test_each_graded_check_finds_some_fault():

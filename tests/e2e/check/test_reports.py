@@ -113,6 +113,29 @@ def test_what_the_endpoint_sends_is_escaped_in_every_form(raw_upstream, tmp_path
     assert "script" not in Tags(page).seen and "&lt;script&gt;" in page
 
 
+def chunked(peer, number):
+    """An API that ignores keys, and does not know the length of its answers."""
+    while peer.read_request():
+        body = b'{"id": "made-%d"}' % number
+        parts = b"".join(b"%x;x=y\r\n%s\r\n" % (len(part), part) for part in (body[:5], body[5:]))
+        peer.send(b"HTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 201 Made\r\nTransfer-Encoding: chunked\r\n\r\n" + parts +
+                  b"0\r\nTrailer: x\r\n\r\n")
+
+
+def until_closed(peer, number):
+    """The same, with answers that end with the connection."""
+    peer.read_request()
+    peer.send(b'HTTP/1.0 201 Made\r\n\r\n{"id": "made-%d"}' % number)
+    peer.socket.close()
+
+
+@pytest.mark.parametrize("script", [chunked, until_closed])
+def test_answers_are_read_however_they_are_framed(raw_upstream, script):
+    done = semel_check(raw_upstream(script).url, "--only", "retry/one-effect", "--only", "retry/status")
+    assert done.report["witness"] == ["/id"] and done.ids("passed") == {"retry/status"}
+    assert re.search(r"had 2 effects instead of 1 \(made-\d+; made-\d+\)", done.why("failed")["retry/one-effect"])
+
+
 def test_credentials_are_in_no_report(payments, tmp_path):
     secret = "Bearer alice"
     token = tmp_path / "token"

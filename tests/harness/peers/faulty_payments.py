@@ -1,5 +1,5 @@
 """A payments API with idempotency keys, right unless one fault is planted. /FAULT/charges takes payments, /FAULT/count says
-how many were made; `right` and `waits` have no fault, and `plain…` knows nothing of keys. One process serves every fault.
+how many were made; `right`, `waits`, `answers-202` and `silent` have no fault, and `plain…` knows nothing of keys. One process serves every fault.
 
     python3 -m harness.peers.faulty_payments      prints its port
 """
@@ -99,10 +99,12 @@ class Api:
             self.made += not self.has("pretends")
             name = f"ch_{self.named}"
             self.charges[name] = order
+        if self.has("silent"):
+            return Answer(204)
         answer = {"id": name, "amount": order.get("amount"), "state": "new"}
         if order.get("large"):
             answer["padding"] = "x" * order["large"]
-        return Answer(201, json.dumps(answer).encode(),
+        return Answer(202 if self.has("answers-202") else 201, json.dumps(answer).encode(),
                       [("Content-Type", TYPE), ("Location", f"/charges/{name}"), ("Set-Cookie", f"seen={name}")])
 
     # --- the layer --------------------------------------------------------------------------------
