@@ -51,12 +51,19 @@ semel_library(execution execution semel_runtime)
 semel_library(gateway gateway semel_execution)
 semel_library(server server semel_gateway)
 semel_library(admin admin semel_server)
+semel_library(service service semel_server)
+add_custom_command(OUTPUT ${PROJECT_BINARY_DIR}/openapi.cc
+  COMMAND ${CMAKE_COMMAND} -DOUT=${PROJECT_BINARY_DIR}/openapi.cc
+          -DJSON=${PROJECT_SOURCE_DIR}/src/service/openapi.json -P ${PROJECT_SOURCE_DIR}/cmake/embed_openapi.cmake
+  DEPENDS ${PROJECT_SOURCE_DIR}/src/service/openapi.json ${PROJECT_SOURCE_DIR}/cmake/embed_openapi.cmake)
+target_sources(semel_service PRIVATE ${PROJECT_BINARY_DIR}/openapi.cc)
 semel_library(brokers brokers semel_config PkgConfig::rabbitmq PkgConfig::nats
               PkgConfig::rdkafka)
 semel_library(relay relay semel_brokers semel_execution)
 semel_library(consume consume semel_brokers semel_admin)
 semel_library(check check semel_core OpenSSL::SSL fmt::fmt)
-foreach(room engine http postgres stores config telemetry runtime execution gateway server admin brokers relay consume)
+foreach(room engine http postgres stores config telemetry runtime execution gateway server admin service brokers relay
+        consume)
   target_precompile_headers(semel_${room} REUSE_FROM semel_asio)
 endforeach()
 
@@ -69,7 +76,8 @@ endif()
 target_precompile_headers(semel PRIVATE ${PROJECT_SOURCE_DIR}/cmake/pch.h)
 semel_fortify(semel)
 
-target_link_libraries(semel PRIVATE semel_consume semel_relay semel_pg semel_client semel_check CLI11::CLI11)
+target_link_libraries(semel PRIVATE semel_consume semel_service semel_relay semel_pg semel_client semel_check
+                      CLI11::CLI11)
 # docs/adr/0004. Sanitizers bring an allocator of their own.
 add_library(semel_allocator INTERFACE)
 if(NOT SEMEL_SANITIZE)

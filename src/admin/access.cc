@@ -4,13 +4,12 @@
 
 #include "admin/admin_answer.h"
 #include "config/reading/values.h"
+#include "server/api_listener.h"
 #include "telemetry/log.h"
 
 namespace semel::admin {
 namespace asio = boost::asio;
 namespace {
-
-constexpr std::string_view kScheme = "Bearer ";
 
 bool is_free_for_all(std::string_view path) {
   return path == "/healthz" || path == "/readyz";
@@ -84,13 +83,11 @@ std::expected<std::string, Answer> AdminAccess::operator_of(const http::Request&
                        "Nothing can be changed, because there are no tokens: one is generated only "
                        "with the embedded store. Set admin.tokens_file."));
   }
-  const auto value = request.field("Authorization");
-  if (!value) {
+  if (!request.field("Authorization")) {
     return std::unexpected(unauthorized("Send a named token: Authorization: Bearer TOKEN."));
   }
-  const bool is_bearer = request.count("Authorization") == 1 && value->size() > kScheme.size() &&
-                         http::iequals(value->substr(0, kScheme.size()), kScheme);
-  auto name = is_bearer ? tokens_.name_of(value->substr(kScheme.size())) : std::nullopt;
+  const auto token = server::bearer_of(request);
+  auto name = token ? tokens_.name_of(*token) : std::nullopt;
   if (!name) return std::unexpected(unauthorized("This gateway does not know the token."));
   return *std::move(name);
 }

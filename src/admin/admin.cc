@@ -1,23 +1,15 @@
 #include "admin/admin.h"
 
-#include <boost/asio/co_spawn.hpp>
-#include <boost/asio/redirect_error.hpp>
-#include <boost/asio/use_awaitable.hpp>
-
 #include "admin/admin_answer.h"
-#include "engine/spawn.h"
 #include "execution/headers.h"
 #include "runtime/upstreams/report.h"
 
 namespace semel::admin {
 namespace asio = boost::asio;
 using asio::awaitable;
-using asio::ip::tcp;
 
 namespace {
 
-constexpr auto kTimeout = std::chrono::seconds(10);
-constexpr std::size_t kHeadBytesMax = 16 * 1024;
 constexpr std::size_t kBodyBytesMax = 16 * 1024 * 1024;
 constexpr std::size_t kConnectionsMax = 256;
 constexpr std::string_view kKeys = "/api/keys";
@@ -27,33 +19,17 @@ bool is_json(const http::Request& request) {
   return http::iequals(type.substr(0, type.find(';')), "application/json");
 }
 
-// nullopt: the body is cut off, or too large.
-awaitable<std::optional<std::string>> read_body(AdminConnections& connections,
-                                                http::Connection& client, http::Request& request) {
-  const AdminConnections::Waiting sending(connections, client);
-  std::string body;
-  while (!request.is_done()) {
-    const auto piece = co_await client.read_piece(request);
-    if (!piece || body.size() + piece->size() > kBodyBytesMax) co_return std::nullopt;
-    body += *piece;
-  }
-  co_return body;
-}
-
 double seconds_since(Time now, Time then) {
   return std::max(0.0, std::chrono::duration<double>(now - then).count());
 }
 
 }  // namespace
 
-Admin::Admin(server::Process& process, AdminAccess access, tcp::acceptor acceptor)
+Admin::Admin(server::Process& process, AdminAccess access)
     : process_(process),
       services_(process.services()),
-      deadlines_(process.deadlines()),
       access_(std::move(access)),
-      keys_(process),
-      acceptor_(std::move(acceptor)),
-      listening_(process.config().admin.listen.host, acceptor_.local_endpoint().port()) {}
+      keys_(process) {}
 
 std::expected<std::unique_ptr<Admin>, std::string> Admin::start(
     server::Process& process, const server::Listeners& listeners) {
@@ -62,9 +38,11 @@ std::expected<std::unique_ptr<Admin>, std::string> Admin::start(
   auto acceptor =
       listeners.listen(process.context(), server::Listeners::kAdmin, process.config().admin.listen);
   if (!acceptor) return std::unexpected(std::move(acceptor.error()));
-  std::unique_ptr<Admin> admin(new Admin(process, *std::move(access), *std::move(acceptor)));
-  engine::spawn_loop(process.context().get_executor(), "accepting (admin)",
-                     [serving = admin.get()] { return serving->accept(); });
+  std::unique_ptr<Admin> admin(new Admin(process, *std::move(access)));
+  admin->listener_ = server::ApiListener::start(
+      *process.workers().front(), *std::move(acceptor),
+      {.name = "admin", .connections_max = kConnectionsMax},
+      [serving = admin.get()](server::ApiRequest& asked) { return serving->answer(asked); });
   return admin;
 }
 
@@ -73,61 +51,8 @@ std::expected<AdminAccess, std::string> Admin::read_access(const config::Config&
   return AdminAccess::open(config, random);
 }
 
-awaitable<void> Admin::accept() {
-  for (;;) {
-    boost::system::error_code error;
-    tcp::socket socket(process_.context());
-    co_await acceptor_.async_accept(socket, asio::redirect_error(asio::use_awaitable, error));
-    if (error) {
-      co_await services_.clock.sleep(std::chrono::milliseconds(20));
-      continue;
-    }
-    asio::co_spawn(process_.context(), serve(std::move(socket)),
-                   engine::OrReport{"serving (admin)"});
-  }
-}
-
-awaitable<void> Admin::serve(tcp::socket socket) {
-  const auto connections = connections_;
-  const runtime::Counted connected(connections->open);
-  // Clients that hold connections and do nothing must not keep out a probe of /healthz.
-  if (connected.before() >= kConnectionsMax && !connections->end_longest_waiting()) co_return;
-  http::Connection client(std::move(socket), deadlines_);
-  bool keep_alive = true;
-  while (keep_alive && !client.is_given_up()) {
-    client.set_deadline(kTimeout);
-    http::Request request;
-    std::string why;
-    http::IoResult<void> read;
-    {
-      const AdminConnections::Waiting asking(*connections, client);
-      read = co_await client.read_head(request, kHeadBytesMax, why);
-    }
-    if (!read && read.error() != http::IoError::malformed) co_return;
-    if (client.is_given_up()) co_return;  // its place is taken, although it asked after all
-    const Answer reply =
-        read ? co_await answer(client, request) : problem_answer(400, "bad-request", why);
-    keep_alive = read && request.keep_alive() && request.is_done();
-    std::string head;
-    http::append_status_line(head, reply.status);
-    for (const Header& header : reply.headers) http::append_header(head, header.name, header.value);
-    http::append_header(head, "Content-Length", std::to_string(reply.body.size()));
-    http::append_header(head, "Connection", keep_alive ? "keep-alive" : "close");
-    head += "\r\n";
-    const bool body = request.method() != "HEAD";
-    client.set_deadline(kTimeout);
-    const AdminConnections::Waiting taking(*connections, client);
-    if (!co_await client.write(head, body ? std::string_view(reply.body) : std::string_view{})) {
-      break;
-    }
-  }
-  const AdminConnections::Waiting closing(*connections, client);
-  // Otherwise the unread rest of a refused request would reset the connection, and the answer would
-  // be lost.
-  co_await client.close_gently();
-}
-
-awaitable<Answer> Admin::answer(http::Connection& client, http::Request& request) {
+awaitable<Answer> Admin::answer(server::ApiRequest& asked) {
+  const http::Request& request = asked.message();
   const auto target = http::parse_target(request.target());
   if (!target) co_return problem_answer(400, "bad-request", "Unsupported request target.");
   if (auto refusal = access_.refuse(request, target->path)) co_return std::move(*refusal);
@@ -135,7 +60,7 @@ awaitable<Answer> Admin::answer(http::Connection& client, http::Request& request
     co_return co_await read(*target);
   }
   if (request.method() == "POST" && target->path.starts_with(kKeys)) {
-    co_return co_await change(client, request, target->path);
+    co_return co_await change(asked, target->path);
   }
   co_return problem_answer(405, "method-not-allowed", "Only GET and HEAD are supported here.");
 }
@@ -156,19 +81,18 @@ awaitable<Answer> Admin::read(const http::Target& target) {
 }
 
 // Checks the token first: nobody without one makes this process read a body.
-awaitable<Answer> Admin::change(http::Connection& client, http::Request& request,
-                                std::string path) {
-  auto who = access_.operator_of(request);
+awaitable<Answer> Admin::change(server::ApiRequest& asked, std::string path) {
+  auto who = access_.operator_of(asked.message());
   if (!who) co_return std::move(who.error());
-  if (!is_json(request)) {
+  if (!is_json(asked.message())) {
     co_return problem_answer(415, "not-json", "Send the decision as application/json.");
   }
-  std::optional<std::string> body = co_await read_body(*connections_, client, request);
+  auto body = co_await asked.read_body(kBodyBytesMax);
   if (!body) {
     co_return problem_answer(413, "body-too-large",
                              "The body is incomplete or larger than 16 MiB.");
   }
-  client.clear_deadline();  // many writes may take longer than a client has for its request
+  asked.take_time();  // for many writes
   const std::string rest = path.substr(std::min(kKeys.size() + 1, path.size()));
   const std::size_t slash = rest.rfind('/');
   const std::string verb = slash == std::string::npos ? rest : rest.substr(slash + 1);

@@ -1,14 +1,13 @@
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
-#include <boost/asio/ip/tcp.hpp>
 #include <expected>
 #include <string>
 
 #include "admin/access.h"
-#include "admin/admin_connections.h"
 #include "admin/keys_api.h"
 #include "http/target.h"
+#include "server/api_listener.h"
 #include "server/listeners.h"
 #include "server/process.h"
 
@@ -21,7 +20,7 @@ class Admin {
   static std::expected<std::unique_ptr<Admin>, std::string> start(
       server::Process& process, const server::Listeners& listeners);
 
-  config::HostPort listening() const { return listening_; }
+  config::HostPort listening() const { return listener_->listening(); }
 
   // Reads the tokens as they are now; may wait for the disk. use() then puts them into effect, on
   // the thread of the first worker.
@@ -29,25 +28,18 @@ class Admin {
   void use(AdminAccess access) { access_ = std::move(access); }
 
  private:
-  Admin(server::Process& process, AdminAccess access, boost::asio::ip::tcp::acceptor acceptor);
-  boost::asio::awaitable<void> accept();
-  boost::asio::awaitable<void> serve(boost::asio::ip::tcp::socket socket);
-  boost::asio::awaitable<Answer> answer(http::Connection& client, http::Request& request);
+  Admin(server::Process& process, AdminAccess access);
+  boost::asio::awaitable<Answer> answer(server::ApiRequest& asked);
   boost::asio::awaitable<Answer> read(const http::Target& target);
-  boost::asio::awaitable<Answer> change(http::Connection& client, http::Request& request,
-                                        std::string path);
+  boost::asio::awaitable<Answer> change(server::ApiRequest& asked, std::string path);
   Answer ready() const;
   std::string metrics() const;
 
   server::Process& process_;
   runtime::Services& services_;
-  http::Deadlines& deadlines_;
   AdminAccess access_;
   KeysApi keys_;
-  // Shared with connections that may outlive this object: they end with the worker's loop.
-  const std::shared_ptr<AdminConnections> connections_ = std::make_shared<AdminConnections>();
-  boost::asio::ip::tcp::acceptor acceptor_;
-  config::HostPort listening_;
+  std::unique_ptr<server::ApiListener> listener_;
 };
 
 }  // namespace semel::admin

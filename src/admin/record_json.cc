@@ -1,13 +1,11 @@
 #include "admin/record_json.h"
 
-#include <fmt/format.h>
-
 #include <boost/json/array.hpp>
-#include <chrono>
 
 #include "base/names.h"
 #include "base/utf8.h"
 #include "engine/process_identity.h"
+#include "execution/answer/answer_json.h"
 #include "execution/operation_name.h"
 
 namespace semel::admin {
@@ -16,13 +14,7 @@ namespace {
 
 json::value time_of(Time at) {
   if (at == kNever || at == Time{}) return nullptr;
-  const auto day = std::chrono::floor<std::chrono::days>(at);
-  const std::chrono::year_month_day date(day);
-  const std::chrono::hh_mm_ss time(at - day);
-  return json::value(fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:03}Z", int{date.year()},
-                                 unsigned{date.month()}, unsigned{date.day()}, time.hours().count(),
-                                 time.minutes().count(), time.seconds().count(),
-                                 time.subseconds().count()));
+  return json::value(execution::timestamp(at));
 }
 
 json::array list(const std::vector<std::string>& texts) {

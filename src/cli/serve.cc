@@ -13,6 +13,7 @@
 #include "runtime/limits/descriptors.h"
 #include "server/listeners.h"
 #include "server/reload.h"
+#include "service/service.h"
 
 namespace semel::cli {
 namespace {
@@ -30,6 +31,19 @@ std::function<void()> read_tokens(admin::Admin& admin, const config::Config& con
   return [&admin, read = *std::move(access)] { admin.use(read); };
 }
 
+// Likewise the tokens of the service's clients.
+std::function<void()> read_clients(service::Service* service, const config::Config& config) {
+  if (service == nullptr || !config.service) return [] {};
+  auto clients = service::Clients::load(*config.service);
+  if (!clients) {
+    return [why = std::move(clients.error())] {
+      telemetry::log_event(config::LogLevel::error,
+                           "new service clients rejected; keeping the old ones", {{"why", why}});
+    };
+  }
+  return [service, read = *std::move(clients)] { service->use(read); };
+}
+
 int serve(const std::string& file) {
   // A SIGHUP that comes before the gateway is ready waits until there is something to reload.
   sigset_t hangup;
@@ -38,7 +52,7 @@ int serve(const std::string& file) {
   pthread_sigmask(SIG_BLOCK, &hangup, nullptr);
   auto config = load_config(file);
   if (!config) return kExitUsage;
-  if (config->routes.empty()) {
+  if (config->routes.empty() && !config->service) {
     std::fprintf(stderr, "%s: routes: required; a list of routes\n", file.c_str());
     return kExitUsage;
   }
@@ -58,6 +72,8 @@ int serve(const std::string& file) {
   if (!server) return fail(server.error());
   auto admin = admin::Admin::start((*server)->process(), *listeners);
   if (!admin) return fail(admin.error());
+  auto service = service::Service::start((*server)->process(), *listeners);
+  if (!service) return fail(service.error());
   boost::asio::signal_set signals((*server)->context(), SIGTERM, SIGINT);
   signals.async_wait([&](const boost::system::error_code& error, int) {
     if (error) return;
@@ -65,8 +81,11 @@ int serve(const std::string& file) {
     (*server)->drain();
   });
   boost::asio::signal_set hangups((*server)->context(), SIGHUP);
-  const auto tokens = [used = admin->get()](const config::Config& now) {
-    return read_tokens(*used, now);
+  const auto tokens = [used = admin->get(), beside = service->get()](const config::Config& now) {
+    return [use_tokens = read_tokens(*used, now), use_clients = read_clients(beside, now)] {
+      use_tokens();
+      use_clients();
+    };
   };
   boost::asio::co_spawn((*server)->context(), server::reload_on(hangups, **server, file, tokens),
                         engine::OrStop{"reloading"});
@@ -75,6 +94,7 @@ int serve(const std::string& file) {
     announce((*server)->process().config().tls ? "https" : "http", at);
   }
   announce("admin", (*admin)->listening());
+  if (*service) announce("service", (*service)->listening());
   announce_ready((*server)->context(), "Serving");
   (*server)->run();
   return end((*server)->process());

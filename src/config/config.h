@@ -11,6 +11,7 @@
 #include "config/log.h"
 #include "config/relay.h"
 #include "config/route.h"
+#include "config/service.h"
 #include "config/tenant.h"
 #include "http/tls.h"
 #include "semel/time.h"
@@ -44,7 +45,8 @@ struct Config {
   LimitsConfig limits;
   Duration drain_timeout = std::chrono::seconds(30);
   LogConfig log;
-  std::vector<RouteConfig> routes;  // may be empty if there is a relay, or `consume`
+  std::optional<ServiceConfig> service;  // nullopt: there is no service API
+  std::vector<RouteConfig> routes;       // may be empty if there is one of the others
   std::vector<ConsumeConfig> consume;
   std::optional<RelayConfig> relay;  // for `semel relay` only
 };

@@ -14,6 +14,7 @@
 #include "config/reading/relay.h"
 #include "config/reading/route/paths.h"
 #include "config/reading/route/route.h"
+#include "config/reading/service.h"
 #include "config/reading/store.h"
 #include "config/reading/tenant.h"
 #include "config/reading/tls.h"
@@ -175,7 +176,8 @@ constexpr std::array kFileKeys = std::to_array<Key<FileDraft>>({
     {"workers", read_workers},
     {"namespace", read_namespace},
     {"admin", [](const Field& f, FileDraft& d) { read_mapping(f, kAdminKeys, d); }},
-    {"api", kLaterKey},
+    {"service", [](const Field& f, FileDraft& d) { read_service(f, d.config.service.emplace()); }},
+    {"tracing", kLaterKey},
     {"store", [](const Field& f, FileDraft& d) { read_store(f, d.config.store); }},
     {"spool", [](const Field& f, FileDraft& d) { read_mapping(f, kSpoolKeys, d.config.spool); }},
     {"encryption",
@@ -327,7 +329,7 @@ void check_file(const Field& root, const FileDraft& draft, Report& report) {
     report.errors.push_back({report.file, 0, std::move(key), std::move(message)});
   };
   const bool only_consumes = root.node().find("consume") != nullptr && !draft.routes;
-  if (!draft.routes && !only_consumes && !config.relay) {
+  if (!draft.routes && !only_consumes && !config.relay && !config.service) {
     missing("routes", "required; a list of routes");
   }
   if (config.relay && config.store.kind != stores::StoreKind::postgres) {
@@ -347,6 +349,7 @@ void check_file(const Field& root, const FileDraft& draft, Report& report) {
   check_completes(root, config);
   if (root.node().find("consume") != nullptr) check_consume(root.at("consume"), config);
   check_live_keys(root, config);
+  if (config.service) check_service(root.at("service"), config);
   const HostPort& admin = config.admin.listen;
   if (admin.port != 0 && std::ranges::count(config.listen, admin) > 0) {
     root.at("admin").at("listen").error(

@@ -17,7 +17,7 @@
 #include "core/record_bytes.h"
 #include "engine/spawn.h"
 #include "execution/call.h"
-#include "gateway/keyed/waits.h"
+#include "runtime/waits.h"
 
 namespace semel::consume {
 namespace asio = boost::asio;
@@ -193,6 +193,7 @@ QueueConsumer::Next QueueConsumer::next_after(Item& item, const Admission& admis
           // not come here.
           [&](const admission::Queued& queued) { return look_again(queued); },
           [&](const admission::NoRoom& no_room) { return look_again(no_room); },
+          [&](const admission::TokenUsed& used) { return look_again(used); },
           [&](const admission::Execute& execute_it) { return look_again(execute_it); },
       },
       admission);
@@ -316,7 +317,7 @@ awaitable<void> QueueConsumer::conclude(Item item, Next next) {
     const Token token = other->token;
     const Waited waited = co_await services_.engine.wait(id, token, kWaitForOther);
     if (std::holds_alternative<waited::LookAgain>(waited)) {
-      co_await gateway::wait_elsewhere(services_, id, token, kWaitForOther);
+      co_await runtime::wait_elsewhere(services_, id, token, kWaitForOther);
     }
   } else {
     co_await pause(std::get<Again>(next).after);

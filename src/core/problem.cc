@@ -33,6 +33,13 @@ constexpr Entry kEntries[] = {
      "It could not be checked whether the caller may see the answer"},
     {Code::bad_request, 400, "bad-request", "The request is not valid HTTP"},
     {Code::no_route, 404, "no-route", "Nothing is configured for this path"},
+    {Code::request_invalid, 400, "request-invalid", "The request's body is not valid"},
+    {Code::client_unknown, 401, "client-unknown", "The client could not be identified"},
+    {Code::not_allowed, 403, "not-allowed", "The client may not use this"},
+    {Code::record_unknown, 404, "record-unknown", "There is no such record"},
+    {Code::method_not_allowed, 405, "method-not-allowed", "The method is not supported here"},
+    {Code::claim_lost, 409, "claim-lost", "The claim has ended"},
+    {Code::token_used, 409, "token-used", "The token was used for an earlier claim"},
 };
 
 const Entry& entry(Code code) {

@@ -30,6 +30,14 @@ enum class Code {
   // Not about keys:
   bad_request,
   no_route,
+  // Of the service API:
+  request_invalid,
+  client_unknown,
+  not_allowed,
+  record_unknown,
+  method_not_allowed,
+  claim_lost,
+  token_used,
 };
 std::string_view to_string(Code code);
 int default_status(Code code);
@@ -46,7 +54,8 @@ struct Problem {
   // The resource that the request under this key created, if the route knows it.
   std::string resource_type = {};
   std::string resource_id = {};
-  // The digits of the record's id by which an operator finds it. Empty: the request has no record.
+  // The record's id, or its first digits, by which an operator finds it. Empty: the request has no
+  // record.
   std::string record = {};
   // When the client should try again. nullopt: a second if the code is one to try again after.
   std::optional<Duration> retry_after = {};

@@ -6,6 +6,21 @@
 namespace semel {
 namespace {
 
+// No machine's name has a colon.
+constexpr std::string_view kClientMark = "client:";
+
+}  // namespace
+
+Owner client_owner(std::string_view client, std::uint64_t run) {
+  return {std::string(kClientMark) + std::string(client), run};
+}
+
+bool is_held_by_client(const Owner& owner) {
+  return owner.node.starts_with(kClientMark);
+}
+
+namespace {
+
 template <std::size_t N>
 std::string to_hex(const std::array<std::uint8_t, N>& bytes) {
   return base::encode_hex({reinterpret_cast<const char*>(bytes.data()), N});

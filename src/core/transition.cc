@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/no_answer.h"
 #include "semel/driver/outcome_rules.h"
 
 namespace semel::core {
@@ -118,18 +119,6 @@ bool waits_for_next_try(const Record& record) {
          record.reason_code != ReasonCode::none;
 }
 
-// The answer for an unknown key if the client must get one answer and none was sent.
-Answer no_answer_known() {
-  Answer answer;
-  answer.status = 502;
-  answer.headers.push_back({"Content-Type", "application/problem+json"});
-  answer.body =
-      R"({"type":"urn:semel:problem:upstream-unreachable","title":"No answer came back",)"
-      R"("status":502,"detail":"The request was sent on and no answer came back; whether it took )"
-      R"(effect is not known.","code":"upstream-unreachable","new_key_safe":false})";
-  return answer;
-}
-
 std::shared_ptr<Record> copy_of(const Record& record) {
   return std::make_shared<Record>(record);
 }
@@ -191,7 +180,7 @@ Decision claim_unknown(const Record& record, const event::Claim& claim, Time now
                   "claimed again: the outcome of the last attempt is unknown");
     case UnknownPolicy::fail: {
       auto next = copy_of(record);
-      become_completed(*next, now, no_answer_known(), {"unknown outcome taken as final"},
+      become_completed(*next, now, answer_for_no_answer(), {"unknown outcome taken as final"},
                        claim.created_lag);
       return {Put{std::move(next)}, verdict::Replay{}};
     }
@@ -203,6 +192,23 @@ Decision claim_unknown(const Record& record, const event::Claim& claim, Time now
   auto next = copy_of(record);
   become_unknown(*next, now, {"its owner is gone"});
   return {Put{std::move(next)}, verdict::OutcomeUnknown{}};
+}
+
+// Decides about a claim under the token that the record already has: its client chose the token and
+// repeats a claim whose reply it has not seen. While that claim lives, the reply is given again. If
+// it has ended, its token must not get a second life, or what was sent late under the first would
+// count for the second. nullopt: decide as about any other claim.
+std::optional<Decision> claim_repeated(const Record& record, const event::Claim& claim, Time now) {
+  const bool runs = record.state == RecordState::in_progress;
+  if (runs && record.owner.node == claim.owner.node && now < record.lease_until) {
+    // Written again, unchanged: the record that was seen may not be durable yet.
+    return Decision{Put{copy_of(record)}, verdict::Execute{}};
+  }
+  if (runs && may_be_running(record, claim.holder, claim.skew, now)) return std::nullopt;
+  const bool is_lost = runs || record.state == RecordState::unknown;
+  const bool runs_again = is_lost && claim.operation.unknown == UnknownPolicy::retry;
+  if (!runs_again && record.state != RecordState::released) return std::nullopt;
+  return Decision{Keep{}, verdict::TokenUsed{}};
 }
 
 bool has_expired(const Record& record, Time now) {
@@ -234,6 +240,9 @@ Decision on(const Record* found, const event::Claim& claim, Time now) {
   if (claim.compared.digest != record.fingerprint.digest) {
     return {Keep{},
             verdict::Mismatch{differing_parts(record.recipe, record.fingerprint, claim.compared)}};
+  }
+  if (is_held_by_client(claim.owner) && record.token == claim.token) {
+    if (auto decided = claim_repeated(record, claim, now)) return *std::move(decided);
   }
   switch (record.state) {
     case RecordState::released:

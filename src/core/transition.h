@@ -126,6 +126,7 @@ struct Busy {};
 struct OutcomeUnknown {};
 struct Expired {};         // the record is a tombstone, or about to become one
 struct VersionChanged {};  // completed under another response_version
+struct TokenUsed {};       // the claim's token was that of an earlier claim, which has ended
 struct Done {};            // the event is in the record
 struct Stale {};           // another claim holds the record, or it is gone
 struct Refused {           // a resolution that may not be made now
@@ -134,10 +135,10 @@ struct Refused {           // a resolution that may not be made now
 struct Nothing {};  // nothing to do
 }  // namespace verdict
 
-using Verdict =
-    std::variant<verdict::Execute, verdict::Queued, verdict::Replay, verdict::Mismatch,
-                 verdict::Busy, verdict::OutcomeUnknown, verdict::Expired, verdict::VersionChanged,
-                 verdict::Done, verdict::Stale, verdict::Refused, verdict::Nothing>;
+using Verdict = std::variant<verdict::Execute, verdict::Queued, verdict::Replay, verdict::Mismatch,
+                             verdict::Busy, verdict::OutcomeUnknown, verdict::Expired,
+                             verdict::VersionChanged, verdict::TokenUsed, verdict::Done,
+                             verdict::Stale, verdict::Refused, verdict::Nothing>;
 
 struct Keep {};  // the record stays as it is
 struct Put {

@@ -37,6 +37,9 @@ struct ToAdmission {
   Admission operator()(const core::verdict::VersionChanged&) const {
     return admission::VersionChanged{std::move(record)};
   }
+  Admission operator()(const core::verdict::TokenUsed&) const {
+    return admission::TokenUsed{std::move(record)};
+  }
   // Verdicts that a claim never gets.
   Admission operator()(const core::verdict::Done&) const { std::unreachable(); }
   Admission operator()(const core::verdict::Stale&) const { std::unreachable(); }
@@ -105,6 +108,9 @@ class Engine::Impl::Admitting {
   void give_up();
   void end(Admission admission);
   bool begins() const { return executes_ || queues_; }
+  // A claim that a client holds does not run here, and is never given back from here: the client
+  // may have been told of it, or repeat it, at any time.
+  bool is_clients() const { return call_.client.has_value(); }
   // Pursues the claim as it may be in the store.
   void pursue_claim(RecordPtr claim);
 
@@ -145,6 +151,7 @@ Engine::Impl::Admitting::Admitting(Impl& engine, Call& call)
   claim_.fingerprint = std::move(call.fingerprint);
   claim_.operation = std::move(call.operation);
   claim_.owner = engine.options.owner;
+  if (call.client) claim_.owner = client_owner(call.client->client, claim_.owner.run);
   claim_.skew = engine.skew();
   claim_.trace = std::move(call.trace);
   if (call.wants_handle) claim_.handle = engine.tokens.next();
@@ -153,7 +160,7 @@ Engine::Impl::Admitting::Admitting(Impl& engine, Call& call)
 
 Engine::Impl::Admitting::~Admitting() {
   const bool may_land = need_ == Need::swap || (need_ == Need::pause && confirm_.is_unsure());
-  if (!may_land || !begins() || engine_.stopped) return;
+  if (!may_land || !begins() || is_clients() || engine_.stopped) return;
   // The caller is gone, but the claim may still land.
   if (executes_) entered_->keep();
   engine_.never_ran(*confirm_.next(), confirm_.expected());
@@ -171,8 +178,12 @@ void Engine::Impl::Admitting::begin_with(Former former) {
 }
 
 void Engine::Impl::Admitting::enter(RecordPtr known) {
-  claim_.token = engine_.tokens.next_for(claim_.id);
-  entered_.emplace(engine_.shared_running(), claim_.id, claim_.token);
+  if (is_clients()) {
+    claim_.token = call_.client->token;
+  } else {
+    claim_.token = engine_.tokens.next_for(claim_.id);
+    entered_.emplace(engine_.shared_running(), claim_.id, claim_.token);
+  }
   compare(std::move(known));
 }
 
@@ -209,13 +220,16 @@ void Engine::Impl::Admitting::decide() {
   decided_ = std::move(put->next);
   executes_ = std::holds_alternative<core::verdict::Execute>(verdict_);
   queues_ = std::holds_alternative<core::verdict::Queued>(verdict_);
-  is_new_ = (executes_ && decided_->attempt == 1) || (queues_ && decided_->attempt == 0);
+  const bool repeats = known_ && known_->token == claim_.token;
+  is_new_ =
+      !repeats && ((executes_ && decided_->attempt == 1) || (queues_ && decided_->attempt == 0));
   if (present_ && is_new_) {
     // New work begins under the present name, so that everybody who begins it meets there.
     claim_.scope = *std::exchange(present_, std::nullopt);
     claim_.id = make_id(claim_.scope, call_.key);
     return enter(nullptr);
   }
+  if (repeats) return write();
   is_doubtful_ = begins() && engine_.store.doubts().claims;
   if (is_doubtful_ && known_) return end(engine_.doubtful());
   const bool asks_for_room = begins() && call_.may_execute && !has_room_;
@@ -240,7 +254,9 @@ void Engine::Impl::Admitting::make_room() {
 }
 
 void Engine::Impl::Admitting::write() {
-  const auto mark = begins() ? engine::Confirm::Mark::token : engine::Confirm::Mark::content;
+  // A client may use one token for two calls, so the token alone does not say whose a write is.
+  const bool is_marked = begins() && !is_clients();
+  const auto mark = is_marked ? engine::Confirm::Mark::token : engine::Confirm::Mark::content;
   confirm_ = {mark, std::move(decided_), known_ ? known_->version : 0};
   need_ = Need::swap;
 }
@@ -288,22 +304,26 @@ void Engine::Impl::Admitting::pursue_claim(RecordPtr claim) {
 void Engine::Impl::Admitting::written() {
   const std::shared_ptr<Record> record = confirm_.take_next();
   std::shared_ptr<ClaimHold> hold;
-  if (executes_) {
+  const bool holds = executes_ && !is_clients();
+  if (holds) {
     hold = std::make_shared<ClaimHold>(engine_.weak_from_this(), record, claim_.operation);
   }
   engine_.observer.transitioned(known_.get(), record.get(), decided_at_);
+  engine_.wake_watchers(known_.get(), record.get());
   if (executes_ && engine_.clock.now() >= record->lease_until) {
     // The claim was ours, but others may have given it up for lost by now.
-    hold->ended();
-    pursue_claim(record);
+    if (holds) {
+      hold->ended();
+      pursue_claim(record);
+    }
     return end(StoreUnavailable{"the claim was written too slowly for its lease"});
   }
   Admission admission = to_admission(verdict_, record, claim_.operation);
-  if (auto* execute = std::get_if<admission::Execute>(&admission)) {
+  if (auto* execute = std::get_if<admission::Execute>(&admission); execute && holds) {
     execute->claim.hold = std::move(hold);
     engine_.running.started(execute->claim, decided_at_, decided_steady_);
   }
-  if (begins()) entered_->keep();
+  if (begins() && entered_) entered_->keep();
   end(std::move(admission));
 }
 
@@ -312,7 +332,7 @@ void Engine::Impl::Admitting::give_up() {
   const Version replaces = confirm_.expected();
   const std::shared_ptr<Record> claim = confirm_.take_next();
   claim->version = replaces;
-  if (executes_) pursue_claim(claim);
+  if (executes_ && !is_clients()) pursue_claim(claim);
   // If the record was seen in the store, others may have seen it too: it stays, and is handed out
   // when it is due.
   if (queues_ && !was_seen) engine_.pursue(kWithdrawing, engine_.withdraw(claim));

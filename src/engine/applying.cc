@@ -96,7 +96,10 @@ void Engine::Impl::Applying::took(SwapResult result) {
 
 void Engine::Impl::Applying::written(std::shared_ptr<Record> record) {
   RecordPtr after = removes_ ? nullptr : std::move(record);
-  if (!keeps_) engine_.observer.transitioned(known_.get(), after.get(), decided_at_);
+  if (!keeps_) {
+    engine_.observer.transitioned(known_.get(), after.get(), decided_at_);
+    engine_.wake_watchers(known_.get(), after.get());
+  }
   applied_ = Changed{std::move(known_), std::move(after), std::move(verdict_)};
 }
 

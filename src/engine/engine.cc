@@ -55,6 +55,8 @@ bool make_smaller(Answer& answer) {
 
 core::Holder Engine::Impl::holder_of(const Record& record) const {
   if (running.has(record.id, record.token)) return core::Holder::running_here;
+  // Its executor is not a process of Semel: it outlives this one, and only its lease speaks for it.
+  if (is_held_by_client(record.owner)) return core::Holder::unsure;
   // Nobody else has the store open, so whatever does not run in this process does not run.
   if (exclusive) return core::Holder::gone;
   return core::Holder::unsure;
@@ -321,6 +323,7 @@ awaitable<Resolved> Engine::resolve(RecordId id, Resolution resolution) {
 void Engine::stop() {
   impl_->stopped = true;
   impl_->running.end_waits(kSteadyNever);
+  impl_->watches.end(kSteadyNever);
 }
 
 void Engine::let_go_of_store() {

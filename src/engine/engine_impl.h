@@ -13,12 +13,14 @@
 #include "engine/executions.h"
 #include "engine/spawn.h"
 #include "engine/store_clock.h"
+#include "engine/watches.h"
 #include "semel/driver/engine.h"
 
 namespace semel {
 
 // The engine's parts, shared by admission.cc, engine.cc (requests), queued.cc (accepted work),
-// pursuits.cc (work that outlives its call) and upkeep.cc (leases, expiry, recovery).
+// pursuits.cc (work that outlives its call), client_claims.cc (claims held outside) and upkeep.cc
+// (leases, expiry, recovery).
 class Engine::Impl : public std::enable_shared_from_this<Engine::Impl> {
  public:
   Impl(Store& store_in, Clock& clock_in, TokenSource& tokens_in, Observer& observer_in,
@@ -113,6 +115,10 @@ class Engine::Impl : public std::enable_shared_from_this<Engine::Impl> {
   boost::asio::any_io_executor executor();
 
   boost::asio::awaitable<void> renew(engine::Executions::Renewal renewal);
+  // Applies a client's report about its claim.
+  boost::asio::awaitable<Reported> apply_report(RecordPtr held, core::Event event);
+  // Wakes those who watch the record, if this change has ended a claim.
+  void wake_watchers(const Record* before, const Record* after);
   // For work whose request is kept.
   KeptWork look_at_kept(const Record& record) const;
   boost::asio::awaitable<void> sweep_record(RecordPtr record, std::size_t& changed_records);
@@ -143,6 +149,7 @@ class Engine::Impl : public std::enable_shared_from_this<Engine::Impl> {
   const EngineOptions options;
   const bool exclusive;
   engine::Executions running;
+  engine::Watches watches;
   std::function<void(QueuedWork)> take_queued;  // set before the loops run, like ask_about_kept
   std::function<KeptWork(const Record&)> ask_about_kept;
   std::atomic<bool> stopped = false;

@@ -49,6 +49,7 @@ InboxResult without_executing(const Admission& admission) {
           [&](const admission::Execute&) { return again("it is in progress"); },
           [&](const admission::Queued&) { return again("it is in progress"); },
           [&](const admission::NoRoom&) { return again("it is in progress"); },
+          [&](const admission::TokenUsed&) { return again("it is in progress"); },
       },
       admission);
 }

@@ -57,6 +57,7 @@ awaitable<void> Engine::keep() {
     impl_->look_at_clocks();
     const SteadyTime steady = impl_->clock.steady();
     impl_->running.end_waits(steady);
+    impl_->watches.end(steady);
     for (auto& renewal : impl_->running.take_renewals(impl_->clock.now(), steady)) {
       impl_->pursue(kRenewing, impl_->renew(renewal));
     }
@@ -136,7 +137,7 @@ awaitable<void> Engine::recover() {
     std::size_t changed = 0;
     std::vector<awaitable<void>> tasks;
     for (RecordPtr& record : page->records) {
-      const bool is_left_behind = record->owner != impl_->options.owner;
+      const bool is_left_behind = record->owner.run != impl_->options.owner.run;
       if (is_left_behind) impl_->observer.found(*record);
       // Work that waits for its next try is due when its record says so. Work of this run is held
       // here, or has begun since this page was read.

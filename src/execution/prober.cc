@@ -102,7 +102,7 @@ void Prober::note(const RecordId& id, Time next) {
 }
 
 void Prober::became_unknown(const Record& record, Time now) {
-  note(record.id, after(now, kPauseMin));
+  if (!is_held_by_client(record.owner)) note(record.id, after(now, kPauseMin));
 }
 
 void Prober::forget(const RecordId& id) {
@@ -129,6 +129,8 @@ std::vector<RecordId> Prober::due(Time now) {
 awaitable<bool> Prober::ask(runtime::Worker& worker, runtime::Route route, RecordPtr record,
                             std::string key) {
   const RecordId id = record->id;
+  // The route's executor never got this attempt, and would say that it has not run.
+  if (is_held_by_client(record->owner)) co_return false;
   if (!begin(id, services_.clock.now())) co_return false;
   bool settled = false;
   try {

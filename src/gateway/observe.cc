@@ -311,6 +311,9 @@ telemetry::Observed Observation::would(const Admission& admission, std::string& 
           [](const admission::NoRoom&) {
             return telemetry::Observed::unseen;
           },  // it never asks for room
+          [](const admission::TokenUsed&) {
+            return telemetry::Observed::unseen;
+          },  // it chooses no token
       },
       admission);
 }

@@ -12,6 +12,12 @@ std::vector<telemetry::RouteMetrics*> metrics_of(const std::vector<config::Route
   return out;
 }
 
+// nullopt: there is no service API.
+std::optional<config::HostPort> service_listen(const config::Config& config) {
+  if (!config.service) return std::nullopt;
+  return config.service->listen;
+}
+
 }  // namespace
 
 ActiveConfig::ActiveConfig(config::Config config_in, std::vector<config::RouteConfig> routes_in,
@@ -36,6 +42,7 @@ std::vector<std::string> needs_restart(const config::Config& running,
   if (running.workers != wanted.workers) keys.push_back("workers");
   if (running.name_space != wanted.name_space) keys.push_back("namespace");
   if (running.admin != wanted.admin) keys.push_back("admin");
+  if (service_listen(running) != service_listen(wanted)) keys.push_back("service.listen");
   if (running.store != wanted.store) keys.push_back("store");
   if (running.spool != wanted.spool) keys.push_back("spool");
   if (running.log != wanted.log) keys.push_back("log");
@@ -47,6 +54,7 @@ config::Config reloadable(const config::Config& running, config::Config wanted) 
   wanted.workers = running.workers;
   wanted.name_space = running.name_space;
   wanted.admin = running.admin;
+  if (service_listen(running) != service_listen(wanted)) wanted.service = running.service;
   wanted.store = running.store;
   wanted.spool = running.spool;
   wanted.log = running.log;

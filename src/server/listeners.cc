@@ -67,6 +67,9 @@ std::optional<tcp::endpoint> listens_at(int descriptor) {
 
 bool has_address(const config::Config& config, std::string_view name, const tcp::endpoint& at) {
   if (name == Listeners::kAdmin) return endpoint_of(config.admin.listen) == at;
+  if (name == Listeners::kService) {
+    return config.service && endpoint_of(config.service->listen) == at;
+  }
   return std::ranges::any_of(
       config.listen, [&at](const config::HostPort& address) { return endpoint_of(address) == at; });
 }
@@ -78,14 +81,15 @@ std::expected<void, std::string> Listeners::add(int descriptor, const std::strin
   const std::string passed = "the service manager passed the socket '" + name + "'";
   const std::optional<tcp::endpoint> at = listens_at(descriptor);
   if (!at) return std::unexpected(passed + ", which is not a TCP socket that listens");
-  if (name != kGateway && name != kAdmin) {
+  if (name != kGateway && name != kAdmin && name != kService) {
     return std::unexpected(passed + " on " + text_of(*at) +
-                           ": set FileDescriptorName= in its unit to gateway or admin");
+                           ": set FileDescriptorName= in its unit to gateway, admin or service");
   }
   if (!has_address(config, name, *at)) {
-    return std::unexpected(passed + " on " + text_of(*at) + ", but " + config.file + " has " +
-                           (name == kAdmin ? "another admin.listen" : "no such address in listen") +
-                           ": make the file and ListenStream= agree");
+    return std::unexpected(
+        passed + " on " + text_of(*at) + ", but " + config.file + " has " +
+        (name == kGateway ? "no such address in listen" : "another " + name + ".listen") +
+        ": make the file and ListenStream= agree");
   }
   if (std::ranges::any_of(passed_, [&](const Passed& one) { return one.at == *at; })) {
     return std::unexpected(passed + " on " + text_of(*at) + " twice");
@@ -134,13 +138,14 @@ std::expected<tcp::acceptor, std::string> Listeners::listen(asio::io_context& co
   } else {
     acceptor.open(endpoint.protocol(), error);
     if (!error) acceptor.set_option(tcp::acceptor::reuse_address(true), error);
-    if (!error && name == kGateway) acceptor.set_option(ReusePort(true), error);
+    if (!error && name != kAdmin) acceptor.set_option(ReusePort(true), error);
     if (!error) acceptor.bind(endpoint, error);
     if (!error) acceptor.listen(tcp::acceptor::max_listen_connections, error);
   }
   if (!error) return acceptor;
   return std::unexpected("cannot listen on " + at.host + ":" + std::to_string(at.port) +
-                         (name == kAdmin ? " (admin): " : ": ") + error.message());
+                         (name == kGateway ? "" : " (" + std::string(name) + ")") + ": " +
+                         error.message());
 }
 
 }  // namespace semel::server

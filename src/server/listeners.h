@@ -21,6 +21,7 @@ class Listeners {
   // The names that sockets are passed under.
   static constexpr std::string_view kGateway = "gateway";
   static constexpr std::string_view kAdmin = "admin";
+  static constexpr std::string_view kService = "service";
 
   // Nothing was passed.
   Listeners() = default;

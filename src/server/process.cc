@@ -25,8 +25,12 @@ unsigned worker_count(const config::Config& config) {
 
 bool counts_live(const runtime::ActiveConfig& settings) {
   if (settings.config.limits.live_keys > 0) return true;
-  return std::ranges::any_of(
-      settings.routes, [](const config::RouteConfig& route) { return route.limits.live_keys > 0; });
+  const auto limits_live = [](const auto& operation) { return operation.limits.live_keys > 0; };
+  if (settings.config.service &&
+      std::ranges::any_of(settings.config.service->operations, limits_live)) {
+    return true;
+  }
+  return std::ranges::any_of(settings.routes, limits_live);
 }
 
 // Makes the spool's own folder, if it has one and it is missing.

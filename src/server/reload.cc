@@ -23,7 +23,7 @@ struct ReadAgain {
 ReadAgain read_again(const std::string& file) {
   ReadAgain read{config::read_config(file), std::nullopt};
   if (!read.outcome.config) return read;
-  if (read.outcome.config->routes.empty()) {
+  if (read.outcome.config->routes.empty() && !read.outcome.config->service) {
     read.outcome.config.reset();
     read.outcome.errors.push_back({file, 0, "routes", "required; a list of routes"});
     return read;

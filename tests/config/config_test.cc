@@ -298,12 +298,12 @@ TEST(Config, ChecksTrustedProxies) {
 }
 
 TEST(Config, RefusesWhatALaterVersionBrings) {
-  for (const char* top : {"api: {listen: a}", "store: {kind: dynamodb}"}) {
+  for (const char* top : {"tracing: {otlp: a}", "store: {kind: dynamodb}"}) {
     EXPECT_THAT(errors_of(with_top(top)), ElementsAre(HasSubstr("not in this version of semel")))
         << top;
   }
-  EXPECT_THAT(errors_of(with_top("api: {listen: a}")),
-              ElementsAre("semel.yaml:1: api: not in this version of semel; remove it"));
+  EXPECT_THAT(errors_of(with_top("tracing: {otlp: a}")),
+              ElementsAre("semel.yaml:1: tracing: not in this version of semel; remove it"));
 }
 
 TEST(Config, TheExamplesAreValid) {

@@ -134,7 +134,7 @@ POSTGRES = "store: {kind: postgres, url: 'postgresql://semel@db.example/semel'}"
 TENANT = "tenant: {from: authorization}"
 ROUTES = "routes: [{path: /*, upstream: 'http://127.0.0.1:3000'}]"
 ONLY_ON_TOP = {"listen", "store", "tenant", "routes", "defaults", "relay", "consume", "tls", "trusted_proxies", "admin", "log",
-               "namespace", "workers"}
+               "namespace", "workers", "service"}
 
 
 def keys_of(text):

@@ -65,6 +65,8 @@ class Gateway:
                        "store": store if isinstance(store, dict) else STORES[store](self.folder),
                        "tenant": {"from": "none"},
                        "drain_timeout": "5s", "routes": routes, **top}
+        if not routes and "service" in top:
+            del self.config["routes"]
         # Tests run on small disks, too.
         self.config["store"] = {"free_bytes_min": "1MiB", **self.config["store"]}
         self._database = None  # to be given back
@@ -74,7 +76,7 @@ class Gateway:
             self._make_token()
         self.stderr_path = self.folder / "stderr"
         self.process = None
-        self.address = self.admin_address = None
+        self.address = self.admin_address = self.service_address = None
         self.ready_seconds = None
         self._inherit_signals = inherit_signals
         self._config_file = config_file  # used as it is, instead of `config`
@@ -137,10 +139,11 @@ class Gateway:
             if line == "ready":
                 break
             if match := re.fullmatch(
-                    r"listening (https?|admin) (?:127\.0\.0\.1|0\.0\.0\.0):(\d+)", line):
+                    r"listening (https?|admin|service) (?:127\.0\.0\.1|0\.0\.0\.0):(\d+)", line):
                 found.setdefault(match[1].rstrip("s"), []).append(("127.0.0.1", int(match[2])))
         self.addresses = found.get("http", [None])  # consumers listen for the admin only
         self.address, self.admin_address = self.addresses[0], found["admin"][0]
+        self.service_address = found.get("service", [None])[0]
 
     @property
     def running(self):

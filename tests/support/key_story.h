@@ -135,8 +135,9 @@ class KeyStory {
  private:
   static std::string name(const core::Verdict& verdict) {
     static constexpr const char* kNames[] = {
-        "execute", "queued",          "replay", "mismatch", "busy",    "outcome unknown",
-        "expired", "version changed", "done",   "stale",    "refused", "nothing"};
+        "execute",         "queued",  "replay",          "mismatch",   "busy",
+        "outcome unknown", "expired", "version changed", "token used", "done",
+        "stale",           "refused", "nothing"};
     return kNames[verdict.index()];
   }
 

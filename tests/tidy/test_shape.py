@@ -12,12 +12,13 @@ SOURCES = [p for folder in ("include", "src", "tests", "bench", "fuzz", "example
 
 # A folder includes only folders that stand before it here. "semel" is include/semel.
 LAYERS = ["semel", "base", "core", "auth", "pg", "client", "engine", "http", "postgres", "stores", "config", "telemetry", "runtime",
-          "execution", "gateway", "server", "admin", "brokers", "relay", "consume", "check", "cli"]
+          "execution", "gateway", "server", "admin", "service", "brokers", "relay", "consume", "check", "cli"]
 # Folders that may not be included although they stand before.
 FORBIDDEN = {"base": {"semel"}, "pg": {"auth"}, "engine": {"pg", "auth"}, "http": {"pg", "auth", "engine"},
              "postgres": {"pg", "auth", "engine", "http"}, "stores": {"pg"}, "config": {"pg", "engine"},
-             "telemetry": {"pg"}, "runtime": {"pg"}, "execution": {"pg"}, "gateway": {"pg"}, "server": {"pg"}, "admin": {"pg"}, "relay": {"pg", "admin"}, "consume": {"pg", "relay"},
-             "brokers": {"pg", "auth", "engine", "http", "stores", "telemetry", "runtime", "execution", "gateway", "server", "admin"},
+             "telemetry": {"pg"}, "runtime": {"pg"}, "execution": {"pg"}, "gateway": {"pg"}, "server": {"pg"}, "admin": {"pg"}, "service": {"pg", "admin"},
+             "relay": {"pg", "admin", "service"}, "consume": {"pg", "relay", "service"},
+             "brokers": {"pg", "auth", "engine", "http", "stores", "telemetry", "runtime", "execution", "gateway", "server", "admin", "service"},
              # It judges any endpoint, the gateway too: it shares only what is below both.
              "check": set(LAYERS) - {"base", "core", "check"},
              "client": {"auth", "pg"}}

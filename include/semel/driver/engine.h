@@ -24,6 +24,13 @@
 //   const Finished finished = co_await engine.finish(claim, work(claim.plain()));
 namespace semel {
 
+// A claim that is not executed in this process: a client of the service API holds it, under a token
+// that it chose, and reports its end. Repeating such a call while the claim lives gives it again.
+struct ClientClaim {
+  std::string client;  // its name; another client cannot repeat the claim
+  Token token;         // not all zero
+};
+
 using FingerprintUnder = std::function<boost::asio::awaitable<Fingerprint>(Recipe)>;
 
 // One delivery of a request with a key.
@@ -46,6 +53,8 @@ struct Call {
   std::string request;
   // The form of the key that the record keeps for people; empty: the key itself.
   std::string shown_key;
+  // Set: the claim is the client's (EngineClaim::hold is then null, and the lease is not renewed).
+  std::optional<ClientClaim> client = std::nullopt;
   // Called before an execution; returns whether there is room for it. `is_new`: the key has no
   // record. Not called for replays and duplicates. Empty: there is always room.
   std::function<bool(bool is_new)> may_execute;
@@ -91,11 +100,15 @@ struct VersionChanged {
   RecordPtr record;
 };
 struct NoRoom {};  // may_execute said no; nothing was changed
+// Only for client claims: the token was that of an earlier claim, which has ended.
+struct TokenUsed {
+  RecordPtr record;
+};
 }  // namespace admission
 using Admission =
     std::variant<admission::Execute, admission::Replay, admission::Mismatch, admission::Busy,
                  admission::OutcomeUnknown, admission::Expired, admission::VersionChanged,
-                 StoreUnavailable, admission::Queued, admission::NoRoom>;
+                 StoreUnavailable, admission::Queued, admission::NoRoom, admission::TokenUsed>;
 
 // Accepted work that has not begun. The request is in the record: read the record again.
 struct QueuedWork {
@@ -138,6 +151,20 @@ struct Pending {
 };
 }  // namespace finish
 using Finished = std::variant<finish::Recorded, finish::Stale, finish::Pending>;
+
+// What became of a client's report about its claim.
+namespace client_claim {
+struct Recorded {
+  RecordPtr record;
+};
+// The claim has ended in another way, or another one holds the record; nothing was changed.
+struct Stale {
+  RecordPtr record;  // null: it is gone
+};
+struct TooLarge {};  // the store does not take a record of this size; nothing was changed
+}  // namespace client_claim
+using Reported = std::variant<client_claim::Recorded, client_claim::Stale, client_claim::TooLarge,
+                              StoreUnavailable>;
 
 // The end of an execution that somebody waited for.
 struct Settled {
@@ -275,6 +302,17 @@ class Engine {
   // that was queued under `token` begins. Does not wait for anything else that runs under this id
   // by now: that may be another request.
   boost::asio::awaitable<Waited> wait(RecordId id, Token token, Duration timeout);
+
+  // Extends the lease of a client's claim; records its outcome. `held` is the record as read from
+  // the store, with the claim's token. Reporting an outcome again gives the same result. After
+  // StoreUnavailable the change may have been made or not, and nothing is pursued: the client
+  // repeats its report.
+  boost::asio::awaitable<Reported> renew(RecordPtr held, Duration lease);
+  boost::asio::awaitable<Reported> report(RecordPtr held, Outcome outcome);
+  // Waits until the claim under `token`, which does not run in this process, has been ended through
+  // this process, or until `timeout` has passed. Look at the record again afterwards. Returns false
+  // at once if there is no such claim.
+  boost::asio::awaitable<bool> watch(RecordId id, Token token, Duration timeout);
 
   // Applies an operator's decision about a record whose outcome is unknown, or whose answer is to
   // be forgotten. Refused while the execution may still run, unless forced; if its answer arrives

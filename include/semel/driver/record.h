@@ -48,6 +48,12 @@ struct Owner {
   bool operator==(const Owner&) const = default;
 };
 
+// Returns the owner of a claim that a client of the service API holds, granted by this run. Such a
+// claim lives outside of every process of Semel: only its lease says how long it is alive, whatever
+// becomes of the process that granted it.
+Owner client_owner(std::string_view client, std::uint64_t run);
+bool is_held_by_client(const Owner& owner);
+
 // One entry of the record's short history: says what happened to it, when, and why.
 struct HistoryEntry {
   Time at{};
@@ -101,7 +107,7 @@ struct Record {
   std::string request;  // queued: the request itself, as the gateway encodes it
   Sealed sealed;        // in the store only: the answer and the request, encrypted
 
-  // For people. Nothing is ever decided by these.
+  // For people. Decide nothing by these but who may see the record.
   std::string tenant;
   std::string operation;
   std::string key;

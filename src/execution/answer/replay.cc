@@ -153,12 +153,8 @@ core::Problem ended_without_answer(const config::RouteConfig& route) {
 }
 
 core::Problem outcome_unknown(const config::RouteConfig& route, const Record* record, Time now) {
-  core::Problem problem{
-      .code = core::Code::outcome_unknown,
-      .detail =
-          "A request with this key was forwarded, but no answer came back, so it may have "
-          "taken effect. Do not send it under a new key; an operator has to resolve it.",
-  };
+  core::Problem problem{.code = core::Code::outcome_unknown,
+                        .detail = std::string(kOutcomeUnknown)};
   if (record) {
     problem.record = core::shown_id(record->id);
     problem.retry_after = retry_after_unknown(route, *record, now);

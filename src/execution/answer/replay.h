@@ -37,6 +37,10 @@ boost::asio::awaitable<void> send_record(ClientRequest& request, const runtime::
 core::Problem in_progress_problem(const runtime::Route& route, const Record& record, Time now);
 // For a client that waited for an execution that ended without an answer to give.
 core::Problem ended_without_answer(const config::RouteConfig& route);
+inline constexpr std::string_view kOutcomeUnknown =
+    "A request with this key was forwarded, but no answer came back, so it may have taken effect. "
+    "Do "
+    "not send it under a new key; an operator has to resolve it.";
 // `record`: null if it is not known.
 core::Problem outcome_unknown(const config::RouteConfig& route, const Record* record, Time now);
 

@@ -9,8 +9,8 @@
 #include "execution/prober.h"
 #include "gateway/keyed/exchange_impl.h"
 #include "gateway/keyed/status_resource.h"
-#include "gateway/keyed/waits.h"
 #include "gateway/keyed/webhook_delivery.h"
+#include "runtime/waits.h"
 
 namespace semel::gateway {
 namespace asio = boost::asio;
@@ -92,6 +92,8 @@ awaitable<void> Exchange::answer(Admission admission) {
             return outcome_unknown_of(std::move(found.record));
           },
           [this](admission::NoRoom&) { return no_room(); },
+          // Only those who choose their token get this.
+          [this](admission::TokenUsed& found) { return busy({std::move(found.record)}); },
           [this](StoreUnavailable& found) { return store_down(std::move(found)); },
           [this](admission::Expired&) { return expired(nullptr); },
           [this](admission::VersionChanged& found) { return expired(found.record.get()); },
@@ -204,8 +206,8 @@ awaitable<void> Exchange::busy(admission::Busy found) {
       if (auto* elsewhere = std::get_if<admission::Busy>(&again)) {
         const auto still_left =
             std::chrono::duration_cast<Duration>(*wait_until_ - request_.worker.deadlines().now());
-        co_await wait_elsewhere(services_, elsewhere->record->id, elsewhere->record->token,
-                                std::max(still_left, Duration{0}));
+        co_await runtime::wait_elsewhere(services_, elsewhere->record->id, elsewhere->record->token,
+                                         std::max(still_left, Duration{0}));
         only_waits_ = true;
         again = co_await admit();
       }

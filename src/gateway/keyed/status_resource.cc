@@ -1,24 +1,21 @@
 #include "gateway/keyed/status_resource.h"
 
-#include <fmt/format.h>
-#include <simdjson.h>
-
 #include <boost/json.hpp>
 
-#include "base/base64.h"
 #include "base/names.h"
 #include "base/utf8.h"
 #include "config/own_paths.h"
 #include "config/reading/values.h"
 #include "core/json_text.h"
+#include "execution/answer/answer_json.h"
 #include "execution/answer/cors.h"
 #include "execution/answer/handle.h"
 #include "execution/answer/reauthorize.h"
 #include "execution/answer/replay.h"
 #include "execution/answer/retry_after.h"
 #include "execution/operation_name.h"
-#include "gateway/keyed/waits.h"
 #include "gateway/tenant/caller.h"
+#include "runtime/waits.h"
 #include "semel/driver/scope.h"
 
 namespace semel::gateway {
@@ -35,16 +32,6 @@ bool is_pending(const Record& record) {
   return record.state == RecordState::queued || record.state == RecordState::in_progress;
 }
 
-// 2026-11-15T12:00:00.123Z
-std::string timestamp(Time at) {
-  const auto day = std::chrono::floor<std::chrono::days>(at);
-  const std::chrono::year_month_day date(day);
-  const std::chrono::hh_mm_ss time(at - day);
-  return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:03}Z", int{date.year()},
-                     unsigned{date.month()}, unsigned{date.day()}, time.hours().count(),
-                     time.minutes().count(), time.seconds().count(), time.subseconds().count());
-}
-
 constexpr auto kExplanations = base::names<RecordState::tombstone>({
     {RecordState::queued, "The request is kept and will be executed."},
     {RecordState::in_progress, "The request is being executed."},
@@ -58,43 +45,24 @@ constexpr auto kExplanations = base::names<RecordState::tombstone>({
      "The operation was done too long ago for its answer to be given again."},
 });
 
-json::object answer_json(const Answer& answer) {
-  json::object out;
-  out["status"] = answer.status;
-  json::array headers;
-  for (const Header& header : answer.headers) {
-    headers.push_back(
-        json::array{base::printable_utf8(header.name), base::printable_utf8(header.value)});
-  }
-  out["headers"] = std::move(headers);
-  if (answer.body_note != BodyNote::kept) {
-    out["body_omitted"] = true;
-  } else if (simdjson::validate_utf8(answer.body.data(), answer.body.size())) {
-    out["body"] = answer.body;
-  } else {
-    out["body_base64"] = base::encode_base64(answer.body);
-  }
-  return out;
-}
-
 // Returns what the tenant may know. Includes the reason only if it is the executor's status: other
 // reasons are the operator's business.
 std::string status_json(const Record& record, Time now) {
   json::object out;
   out["state"] = to_string(record.state);
   out["attempt"] = record.attempt;
-  out["created_at"] = timestamp(record.created_at);
-  out["updated_at"] = timestamp(record.updated_at);
+  out["created_at"] = execution::timestamp(record.created_at);
+  out["updated_at"] = execution::timestamp(record.updated_at);
   const double age = std::chrono::duration<double>(now - record.created_at).count();
   out["age_seconds"] = std::max(0.0, age);
   out["detail"] = kExplanations[record.state];
   if (record.reason_code == ReasonCode::executor_status) {
     out["reason"] = base::printable_utf8(record.reason);
   }
-  if (record.expires_at != kNever) out["expires_at"] = timestamp(record.expires_at);
+  if (record.expires_at != kNever) out["expires_at"] = execution::timestamp(record.expires_at);
   if (record.state == RecordState::completed) {
     out["result"] = record.result == RecordResult::succeeded ? "succeeded" : "failed";
-    out["response"] = answer_json(record.answer);
+    out["response"] = execution::answer_json(record.answer);
   }
   if (record.state == RecordState::unknown) out["new_key_safe"] = false;
   return core::json_text(out);
@@ -209,7 +177,7 @@ class StatusLook {
       if (std::holds_alternative<waited::LookAgain>(waited)) {
         const auto now = co_await services_.store.read(id_);
         const bool still = now && *now && (*now)->version == seen.version;
-        if (still) co_await wait_elsewhere(services_, id_, seen.token, slice);
+        if (still) co_await runtime::wait_elsewhere(services_, id_, seen.token, slice);
       }
       co_return;
     }

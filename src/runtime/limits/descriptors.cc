@@ -51,9 +51,11 @@ std::expected<void, std::string> fit_into_descriptors(config::Config& config) {
     getrlimit(RLIMIT_NOFILE, &files);
   }
   const config::LimitsConfig wanted = config.limits;
-  const std::string needed = std::to_string(descriptors_needed(wanted));
+  const std::size_t service = config.service ? config::kServiceConnectionsMax : 0;
+  const std::string needed = std::to_string(descriptors_needed(wanted) + service);
   const std::string allowed = std::to_string(files.rlim_cur);
-  if (!fit_limits(config.limits, files.rlim_cur)) {
+  const std::size_t files_max = files.rlim_cur;
+  if (!fit_limits(config.limits, files_max - std::min(files_max, service))) {
     return std::unexpected("this process may open " + allowed +
                            " files (ulimit -n, LimitNOFILE=), but its limits need " + needed +
                            ": allow more files, or lower limits.connections and limits.in_flight");

@@ -36,6 +36,10 @@ ShareHolderPtr ShareHolders::of_operation(std::string_view operation) {
   return find(std::string("operation:").append(operation));
 }
 
+ShareHolderPtr ShareHolders::of_client(std::string_view client) {
+  return find(std::string("client:").append(client));
+}
+
 ShareHolderPtr ShareHolders::find(std::string who) {
   Shard& shard = shards_[std::hash<std::string>{}(who) % kShards];
   const std::lock_guard lock(shard.mutex);

@@ -65,6 +65,7 @@ struct ShareHolder : std::enable_shared_from_this<ShareHolder> {
   std::atomic<std::size_t> held_bytes = 0;     // of bodies, in memory
   std::atomic<std::size_t> spooled_bytes = 0;  // of bodies, in files
   std::atomic<std::size_t> queued = 0;
+  std::atomic<std::size_t> waiting = 0;  // claims of the service API
 };
 using ShareHolderPtr = std::shared_ptr<ShareHolder>;
 
@@ -77,6 +78,8 @@ class ShareHolders {
   ShareHolderPtr of_tenant(std::string_view tenant);
   // For requests without a tenant: one holder per operation.
   ShareHolderPtr of_operation(std::string_view operation);
+  // A client of the service API.
+  ShareHolderPtr of_client(std::string_view client);
 
  private:
   struct Shard {

@@ -142,7 +142,7 @@ def test_a_file_that_is_no_configuration(config, text):
 
 
 @pytest.mark.parametrize("line", [
-    "api: {listen: '127.0.0.1:0'}",
+    "tracing: {otlp: 'http://127.0.0.1:4318'}",
 ])
 def test_a_later_feature_at_the_top_is_not_in_this_version(config, line):
     check_bad(config(line + "\n" + GOOD), line.split(":")[0], "not in this version")

@@ -1,18 +1,18 @@
-#include "admin/admin_connections.h"
+#include "server/api_connections.h"
 
 #include <algorithm>
 
-namespace semel::admin {
+namespace semel::server {
 
-AdminConnections::Waiting::Waiting(AdminConnections& connections, http::Connection& client)
+ApiConnections::Waiting::Waiting(ApiConnections& connections, http::Connection& client)
     : list_(connections.waiting_), place_(list_.insert(list_.end(), &client)) {}
 
 // Runs however the wait ends, also if the loop is destroyed with everything in it.
-AdminConnections::Waiting::~Waiting() {
+ApiConnections::Waiting::~Waiting() {
   list_.erase(place_);
 }
 
-bool AdminConnections::end_longest_waiting() {
+bool ApiConnections::end_longest_waiting() {
   const auto found = std::ranges::find_if(
       waiting_, [](const http::Connection* client) { return !client->is_given_up(); });
   if (found == waiting_.end()) return false;
@@ -20,4 +20,4 @@ bool AdminConnections::end_longest_waiting() {
   return true;
 }
 
-}  // namespace semel::admin
+}  // namespace semel::server

@@ -6,18 +6,18 @@
 
 #include "http/connection.h"
 
-namespace semel::admin {
+namespace semel::server {
 
-// The connections of the admin listener, and which of them wait for their client. Used on one
+// The connections of an ApiListener, and which of them wait for their client. Used on one
 // thread only.
-struct AdminConnections {
+struct ApiConnections {
   std::atomic<std::size_t> open = 0;
 
   // Marks a connection while it is its client's turn: to ask, to send the rest, to take its answer,
   // or to close. end_longest_waiting() may end such a connection.
   class Waiting {
    public:
-    Waiting(AdminConnections& connections, http::Connection& client);
+    Waiting(ApiConnections& connections, http::Connection& client);
     ~Waiting();
     Waiting(const Waiting&) = delete;
     Waiting& operator=(const Waiting&) = delete;
@@ -34,4 +34,4 @@ struct AdminConnections {
   std::list<http::Connection*> waiting_;
 };
 
-}  // namespace semel::admin
+}  // namespace semel::server
