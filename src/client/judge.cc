@@ -58,6 +58,14 @@ void read_problem(const Answer& answer, Judgement& judged) {
   judged.new_key_safe = safe && safe->is_bool() && safe->get_bool();
 }
 
+// A number that is too large to be one is a long time, too.
+std::optional<Duration> read_retry_after(std::string_view text, Time now) {
+  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+  const auto after = core::parse_retry_after(text, now, kRetryAfterParsedMax);
+  if (after || text.empty() || !std::ranges::all_of(text, is_digit)) return after;
+  return kRetryAfterParsedMax;
+}
+
 Next by_status(int status) {
   switch (status) {
     case 408:
@@ -111,8 +119,7 @@ Judgement judge(const Answer& answer, const Protection& request, Time now) {
   const std::string* date = find_header(answer, "Date");
   const auto server_now = date ? core::parse_http_date(*date) : std::nullopt;
   if (const std::string* after = find_header(answer, "Retry-After")) {
-    judged.retry_after =
-        core::parse_retry_after(*after, server_now.value_or(now), kRetryAfterParsedMax);
+    judged.retry_after = read_retry_after(*after, server_now.value_or(now));
   }
   if (const std::string* expires = find_header(answer, "Idempotency-Expires")) {
     judged.key_expires = core::parse_http_date(*expires);

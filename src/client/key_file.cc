@@ -131,9 +131,8 @@ std::expected<LockedFile, std::string> LockedFile::open(const std::string& file)
         here.st_dev != there.st_dev) {
       continue;
     }
-    const std::string wrong =
-        base::private_file_error(here, ::geteuid(), base::PrivateUse::believed);
-    if (!wrong.empty()) return Refused(file + ": " + wrong);
+    std::string wrong = base::private_file_error(here, ::geteuid(), base::PrivateUse::believed);
+    if (!wrong.empty()) return Refused(wrong.insert(0, file + ": "));
     if (here.st_size > kFileBytesMax) {
       return Refused(file + ": is too large; remove names that are done, or use another file");
     }

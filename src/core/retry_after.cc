@@ -18,9 +18,8 @@ std::optional<Time> parse_http_date(std::string_view text) {
 std::optional<Duration> parse_retry_after(std::string_view text, Time now, Duration longest) {
   std::uint32_t seconds = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seconds);
-  if (end == text.data() + text.size() && !text.empty()) {
-    if (error == std::errc::result_out_of_range) return longest;
-    if (error == std::errc()) return std::min<Duration>(std::chrono::seconds(seconds), longest);
+  if (error == std::errc() && end == text.data() + text.size()) {
+    return std::min<Duration>(std::chrono::seconds(seconds), longest);
   }
   const auto date = parse_http_date(text);
   if (!date) return std::nullopt;

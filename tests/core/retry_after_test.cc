@@ -17,8 +17,7 @@ TEST(RetryAfter, IsSecondsOrADate) {
   EXPECT_EQ(parse_retry_after("Sun, 06 Nov 2094 08:00:00 GMT", now, hours(1)), hours(1));
   EXPECT_EQ(parse_retry_after("999999", now, hours(1)), hours(1));
   EXPECT_EQ(parse_retry_after("999999", now, hours(1000)), seconds(999999));
-  EXPECT_EQ(parse_retry_after("99999999999999999999", now, hours(1)), hours(1));
-  for (const char* text : {"", "soon", "-1", "1.5", "99999999999999999999 s", "12 s",
+  for (const char* text : {"", "soon", "-1", "1.5", "99999999999999999999", "12 s",
                            "Sun, 06 Nov 1994 08:50:37 GMT and more"}) {
     EXPECT_EQ(parse_retry_after(text, now, hours(1)), std::nullopt) << text;
   }

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <memory>
 #include <mutex>
+#include <system_error>
 #include <thread>
 
 #include "base/wakeup.h"
@@ -43,6 +44,17 @@ struct Asked {
   base::Wakeup done;
 };
 
+std::shared_ptr<Asked> ask_aside(const std::string& host, const std::string& port) {
+  auto asked = std::make_shared<Asked>();
+  std::thread([asked, host, port] {
+    Found result = ask_system(host, port, AI_ADDRCONFIG);
+    const std::lock_guard lock(asked->mutex);
+    asked->found = std::move(result);
+    asked->done.signal();
+  }).detach();
+  return asked;
+}
+
 }  // namespace
 
 std::expected<std::vector<SocketAddress>, Failure> look_up(const Origin& origin,
@@ -50,13 +62,12 @@ std::expected<std::vector<SocketAddress>, Failure> look_up(const Origin& origin,
   const std::string port = std::to_string(origin.port);
   Found found = ask_system(origin.host, port, AI_NUMERICHOST);
   if (found.error == 0) return std::move(found.addresses);
-  const auto asked = std::make_shared<Asked>();
-  std::thread([asked, host = origin.host, port] {
-    Found result = ask_system(host, port, AI_ADDRCONFIG);
-    const std::lock_guard lock(asked->mutex);
-    asked->found = std::move(result);
-    asked->done.signal();
-  }).detach();
+  std::shared_ptr<Asked> asked;
+  try {
+    asked = ask_aside(origin.host, port);
+  } catch (const std::system_error& error) {  // no descriptor or thread left
+    return std::unexpected(Failure{Failure::Kind::unreachable, error.what()});
+  }
   const Waited waited = wait_for(asked->done.descriptor(), POLLIN, limits);
   if (waited == Waited::stopped) return std::unexpected(Failure{Failure::Kind::stopped, "stopped"});
   if (waited == Waited::timeout) {

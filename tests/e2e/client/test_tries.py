@@ -90,6 +90,20 @@ def test_resets_and_closed_connections_are_retried_and_counted(serve):
     assert server.keys() == {sent["key"]} and len(server.requests) == 3
 
 
+def test_an_idle_connection_that_breaks_is_tried_again_at_once_and_counted(serve):
+    # The second request goes out on the first one's connection. Nothing below the rules sends it again.
+    server = serve(answers(409, IN_PROGRESS, "Retry-After: 0\r\n"), resets, answers())
+    done = call("POST", server.url, "-d", "x", "--key", "k-1", "-v")
+    first, second, third, _ = done.errors.splitlines()
+    assert done.code == 0 and len(server.requests) == 3 and server.keys() == {"k-1"}
+    assert "try 2: " in second and second.endswith("again in 0.000 s") and "try 3: 201" in third
+
+
+def test_a_host_that_cannot_be_found():
+    code, sent = call_json("POST", "http://no-such-host.invalid/", "--deadline", "20s", "--tries", "2")
+    assert code == 75 and sent["status"] == 0 and sent["new_key_safe"] and "no-such-host.invalid" in sent["why"]
+
+
 def test_garbage_is_no_answer(serve):
     server = serve(cuts(b"220 mail ready\r\n\r\n", 18), answers())
     assert call_json("POST", server.url)[1]["tries"] == 2
