@@ -8,6 +8,7 @@ from harness.semel import (TIME_SCALE, Background, assert_problem, assert_replay
 
 BODY = {"amount": 100}
 OPEN_FOR = 2.0 * TIME_SCALE
+TICKS = 0.2 * TIME_SCALE  # a worker looks at the clock every 20 ms
 CIRCUIT = {"failures": 4, "window": "30s", "open_for": scaled(2000)}
 
 
@@ -46,7 +47,7 @@ def test_it_opens_answers_what_it_knows_and_closes(start_gateway, upstream, key)
     assert metrics["semel_circuit_refused_total{route=/*}"] == 3
     assert metrics["semel_circuit_opened_total{route=/*}"] == 1
 
-    let_pass(OPEN_FOR)
+    let_pass(OPEN_FOR + TICKS)
     assert gateway.post("/", json=BODY, key=fresh).status == 200  # the trial
     assert not is_open(gateway)
     assert gateway.post("/", json=BODY).status == 200
@@ -58,7 +59,7 @@ def test_it_opens_answers_what_it_knows_and_closes(start_gateway, upstream, key)
 def test_a_failed_trial_keeps_it_open_and_only_one_is_sent(start_gateway, upstream):
     gateway = start_gateway({"path": "/*", "circuit": CIRCUIT}, workers=2)
     open_circuit(gateway)
-    let_pass(OPEN_FOR)
+    let_pass(OPEN_FOR + TICKS)
     trial = Background(gateway.post, "/trial", json=BODY, key=new_key(), test="gate=g; status=503")
     upstream.wait_arrived(1, path="/trial")
     for n in range(4):
@@ -67,7 +68,7 @@ def test_a_failed_trial_keeps_it_open_and_only_one_is_sent(start_gateway, upstre
     assert trial.result().status == 503
     assert_refused(gateway.post("/", json=BODY, key=new_key()))
     assert is_open(gateway)
-    let_pass(OPEN_FOR)
+    let_pass(OPEN_FOR + TICKS)
     assert gateway.get("/").status == 200  # a plain request can be the trial, too
     assert not is_open(gateway)
 
