@@ -99,6 +99,34 @@ def charge(key):
         return answer.status, answer.read(), answer.headers["Idempotency-Replayed"] == "true"
 
 
+# A chroot has no systemd that runs. These stand in its place, and note what the maintainer scripts ask of it.
+SAID = pathlib.Path("/packages/said")
+ACTIVE = pathlib.Path("/packages/active")  # there while the service is to be taken for running
+MANAGER = f"""#!/bin/sh
+echo "${{0##*/}} $*" >>{SAID}
+case "$*" in *is-active*) [ -e {ACTIVE} ];; esac
+"""
+
+
+def stand_in_for_systemd():
+    pathlib.Path("/run/systemd/system").mkdir(parents=True)
+    folder = pathlib.Path("/packages/bin")
+    folder.mkdir()
+    for name in ("systemctl", "deb-systemd-invoke"):
+        (folder / name).write_text(MANAGER)
+        (folder / name).chmod(0o755)
+    # apt gives dpkg and its scripts a path of its own.
+    pathlib.Path("/etc/apt/apt.conf.d/99path").write_text(f'DPkg::Path "{folder}:/usr/sbin:/usr/bin:/sbin:/bin";\n')
+
+
+def asked_of_systemd():
+    """What was asked since the last call, but for what changes nothing."""
+    lines = SAID.read_text().splitlines()
+    SAID.unlink()
+    assert "systemctl --system daemon-reload" in lines
+    return [line for line in lines if "daemon-reload" not in line and "is-active" not in line]
+
+
 def install(*paths):
     run("apt-get", "install", "-y", "--no-install-recommends", *paths)
 
@@ -132,6 +160,7 @@ def installed():
     user = pwd.getpwnam("semel")
     assert user.pw_uid < 1000 and user.pw_shell.endswith("nologin") and user.pw_dir == str(DATA)
     assert not glob.glob("/etc/systemd/system/*.wants/semel*"), "nothing is enabled"
+    assert asked_of_systemd() == [], "nothing is started"
     run("systemd-analyze", "verify", "--man=no", str(UNIT), str(UNIT.with_suffix(".socket")))
     run("systemd-analyze", "security", "--offline=true", f"--threshold={EXPOSURE_MAX}", str(UNIT))
 
@@ -149,7 +178,10 @@ def served():
 def upgraded():
     edited = CONFIG.read_text() + "# edited here\n"
     CONFIG.write_text(edited)
+    ACTIVE.touch()
     install(package("semel"))
+    assert asked_of_systemd() == ["deb-systemd-invoke restart semel.service"]
+    ACTIVE.unlink()
     assert "~before" not in run("dpkg-query", "-W", "-f=${Version}", "semel")
     assert CONFIG.read_text() == edited
     with Service():
@@ -159,9 +191,11 @@ def upgraded():
 
 def removed():
     run("apt-get", "remove", "-y", "semel")
+    assert asked_of_systemd() == ["deb-systemd-invoke stop semel.socket semel.service"]
     assert not pathlib.Path("/usr/bin/semel").exists() and not UNIT.exists()
     assert "# edited here" in CONFIG.read_text() and (DATA / "data/CURRENT").exists()
     install(package("semel"))
+    assert asked_of_systemd() == []
     with Service():
         assert charge("order-2-0123456789") == (201, b'{"id": "ch_2"}', True) and Payments.charges == 2
 
@@ -177,6 +211,7 @@ def main():
     step("lintian")
     checked()
     alone()
+    stand_in_for_systemd()
     step("installed")
     installed()
     upstream = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Payments)
