@@ -27,6 +27,7 @@ int complain(const std::string& what, int code);
 
 void add_serve(CLI::App& app, Run& run);
 void add_demo(CLI::App& app, Run& run);
+void add_store(CLI::App& app, Run& run);
 void add_config(CLI::App& app, Run& run);
 void add_keys(CLI::App& app, Run& run);
 void add_schema(CLI::App& app, Run& run);

@@ -21,6 +21,7 @@ void add_commands(CLI::App& app, Run& run) {
   add_check(app, run);
   add_keys(app, run);
   add_outbox(app, run);
+  add_store(app, run);
   add_config(app, run);
   add_schema(app, run);
   add_demo(app, run);

@@ -112,6 +112,7 @@ std::string man_page(const CommandOutline& command) {
                          [](char c) { return c >= 'a' && c <= 'z' ? c - 'a' + 'A' : c; });
   std::string page =
       fmt::format(".TH \"{}\" 1 \"\" \"semel {}\" \"Semel\"\n", title, SEMEL_VERSION);
+  page += ".nh\n";  // no hyphens in names of commands
   page += ".SH NAME\n" + roff(name) + " \\- " + roff(flat(command.help)) + "\n";
   page += ".SH SYNOPSIS\n\\fB" + roff(command.path) + "\\fR" + roff(usage) + "\n";
   if (!command.footer.empty()) page += ".SH DESCRIPTION\n" + roff(command.footer) + "\n";
