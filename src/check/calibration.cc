@@ -46,11 +46,12 @@ void measure_slow(Lab& lab) {
 }  // namespace
 
 std::string find_marker(const Answer& first, const Answer& replay, std::string_view key) {
-  for (const auto& [name, value] : replay.fields) {
-    const std::string lower = base::lower_case(name);
-    if (!lower.contains("replay") && !lower.contains("idempot")) continue;
-    if (value.contains(key) || (first.has(name) && first.get(name) == value)) continue;
-    return name;
+  // A name that says it comes before one that only has to do with keys, such as an expiry.
+  for (const std::string_view word : {"replay", "idempot"}) {
+    for (const auto& [name, value] : replay.fields) {
+      if (!base::lower_case(name).contains(word) || value.contains(key)) continue;
+      if (!first.has(name) || first.get(name) != value) return name;
+    }
   }
   return {};
 }
@@ -72,6 +73,7 @@ std::string calibrate(Lab& lab) {
   const Answer retry = lab.settle(lab.request(key, payload));
   found.witness = Witness(found.first, key, second, retry);
   found.marker = find_marker(found.first, retry, key);
+  found.marker_value = retry.get(found.marker);
   try_other_payload(lab);
   measure_slow(lab);
   return {};

@@ -116,7 +116,8 @@ bool Lab::same(const Answer& first, const Answer& retry) const {
 }
 
 bool Lab::is_marked(const Answer& answer) const {
-  return !calibration_.marker.empty() && answer.has(calibration_.marker);
+  return !calibration_.marker.empty() &&
+         answer.get(calibration_.marker) == calibration_.marker_value;
 }
 
 bool Lab::is_busy(const Answer& answer) const {

@@ -20,6 +20,7 @@ namespace semel::check {
 struct Calibration {
   bool quoted = true;  // keys are sent as RFC 9651 Strings; false: bare
   Witness witness;
+  std::string marker_value;
   std::string marker;     // the field that tells a replay from a first answer; "": none
   bool varies = false;    // another payload is accepted, so a refusal is about the key
   std::string unvarying;  // why not
@@ -83,9 +84,15 @@ class Lab {
   // Observations that several checks of a family judge are made once.
   template <typename Observed>
   const Observed& observed(Observed (*observe)(Lab&)) {
-    std::any& kept = observations_[reinterpret_cast<void*>(observe)];
-    if (!kept.has_value()) kept = observe(*this);
-    return std::any_cast<const Observed&>(kept);
+    Observation& kept = observations_[reinterpret_cast<void*>(observe)];
+    if (!kept.seen.has_value()) {
+      const auto before = static_cast<std::ptrdiff_t>(shown_.size());
+      kept.seen = observe(*this);
+      kept.shown.assign(shown_.begin() + before, shown_.end());
+    } else {
+      shown_.insert(shown_.end(), kept.shown.begin(), kept.shown.end());
+    }
+    return std::any_cast<const Observed&>(kept.seen);
   }
   void forget_observations() { observations_.clear(); }
 
@@ -97,6 +104,11 @@ class Lab {
   void begin_counting();
 
  private:
+  struct Observation {
+    std::any seen;
+    std::vector<Shown> shown;  // for each check that judges it
+  };
+
   void note(const Request& request, const Answer& answer);
   std::string without_secrets(std::string text) const;
 
@@ -106,7 +118,7 @@ class Lab {
   Payloads payloads_;
   Calibration calibration_;
   Behaviour behaviour_;
-  std::map<void*, std::any> observations_;
+  std::map<void*, Observation> observations_;
   std::vector<Shown> shown_;
   std::vector<std::string> secrets_;
   std::set<std::string> witnesses_;  // of successful answers

@@ -264,6 +264,7 @@ void add_request_options(CLI::App& command, CheckFlags& flags) {
   command
       .add_option("-H,--header", flags.headers,
                   "A field of every request: 'Name: value', or @FILE with one per line")
+      ->allow_extra_args(false)
       ->type_name("FIELD");
   command
       .add_option("--body", flags.body,
@@ -297,6 +298,7 @@ void add_request_options(CLI::App& command, CheckFlags& flags) {
 void add_run_options(CLI::App& command, CheckFlags& flags) {
   check::Options& options = flags.options;
   command.add_option("--only", options.only, "Only this check or family; may be repeated")
+      ->allow_extra_args(false)
       ->type_name("ID");
   command.add_flag("--dry-run", flags.dry_run, "List the checks and send nothing");
   command.add_flag("--strict", options.strict,

@@ -73,7 +73,7 @@ DEEP = {
     "two-nodes": {"retry/ten-times", "race/one-effect"},
     "body-is-key": {"first/two-keys"},
 }
-RIGHT = ["right", "waits", "answers-202"]
+RIGHT = ["right", "waits", "answers-202", "hit-or-miss"]
 # Answers as if it had an effect, and has none.
 PRETENDS = {"first/executes", "first/two-keys"}
 EXPIRY = {"right": set(), "forgets-early": {"expiry/kept-as-said"}, "never-expires": {"expiry/then"}}
@@ -106,7 +106,7 @@ def results():
         jobs.update({("expiry", fault): pool.submit(checked_expiry, servers, fault) for fault in EXPIRY})
         jobs["counted", "pretends"] = pool.submit(checked, servers, "pretends", "--only", "first")
         found = {name: job.result() for name, job in jobs.items()}
-    for name in ("right", "gone-forgets", "silent"):  # alone: a run before has counted on the same API
+    for name in ("right", "gone-forgets", "silent", "hit-or-miss"):  # alone: a run before has counted on the same API
         found["witness", name] = checked_by_witness(servers, name)
     for server in servers:
         server.stop()
@@ -156,6 +156,8 @@ def test_without_a_counter_nothing_is_passed_that_was_not_seen(results):
     right = results["witness", "right"]
     assert right.why("failed") == {} and right.code == 0
     assert right.ids("unproven") == {"mismatch/no-effect"}
+    # A field that first answers have as well marks a replay by its value.
+    assert results["witness", "hit-or-miss"].ids("unproven") == {"mismatch/no-effect"}
     # The effect that was lost shows nowhere; the retry just has no marker.
     forgetful = results["witness", "gone-forgets"]
     assert forgetful.ids("failed") == set() and "lost/client-gone" in forgetful.ids("unproven")

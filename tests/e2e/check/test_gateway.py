@@ -1,10 +1,13 @@
 """The gateway before an API that knows nothing of keys gets full marks, whatever it does with duplicates in flight and
 wherever it keeps its records."""
 import concurrent.futures
+import os
+import threading
 
 import pytest
 
 from conftest import UNLOCK, semel_check
+from harness.ports import free_port
 
 # What a duplicate in flight gets, and how the card says it.
 MODES = {"conflict": "get 409", "wait": "are held until the answer", "accept": "get 202"}
@@ -54,6 +57,29 @@ def test_full_marks(results, name):
     assert behaviour["duplicates in flight"] == MODES.get(name, MODES["conflict"])
     assert behaviour["replays"] == "are marked with Idempotency-Replayed"
     assert behaviour["503"] == "may be tried again"
+
+
+def test_what_was_answered_survives_kill_9(start_gateway, payments, tmp_path):
+    port = free_port()
+    gateway = start_gateway(*routes(payments, "killed", "conflict"), tenant={"from": "authorization"},
+                            listen=f"127.0.0.1:{port}")
+    asked, done = tmp_path / "asked", tmp_path / "done"
+    os.mkfifo(asked)
+    os.mkfifo(done)
+
+    def restart():
+        asked.read_text()
+        gateway.kill9()
+        gateway.start()
+        done.write_text("up")
+
+    thread = threading.Thread(target=restart, daemon=True)
+    thread.start()
+    result = semel_check(f"http://127.0.0.1:{port}/plain-killed/charges", "--only", "retry/after-restart",
+                         "--restart-cmd", f"echo now > {asked}; cat {done}",
+                         "--count", payments.url("plain-killed", "/count") + "#/charges/made")
+    assert result.ids("passed") == {"retry/after-restart"}, result.output
+    thread.join()
 
 
 def test_keys_expire_as_configured(results):

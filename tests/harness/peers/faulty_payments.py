@@ -1,5 +1,5 @@
 """A payments API with idempotency keys, right unless one fault is planted. /FAULT/charges takes payments, /FAULT/count says
-how many were made; `right`, `waits`, `answers-202` and `silent` have no fault, and `plain…` knows nothing of keys. One process serves every fault.
+how many were made; `right`, `waits`, `answers-202`, `silent` and `hit-or-miss` have no fault, and `plain…` knows nothing of keys. One process serves every fault.
 
     python3 -m harness.peers.faulty_payments      prints its port
 """
@@ -104,8 +104,9 @@ class Api:
         answer = {"id": name, "amount": order.get("amount"), "state": "new"}
         if order.get("large"):
             answer["padding"] = "x" * order["large"]
+        status = [("Idempotency-Status", "miss")] if self.has("hit-or-miss") else []
         return Answer(202 if self.has("answers-202") else 201, json.dumps(answer).encode(),
-                      [("Content-Type", TYPE), ("Location", f"/charges/{name}"), ("Set-Cookie", f"seen={name}")])
+                      [("Content-Type", TYPE), ("Location", f"/charges/{name}"), ("Set-Cookie", f"seen={name}"), *status])
 
     # --- the layer --------------------------------------------------------------------------------
 
@@ -190,7 +191,9 @@ class Api:
         answer = Answer(kept.status, kept.body, [field for field in kept.fields if field[0] != "Set-Cookie"])
         if self.has("cookie-replayed"):
             answer.fields = list(kept.fields)
-        if not self.has("no-marker"):
+        if self.has("hit-or-miss"):
+            answer.fields = [field for field in answer.fields if field[0] != "Idempotency-Status"] + [("Idempotency-Status", "hit")]
+        elif not self.has("no-marker"):
             answer.fields.append(("Idempotent-Replayed", "true"))
         if self.has("status-lost") and kept.status < 300:
             answer.status = 200
