@@ -38,6 +38,10 @@ Lab::Lab(const Options& options, Client& client)
   for (const char* name : {"--other-auth", "--bad-auth"}) {
     if (const std::string* value = options.extra(name)) secrets_.push_back(*value);
   }
+  // The token may be echoed without its scheme.
+  for (std::size_t i = 0, given = secrets_.size(); i < given; ++i) {
+    secrets_.push_back(secrets_[i].substr(secrets_[i].rfind(' ') + 1));
+  }
   std::erase_if(secrets_, [](const std::string& one) { return one.size() < kSecretBytesMin; });
 }
 
@@ -83,14 +87,17 @@ Answer Lab::send(const Request& request) {
   constexpr int kBackOffs = 3;
   constexpr Milliseconds kBackOffMax{5000};
   for (int tried = 0;; ++tried) {
-    Answer answer = client_.exchange(request);
-    note(request, answer);
-    if (answer.status != 429 || tried == kBackOffs || options_.extra("--retryable-body")) {
-      return answer;
-    }
-    long seconds = std::atol(std::string(answer.get("Retry-After")).c_str());
+    Answer answer = send_once(request);
+    if (answer.status != 429 || tried == kBackOffs) return answer;
+    const long seconds = std::atol(std::string(answer.get("Retry-After")).c_str());
     client_.pause(std::min(Milliseconds(std::max(seconds, 1L) * 1000), kBackOffMax));
   }
+}
+
+Answer Lab::send_once(const Request& request) {
+  Answer answer = client_.exchange(request);
+  note(request, answer);
+  return answer;
 }
 
 Answer Lab::settle(const Request& request) {

@@ -64,7 +64,9 @@ class Lab {
   // A request with these values of the key's field, as they are.
   Request raw_request(const std::vector<std::string>& keys, std::string_view payload);
 
+  // Sends a request. If it gets 429, waits as long as it is told, and sends it again a few times.
   Answer send(const Request& request);
+  Answer send_once(const Request& request);
   // Sends until the key is no longer in use, or patience runs out.
   Answer settle(const Request& request);
   // Reads the answer of a line and puts it on record.
@@ -96,6 +98,8 @@ class Lab {
   }
   void forget_observations() { observations_.clear(); }
 
+  // Strikes out the credentials that the user gave: an endpoint may echo them.
+  std::string without_secrets(std::string text) const;
   // Returns what was exchanged since the last call.
   std::vector<Shown> take_shown() { return std::exchange(shown_, {}); }
   // Effects seen so far: counted, or by their witnesses.
@@ -110,7 +114,6 @@ class Lab {
   };
 
   void note(const Request& request, const Answer& answer);
-  std::string without_secrets(std::string text) const;
 
   const Options& options_;
   Client& client_;

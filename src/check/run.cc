@@ -54,6 +54,7 @@ void run_checks(Lab& lab, const Watch& watch, Report& report) {
         report.stopped = stopped.why;
         result.finding = unproven("not finished: " + stopped.why);
       }
+      result.finding.why = lab.without_secrets(std::move(result.finding.why));
       result.exchanges = lab.take_shown();
     }
     report.results.push_back(std::move(result));

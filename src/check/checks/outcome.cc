@@ -8,11 +8,11 @@ namespace {
 
 Finding outcome_retryable(Lab& lab) {
   const Request request = lab.request(lab.new_key(), lab.extra_payload("--retryable-body"));
-  const Answer first = lab.send(request);
+  const Answer first = lab.send_once(request);
   if (first.status != 429 && first.status < 500) {
     return unproven(fmt::format("--retryable-body got {} at first, not 503 or 429", first.shown()));
   }
-  const Answer retry = lab.send(request);
+  const Answer retry = lab.send_once(request);
   if (retry.ok()) {
     lab.behaves(std::to_string(first.status), "may be tried again");
     return passed(fmt::format("{}, then {}", first.status, retry.status));
@@ -26,9 +26,9 @@ Finding outcome_retryable(Lab& lab) {
 
 Finding outcome_server_error(Lab& lab) {
   const Request request = lab.request(lab.new_key(), lab.extra_payload("--broken-body"));
-  const Answer first = lab.send(request);
+  const Answer first = lab.send_once(request);
   if (first.status < 500) return unproven("--broken-body got " + first.shown() + ", not 500");
-  const Answer retry = lab.send(request);
+  const Answer retry = lab.send_once(request);
   const bool kept = retry.status == first.status && lab.is_marked(retry);
   const std::string how = kept ? "is kept" : "may be tried again";
   lab.behaves(std::to_string(first.status), how);
