@@ -5,7 +5,7 @@
 #include <cstdlib>
 
 #include "cli/commands.h"
-#include "cli/outbox_where.h"
+#include "cli/outbox/outbox_where.h"
 #include "cli/server_process.h"
 #include "config/reading/relay.h"
 #include "server/service_manager.h"

@@ -1,4 +1,4 @@
-#include "cli/call_report.h"
+#include "cli/call/call_report.h"
 
 #include <fmt/format.h>
 

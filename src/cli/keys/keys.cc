@@ -12,9 +12,9 @@
 
 #include "base/base64.h"
 #include "base/percent.h"
-#include "cli/admin_client.h"
 #include "cli/commands.h"
-#include "cli/keys_print.h"
+#include "cli/keys/admin_client.h"
+#include "cli/keys/keys_print.h"
 #include "cli/load_config.h"
 
 namespace semel::cli {

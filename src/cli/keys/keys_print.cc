@@ -1,4 +1,4 @@
-#include "cli/keys_print.h"
+#include "cli/keys/keys_print.h"
 
 #include <fmt/format.h>
 

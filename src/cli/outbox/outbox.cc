@@ -5,7 +5,7 @@
 #include <cstdio>
 
 #include "cli/commands.h"
-#include "cli/outbox_where.h"
+#include "cli/outbox/outbox_where.h"
 #include "config/reading/values.h"
 #include "relay/outbox_admin.h"
 

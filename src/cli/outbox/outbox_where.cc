@@ -1,4 +1,4 @@
-#include "cli/outbox_where.h"
+#include "cli/outbox/outbox_where.h"
 
 #include "cli/commands.h"
 #include "cli/load_config.h"

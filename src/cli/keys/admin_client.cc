@@ -1,4 +1,4 @@
-#include "cli/admin_client.h"
+#include "cli/keys/admin_client.h"
 
 #include <fmt/format.h>
 

@@ -8,7 +8,7 @@
 #include <sstream>
 
 #include "base/text.h"
-#include "cli/call_report.h"
+#include "cli/call/call_report.h"
 #include "cli/commands.h"
 #include "config/reading/values.h"
 #include "semel/client.h"
