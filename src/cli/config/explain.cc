@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <boost/json/parse.hpp>
 
 #include "config/own_paths.h"
 #include "config/policy_page.h"

@@ -16,7 +16,7 @@ def headings(text):
 def test_help_lists_the_commands_by_purpose():
     done = run_semel("help")
     assert (done.returncode, done.stderr) == (0, "")
-    assert headings(done.stdout) == ["Run", "Look and decide", "Set up", "Find out", "Options"]
+    assert headings(done.stdout) == ["Run", "Call and judge any API", "Look and decide", "Set up", "Find out", "Options"]
     run_section = done.stdout.split("\nRun:\n")[1].split("\n\n")[0]
     assert re.findall(r"^  (\w+)  ", run_section, re.M) == ["serve", "consume", "relay", "complete"]
     assert run_semel("--help").stdout == done.stdout

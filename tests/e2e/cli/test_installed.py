@@ -17,7 +17,7 @@ def test_the_installed_program_with_its_pages_and_completions(tmp_path):
     assert {"share/man/man1/semel.1", "share/man/man1/semel-serve.1", "share/man/man1/semel-keys-ls.1"} <= man
     completions = {"bash": "share/bash-completion/completions/semel", "zsh": "share/zsh/vendor-completions/_semel",
                    "fish": "share/fish/vendor_completions.d/semel.fish"}
-    assert set(files) == man | {"bin/semel"} | set(completions.values())
+    assert {"bin/semel", *completions.values()} <= set(files)
 
     program = files["bin/semel"]
     assert os.access(program, os.X_OK)
