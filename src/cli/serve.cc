@@ -34,14 +34,13 @@ std::function<void()> read_tokens(admin::Admin& admin, const config::Config& con
 // Likewise the tokens of the service's clients.
 std::function<void()> read_clients(service::Service* service, const config::Config& config) {
   if (service == nullptr || !config.service) return [] {};
-  auto clients = service::Clients::load(*config.service);
-  if (!clients) {
-    return [why = std::move(clients.error())] {
-      telemetry::log_event(config::LogLevel::error,
-                           "new service clients rejected; keeping the old ones", {{"why", why}});
-    };
-  }
-  return [service, read = *std::move(clients)] { service->use(read); };
+  return [service, read = service::Clients::reload(*config.service, *service->clients())] {
+    for (const std::string& why : read.problems) {
+      telemetry::log_event(config::LogLevel::error, "a service client's token was not read",
+                           {{"why", why}});
+    }
+    service->use(read.clients);
+  };
 }
 
 int serve(const std::string& file) {

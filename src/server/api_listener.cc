@@ -120,6 +120,7 @@ awaitable<void> ApiListener::serve(tcp::socket socket) {
     }
     if (!read && read.error() != http::IoError::malformed) co_return;
     if (client.is_given_up()) co_return;  // its place is taken, although it asked after all
+    client.set_deadline(kTimeout);        // for its body: it may have been idle for long
     ApiRequest asked(*connections, client, request);
     const Answer reply = read ? co_await answering_(asked) : malformed(why);
     keep_alive = read && request.keep_alive() && request.is_done();

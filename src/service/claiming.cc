@@ -100,10 +100,18 @@ std::optional<KnownOperation> find_operation(const config::Config& config, std::
   return known;
 }
 
+std::string_view present_name(const config::Config& config, std::string_view name) {
+  if (find_operation(config, name)) return name;
+  for (const config::RouteConfig& route : config.routes) {
+    if (std::ranges::find(route.aliases, name) != route.aliases.end()) return route.name;
+  }
+  return name;
+}
+
 std::optional<Answer> Claiming::prepare() {
   const config::Allowed& tenants = asked_.client.tenants;
   if (!body_.tenant && (tenants.all || tenants.names.size() > 1)) {
-    return invalid("tenant: required, because this client's token allows several");
+    return invalid("tenant: required, because this client's token allows several", true);
   }
   tenant_ = body_.tenant ? *body_.tenant : tenants.names.front();
   auto operation = find_operation(asked_.settings->config, body_.operation);

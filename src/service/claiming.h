@@ -31,6 +31,8 @@ struct KnownOperation {
 };
 // Looks in service.operations, then among the routes of the gateway. nullopt: it is in neither.
 std::optional<KnownOperation> find_operation(const config::Config& config, std::string_view name);
+// Returns the name that an operation has now: a record may have been made under a former one.
+std::string_view present_name(const config::Config& config, std::string_view name);
 
 // Takes POST /v1/claims through the engine.
 class Claiming {

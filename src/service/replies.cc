@@ -86,9 +86,10 @@ Answer problem(const core::Problem& problem, std::optional<std::chrono::seconds>
   return answer;
 }
 
-Answer invalid(std::string why) {
-  return problem(
-      {.code = core::Code::request_invalid, .detail = std::move(why), .new_key_safe = true});
+Answer invalid(std::string why, bool new_key_safe) {
+  return problem({.code = core::Code::request_invalid,
+                  .detail = std::move(why),
+                  .new_key_safe = new_key_safe});
 }
 
 Answer no_such_record() {

@@ -21,8 +21,8 @@ Answer reported(const Record& record);
 
 Answer problem(const core::Problem& problem,
                std::optional<std::chrono::seconds> retry_after = std::nullopt);
-// For a body that is not as the API wants it.
-Answer invalid(std::string why);
+// For a body that is not as the API wants it. `new_key_safe`: nothing was executed under the key.
+Answer invalid(std::string why, bool new_key_safe);
 // For a record that is not there, or not the client's: the same in both cases.
 Answer no_such_record();
 Answer store_unavailable(std::string detail);

@@ -1,5 +1,7 @@
 #include "service/reporting.h"
 
+#include <algorithm>
+
 #include "base/overloaded.h"
 #include "execution/operation_name.h"
 #include "service/replies.h"
@@ -18,7 +20,10 @@ awaitable<std::expected<RecordPtr, Answer>> find_record(Asked& asked, RecordId i
     co_return std::unexpected(store_unavailable("The record cannot be read. Ask again."));
   }
   const RecordPtr record = *std::move(found);
-  if (!record || !asked.client.may_use(record->tenant, execution::name_in(record->operation))) {
+  if (!record) co_return std::unexpected(no_such_record());
+  const std::string_view operation =
+      present_name(asked.settings->config, execution::name_in(record->operation));
+  if (!asked.client.may_use(record->tenant, operation)) {
     co_return std::unexpected(no_such_record());
   }
   co_return record;
@@ -65,10 +70,13 @@ bool is_held_by(const Record& record, const Client& client, const Token& token) 
          record.owner.node == client_owner(client.name, record.owner.run).node;
 }
 
+// Never shorter than what is left, unless the client says so: it may have claimed for longer.
 Duration lease_of(const Asked& asked, const Record& record, const ReportBody& body) {
   if (body.lease) return *body.lease;
-  const auto operation = find_operation(asked.settings->config, record.operation);
-  return operation ? operation->rules.operation.lease : Operation{}.lease;
+  const config::Config& config = asked.settings->config;
+  const auto operation = find_operation(config, present_name(config, record.operation));
+  const Duration usual = operation ? operation->rules.operation.lease : Operation{}.lease;
+  return std::max(usual, record.lease_until - asked.services().clock.now());
 }
 
 }  // namespace

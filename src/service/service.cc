@@ -27,8 +27,7 @@ std::size_t request_bytes_max(const config::ServiceConfig& config) {
 
 Answer unauthorized() {
   Answer answer = problem({.code = core::Code::client_unknown,
-                           .detail = "Send the token of a client: Authorization: Bearer TOKEN.",
-                           .new_key_safe = true});
+                           .detail = "Send the token of a client: Authorization: Bearer TOKEN."});
   answer.headers.push_back({"WWW-Authenticate", "Bearer realm=\"semel\""});
   return answer;
 }
@@ -61,8 +60,9 @@ std::optional<ReportPath> parse_report_path(std::string_view rest) {
   return ReportPath{*record, *verb};
 }
 
-// Reads the body. The error is the answer to give instead.
-awaitable<std::expected<std::string, Answer>> body_of(Asked& asked, runtime::HeldBytes& held) {
+// Reads the body. The error is the answer to give instead; it says `new_key_safe`.
+awaitable<std::expected<std::string, Answer>> body_of(Asked& asked, runtime::HeldBytes& held,
+                                                      bool new_key_safe) {
   const std::size_t bytes_max = request_bytes_max(asked.config());
   const std::size_t announced = asked.request.message().body_length().value_or(bytes_max);
   if (!held.recount(std::min(announced, bytes_max), runtime::kBufferedBytesMax)) {
@@ -72,14 +72,17 @@ awaitable<std::expected<std::string, Answer>> body_of(Asked& asked, runtime::Hel
                 std::chrono::seconds(1)));
   }
   auto body = co_await asked.request.read_body(bytes_max);
-  if (body) co_return *std::move(body);
+  if (body) {
+    held.recount(body->size(), runtime::kBufferedBytesMax);
+    co_return *std::move(body);
+  }
   if (body.error() == server::ApiRequest::BodyError::cut_off) {
-    co_return std::unexpected(invalid("The body is not whole."));
+    co_return std::unexpected(invalid("The body is not whole.", new_key_safe));
   }
   co_return std::unexpected(
       problem({.code = core::Code::body_too_large,
                .detail = "A request may have at most " + std::to_string(bytes_max) + " bytes.",
-               .new_key_safe = true}));
+               .new_key_safe = new_key_safe}));
 }
 
 void log_call(const Asked& asked, std::string_view call, const Answer& answer,
@@ -176,21 +179,22 @@ awaitable<Answer> Service::answer_to(Asked& asked, std::string path, std::string
 
 awaitable<Answer> Service::claim(Asked& asked) {
   runtime::HeldBytes held(asked.services().buffered_bytes, asked.holder.get());
-  auto body = co_await body_of(asked, held);
+  auto body = co_await body_of(asked, held, true);
   if (!body) co_return std::move(body.error());
   auto wanted = parse_claim(*body);
-  if (!wanted) co_return invalid(wanted.error());
-  body->clear();
+  if (!wanted) co_return invalid(wanted.error(), true);
+  *body = {};  // it may wait for long
   Claiming claiming(asked, *std::move(wanted));
   co_return co_await claiming.run();
 }
 
 awaitable<Answer> Service::end_claim(Asked& asked, RecordId id, Verb verb) {
   runtime::HeldBytes held(asked.services().buffered_bytes, asked.holder.get());
-  auto body = co_await body_of(asked, held);
+  // The effect may have happened.
+  auto body = co_await body_of(asked, held, false);
   if (!body) co_return std::move(body.error());
   auto said = parse_report(*body, verb);
-  if (!said) co_return invalid(said.error());
+  if (!said) co_return invalid(said.error(), false);
   body->clear();
   co_return co_await report(asked, id, verb, *std::move(said));
 }

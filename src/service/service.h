@@ -28,6 +28,7 @@ class Service {
   config::HostPort listening() const { return listeners_.front()->listening(); }
   // Lets these clients in from now on, instead of the former ones. May be called from any thread.
   void use(std::shared_ptr<const Clients> clients) { clients_ = std::move(clients); }
+  std::shared_ptr<const Clients> clients() const { return clients_; }
 
  private:
   Service(server::Process& process, std::shared_ptr<const Clients> clients);

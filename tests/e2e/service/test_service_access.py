@@ -193,12 +193,52 @@ def test_a_new_token_counts_after_sighup(start_gateway, tmp_path):
     assert ServiceClient(gateway, OTHER).complete(claim).status == 200  # it is the same client
     token.write_text("short")
     gateway.process.send_signal(signal.SIGHUP)
-    eventually(lambda: "new service clients rejected" in gateway.stderr())
+    eventually(lambda: "token was not read" in gateway.stderr())
     assert ServiceClient(gateway, OTHER).show(claim["record"]).status == 200
 
 
+def test_one_bad_token_keeps_no_other_client_in(start_gateway, tmp_path):
+    """Revoking a client must work although another one's file is broken."""
+    files = {"one": tmp_path / "one", "two": tmp_path / "two"}
+    for (name, file), token in zip(files.items(), (ONE, OTHER)):
+        file.touch(mode=0o600)
+        file.write_text(token)
+    clients = [{"name": name, "token_file": str(file), "tenants": ["a"], "operations": "*"}
+               for name, file in files.items()]
+    gateway = start_gateway(service={"listen": "127.0.0.1:0", "clients": clients, "operations": {"jobs": {}}})
+    claim = ServiceClient(gateway, ONE).granted(new_key())
+    files["one"].write_text("short")
+    assert gateway.reload(service={**gateway.config["service"], "clients": clients[:1]})
+    eventually(lambda: ServiceClient(gateway, OTHER).show("0" * 64).status == 401)
+    assert ServiceClient(gateway, ONE).complete(claim).status == 200, "it keeps the token it had"
+
+
+def test_a_claim_outlives_the_name_of_its_operation(start_gateway, files):
+    def service(name):
+        return {"listen": "127.0.0.1:0", "clients": [{"name": "one", "token_file": str(files / "one"),
+                                                      "tenants": [""], "operations": [name]}]}
+    gateway = start_gateway({"name": "orders-old", "path": "/orders"}, service=service("orders-old"))
+    claim = ServiceClient(gateway, ONE).granted(new_key(), operation="orders-old")
+    renamed = {**gateway.config["routes"][0], "name": "orders", "aliases": ["orders-old"]}
+    assert gateway.reload(routes=[renamed], service=service("orders"))
+    client = ServiceClient(gateway, ONE)
+    assert eventually(lambda: client.report("renew", claim).status == 200)
+    assert client.complete(claim, body="done").status == 200
+    assert client.show(claim["record"]).json()["answer"]["body"] == "done"
+
+
+def test_after_the_effect_no_refusal_calls_a_new_key_safe(start_gateway, files):
+    gateway = start_gateway(service={"listen": "127.0.0.1:0", "clients": clients(files), "operations": OPERATIONS})
+    one = ServiceClient(gateway, ONE)
+    claim = one.granted(new_key())
+    bad = one.report("complete", claim, answer={"status": 99})
+    assert assert_problem(bad, 400, "request-invalid")["new_key_safe"] is False
+    stranger = ServiceClient(gateway, "token-of-nobody-0123456789").complete(claim)
+    assert assert_problem(stranger, 401, "client-unknown")["new_key_safe"] is False
+
+
 @pytest.mark.parametrize("mode, content, why", [
-    (0o644, ONE, "must not be"), (0o600, "short", "16 to 256"), (0o600, "two words of a token", "16 to 256")])
+    (0o644, ONE, "chmod"), (0o600, "short", "16 to 256"), (0o600, "two words of a token", "16 to 256")])
 def test_a_token_that_cannot_be_used_stops_the_start(tmp_path, mode, content, why):
     file = tmp_path / "token"
     file.write_text(content)
@@ -209,6 +249,7 @@ def test_a_token_that_cannot_be_used_stops_the_start(tmp_path, mode, content, wh
         with pytest.raises(AssertionError) as failed:
             gateway.start()
         assert "exit code" in str(failed.value) and content not in str(failed.value)
+        assert why in str(failed.value)
     finally:
         gateway.discard()
 

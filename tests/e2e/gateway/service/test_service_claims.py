@@ -123,6 +123,12 @@ def test_where_the_policy_is_retry_the_next_worker_executes_again(worker, key):
     assert worker.complete(answer.json(), body="second").status == 200
 
 
+def test_a_renewal_never_shortens_a_lease_unasked(worker, key):
+    claim = worker.granted(key, operation="short", lease="60s")
+    assert worker.report("renew", claim).json()["lease_ms"] > 50_000
+    assert worker.report("renew", claim, lease="5s").json()["lease_ms"] <= 5_000
+
+
 def test_a_renewed_lease_outlives_its_first_length(worker, key):
     claim = worker.granted(key, operation="short")
     renewed = worker.report("renew", claim, lease="60s")
