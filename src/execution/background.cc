@@ -193,7 +193,12 @@ awaitable<std::optional<Duration>> Background::execute(runtime::Worker& worker, 
   }
   Started started = co_await services_.engine.start(std::move(kept), in_route->operation);
   auto* claim = std::get_if<EngineClaim>(&started);
-  if (!claim) co_return std::nullopt;
+  if (!claim) {
+    if (runtime::Circuit* circuit = in_route.circuit()) {
+      circuit->give_back(pass, worker.deadlines().now());
+    }
+    co_return std::nullopt;
+  }
 
   in_route.metrics().count(telemetry::RequestResult::executed);
   const std::vector<http::Field> fields = fields_of(*request);

@@ -399,7 +399,7 @@ awaitable<void> execute_unkeyed(const UnkeyedRequest& unkeyed, std::vector<Heade
   ClientRequest& request = unkeyed.request;
   telemetry::RouteMetrics& metrics = unkeyed.route.metrics();
   const config::RouteConfig& route = unkeyed.route.config();
-  const auto pass = co_await pass_circuit(request, unkeyed.route, extra);
+  const auto pass = co_await pass_circuit(request, unkeyed.route, !unkeyed.has_key, extra);
   if (!pass) co_return;
   UpstreamCall call(request.worker, unkeyed.route, UpstreamCall::Ending::any);
   const RequestHead client_head = request.head();

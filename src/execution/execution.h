@@ -77,6 +77,8 @@ struct UnkeyedRequest {
   const runtime::Route& route;
   const runtime::RequestBody& body;
   KeyForwarding key = {};  // how the key, if there is one, is passed to the executor
+  // The request has a key whose record cannot be read now: it may have been executed before.
+  bool has_key = false;
 };
 boost::asio::awaitable<void> execute_unkeyed(const UnkeyedRequest& unkeyed,
                                              std::vector<Header> extra);

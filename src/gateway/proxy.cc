@@ -60,7 +60,7 @@ class Proxying {
   awaitable<void> refuse_late_body();
   std::string head(const execution::BodyFraming& framing) const;
   // Opens a connection that nothing was sent on. False: no upstream can be reached.
-  awaitable<bool> open();
+  awaitable<bool> open(bool again = false);
   awaitable<void> exchange_whole();
   awaitable<void> exchange_streaming();
   // False: the request has been answered.
@@ -96,15 +96,18 @@ class Proxying {
 // Takes a place only once the request can be sent on: a short body that trickles in keeps nobody
 // else out.
 awaitable<bool> Proxying::run() {
-  const auto pass = co_await execution::pass_circuit(request_, route_);
-  if (!pass) co_return false;
-  pass_ = *pass;
+  // A trial is taken only once the request can be sent on: one that never arrives whole must not
+  // keep the circuit open.
+  if (co_await execution::refuse_open_circuit(request_, route_)) co_return false;
   if (!take_buffered_body()) {
     co_await fail(core::Code::bad_request, "The request's body is malformed.");
     co_return false;
   }
   if (is_short() && !co_await read_short_body()) co_return false;
   if (!co_await execution::take_slot_or_refuse(request_, route_)) co_return false;
+  const auto pass = co_await execution::pass_circuit(request_, route_, true);
+  if (!pass) co_return false;
+  pass_ = *pass;
   if (watcher_) watcher_->request_piece(body_);
   if (request_.message.is_done()) {
     if (watcher_) watcher_->request_done();
@@ -180,8 +183,8 @@ std::string Proxying::head(const execution::BodyFraming& framing) const {
   return execution::upstream_head(head, passed_on, upstream_.upstream().base_path, framing, {}, {});
 }
 
-awaitable<bool> Proxying::open() {
-  const auto opened = co_await upstream_.open();
+awaitable<bool> Proxying::open(bool again) {
+  const auto opened = co_await (again ? upstream_.open_again() : upstream_.open());
   if (opened) co_return true;
   if (watcher_ && !request_sent_) watcher_->not_delivered();
   telemetry::log_event(config::LogLevel::warn, "upstream unreachable",
@@ -196,7 +199,8 @@ awaitable<void> Proxying::exchange_whole() {
                         request_.message.field("Transfer-Encoding");
   execution::BodyFraming framing;
   if (has_body) framing.length = body_.size();
-  while (co_await open()) {
+  bool again = false;  // one upstream may have it: no other one gets it
+  while (co_await open(again)) {
     const std::string request_head = head(framing);
     upstream_->set_deadline(config_.upstream_timeout);
     std::size_t sent_bytes = 0;
@@ -215,6 +219,7 @@ awaitable<void> Proxying::exchange_whole() {
     const bool repeatable =
         answered.error() == IoError::closed && may_be_repeated(request_.message.method());
     if (!untouched && !(repeatable && upstream_.was_idle())) break;
+    again = !untouched;
   }
   co_await fail(core::Code::upstream_unreachable,
                 "The service could not be reached or did not answer.");

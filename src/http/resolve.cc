@@ -33,7 +33,10 @@ awaitable<std::expected<std::vector<tcp::endpoint>, std::string>> resolve(
                                  });
   error_code ignored;
   co_await lookup->patience.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
-  if (!lookup->done) co_return std::unexpected("resolving " + host + " took too long");
+  if (!lookup->done) {
+    lookup->resolver.cancel();  // if its turn has not come yet, it is not looked up at all
+    co_return std::unexpected("resolving " + host + " took too long");
+  }
   if (lookup->error) {
     co_return std::unexpected("cannot resolve " + host + ": " + lookup->error.message());
   }

@@ -12,15 +12,27 @@ core::Problem circuit_open_problem(Duration retry_after, bool new_key_safe) {
           .retry_after = retry_after};
 }
 
+awaitable<bool> refuse_open_circuit(ClientRequest& request, const runtime::Route& route) {
+  runtime::Circuit* circuit = route.circuit();
+  if (!circuit) co_return false;
+  const auto allowed = circuit->check(request.worker.deadlines().now());
+  if (allowed) co_return false;
+  route.metrics().count(telemetry::RequestResult::refused);
+  co_await send_problem(request, circuit_open_problem(allowed.error(), true), &route.config());
+  co_return true;
+}
+
 awaitable<std::optional<runtime::Circuit::Pass>> pass_circuit(ClientRequest& request,
                                                               const runtime::Route& route,
+                                                              bool new_key_safe,
                                                               std::vector<Header> extra) {
   runtime::Circuit* circuit = route.circuit();
   if (!circuit) co_return runtime::Circuit::Pass{};
   const auto pass = circuit->enter(request.worker.deadlines().now());
   if (pass) co_return *pass;
   route.metrics().count(telemetry::RequestResult::refused);
-  co_await send_problem(request, circuit_open_problem(pass.error(), true), &route.config(), extra);
+  co_await send_problem(request, circuit_open_problem(pass.error(), new_key_safe), &route.config(),
+                        extra);
   co_return std::nullopt;
 }
 

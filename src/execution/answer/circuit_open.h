@@ -14,9 +14,15 @@ namespace semel::execution {
 // under its key.
 core::Problem circuit_open_problem(Duration retry_after, bool new_key_safe);
 
-// Asks the route's circuit, if it has one. nullopt: it is open, and the request has been answered.
+// Answers a request without a key if the route's circuit is open. True: it has been answered.
+boost::asio::awaitable<bool> refuse_open_circuit(ClientRequest& request,
+                                                 const runtime::Route& route);
+
+// Takes a pass through the route's circuit, if it has one. nullopt: it is open, and the request has
+// been answered.
 boost::asio::awaitable<std::optional<runtime::Circuit::Pass>> pass_circuit(
-    ClientRequest& request, const runtime::Route& route, std::vector<Header> extra = {});
+    ClientRequest& request, const runtime::Route& route, bool new_key_safe,
+    std::vector<Header> extra = {});
 
 // Reports the status of the answer to a request that was let through; 0: there was none.
 void report_to_circuit(const ClientRequest& request, const runtime::Route& route,

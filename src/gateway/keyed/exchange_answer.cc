@@ -149,6 +149,7 @@ awaitable<void> Exchange::run_claim(EngineClaim claim) {
     route_.metrics().weak_key();
   }
   count(telemetry::RequestResult::executed);
+  if (route_.circuit() && !pass_.is_trial) pass_ = route_.circuit()->while_closed();
   const execution::KeyedRequest keyed{request_.head(), *body_, key_in_header_, *key_, pass_};
   execution::Execution execution(request_.worker, route_, std::move(claim), keyed,
                                  execution::AnswerSink(request_));
@@ -244,7 +245,7 @@ awaitable<void> Exchange::store_down(StoreUnavailable unavailable) {
     decision_.result = telemetry::RequestResult::passed;
     const RecordId id = make_id(scope(), *key_);
     const execution::UnkeyedRequest unkeyed{
-        request_, route_, *body_, execution::forward_key(config_, id, *key_, key_in_header_)};
+        request_, route_, *body_, execution::forward_key(config_, id, *key_, key_in_header_), true};
     co_await execution::execute_unkeyed(unkeyed, {{"Idempotency-Degraded", "true"}});
     co_return;
   }

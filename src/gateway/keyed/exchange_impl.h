@@ -13,9 +13,9 @@
 
 namespace semel::gateway {
 
-// Takes a keyed request through the gateway. exchange.cc: key, tenant, body, fingerprint, up to the
-// question to the engine; exchange_answer.cc: what the engine says. execution.cc executes the
-// request.
+// Takes a keyed request through the gateway. exchange.cc: key, tenant, body, fingerprint;
+// exchange_admission.cc: the question to the engine; exchange_answer.cc: what the engine says.
+// execution.cc executes the request.
 class Exchange {
  public:
   Exchange(execution::ClientRequest& request, const runtime::Route& route)
@@ -62,6 +62,7 @@ class Exchange {
   boost::asio::awaitable<Admission> admit();
   boost::asio::awaitable<Admission> admit_once();
   bool has_open_circuit() const;
+  bool may_pass_circuit(bool is_new);
   bool passes_circuit(bool is_new);
   bool has_room(bool is_new);
   boost::asio::awaitable<void> no_room();

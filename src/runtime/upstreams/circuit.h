@@ -6,6 +6,7 @@
 #include <expected>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -28,15 +29,21 @@ class Circuit {
   Circuit(const Circuit&) = delete;
   Circuit& operator=(const Circuit&) = delete;
 
-  // The right to send one request on. Report its end with succeeded() or failed(); a pass that is
-  // never reported does no harm.
+  // The right to send one request on. Report its end with succeeded() or failed(), or that it was
+  // not sent with give_back(). A trial that is never reported holds up the next one.
   struct Pass {
     bool is_trial = false;
+    std::uint64_t opening = 0;  // how often the circuit had opened
   };
-  // The error says how long to wait.
+  // Takes a pass. The error says how long to wait.
   std::expected<Pass, Duration> enter(Instant now);
+  // Says whether enter() would refuse now, without taking a trial from those who can use it.
+  std::expected<void, Duration> check(Instant now);
+  // The pass of a request that is sent while the circuit is closed. Takes no lock.
+  Pass while_closed() const { return {.is_trial = false, .opening = opened()}; }
   void succeeded(Pass pass);
   void failed(Pass pass, Instant now);
+  void give_back(Pass pass, Instant now);
 
   bool is_open() const { return open_until_.load(std::memory_order_relaxed) != 0; }
   // Counted since the start.
@@ -47,6 +54,13 @@ class Circuit {
 
  private:
   using Ticks = Instant::rep;
+
+  // Returns how long it is closed to everybody; nullopt: it is not, or a trial is due. Call it with
+  // the mutex.
+  std::optional<Duration> closed_for(Instant now);
+  void open_until(Instant at);
+  // Returns whether it says anything about the present: it was let through since the last opening.
+  bool is_recent(Pass pass) const { return pass.opening == opened(); }
 
   const std::string route_;
   const config::CircuitConfig config_;

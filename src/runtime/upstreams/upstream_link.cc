@@ -35,6 +35,22 @@ void UpstreamLink::unreachable(const std::string& why) {
   }
 }
 
+awaitable<std::expected<void, std::string>> UpstreamLink::connect(Duration patience) {
+  auto connected = co_await connection_->connect(patience);
+  if (!connected) {
+    unreachable(connected.error());
+    connection_.reset();
+  } else if (target_->at->endpoint->connected(worker_.deadlines().now())) {
+    telemetry::log_event(config::LogLevel::info, "upstream is back",
+                         {{"upstream", target_->at->endpoint->name()}});
+  }
+  co_return connected;
+}
+
+awaitable<std::expected<void, std::string>> UpstreamLink::open_again() {
+  return connect(route_->connect_timeout);
+}
+
 awaitable<std::expected<void, std::string>> UpstreamLink::open() {
   const http::Deadlines& clock = worker_.deadlines();
   std::string why;
@@ -52,22 +68,16 @@ awaitable<std::expected<void, std::string>> UpstreamLink::open() {
             std::min(patience, std::chrono::duration_cast<Duration>(*give_up_ - clock.now()));
       }
       if (patience <= Duration{0} || !turn_to_next()) co_return std::unexpected(std::move(why));
-      if (!took_idle_ && connection_->take_idle(route_->upstream_idle)) {
+      // Whether an upstream that was left out is back, only a new connection tells.
+      const bool is_trial = target_->at->endpoint->is_ejected();
+      if (!took_idle_ && !is_trial && connection_->take_idle(route_->upstream_idle)) {
         took_idle_ = true;
         co_return std::expected<void, std::string>{};
       }
     }
-    auto connected = co_await connection_->connect(patience);
-    if (connected) {
-      if (target_->at->endpoint->connected(clock.now())) {
-        telemetry::log_event(config::LogLevel::info, "upstream is back",
-                             {{"upstream", target_->at->endpoint->name()}});
-      }
-      co_return std::expected<void, std::string>{};
-    }
+    auto connected = co_await connect(patience);
+    if (connected) co_return connected;
     why = std::move(connected.error());
-    unreachable(why);
-    connection_.reset();
   }
 }
 

@@ -25,11 +25,13 @@ class UpstreamLink {
   UpstreamLink(Worker& worker, const Route& route);
 
   // Opens a connection for the request: an idle one, or a new one, to the first upstream that can
-  // be reached. Call it again only if nothing was sent on the last one, or if the request may be
-  // repeated and was_idle(): then a new connection takes the place of an idle one, and the next
-  // upstream that of one whose new connection broke. The error says why the last of them could not
-  // be reached.
+  // be reached. Call it again only if nothing was sent on the last one: then a new connection takes
+  // the place of an idle one, and the next upstream that of one whose new connection broke. The
+  // error says why the last of them could not be reached.
   boost::asio::awaitable<std::expected<void, std::string>> open();
+  // Opens a new connection to the same upstream, for a request that may be repeated, after one that
+  // was_idle().
+  boost::asio::awaitable<std::expected<void, std::string>> open_again();
   // Returns whether the connection has served another exchange before.
   bool was_idle() const { return connection_->was_idle(); }
   // The upstream that the connection leads to.
@@ -45,6 +47,7 @@ class UpstreamLink {
  private:
   // Turns to the next upstream. False: all were tried.
   bool turn_to_next();
+  boost::asio::awaitable<std::expected<void, std::string>> connect(Duration patience);
   void unreachable(const std::string& why);
 
   Worker& worker_;

@@ -114,12 +114,16 @@ class RawUpstream:
         finally:
             peer.socket.close()
 
-    def stop(self):
+    def stop_listening(self):
+        """Refuses connections from now on. Those that there are stay."""
         try:
             self._socket.shutdown(socket.SHUT_RDWR)
         except OSError:
             pass
         self._socket.close()
+
+    def stop(self):
+        self.stop_listening()
         for peer in self._peers:
             try:
                 peer.socket.shutdown(socket.SHUT_RDWR)

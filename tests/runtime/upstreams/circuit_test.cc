@@ -65,6 +65,33 @@ TEST(Circuit, AFailedTrialKeepsItOpen) {
   EXPECT_TRUE(circuit.enter(kBegin + seconds(19)));
 }
 
+TEST(Circuit, ATrialThatWasNotSentIsTakenByTheNext) {
+  Circuit circuit("r", kConfig);
+  open(circuit, kBegin);
+  const auto trial = circuit.enter(kBegin + seconds(5));
+  ASSERT_TRUE(trial);
+  EXPECT_FALSE(circuit.check(kBegin + seconds(5)));
+  circuit.give_back(*trial, kBegin + seconds(6));
+  EXPECT_TRUE(circuit.check(kBegin + seconds(6)));  // takes nothing
+  EXPECT_TRUE(circuit.enter(kBegin + seconds(6))->is_trial);
+  EXPECT_FALSE(circuit.enter(kBegin + seconds(6)));
+}
+
+TEST(Circuit, WhatWasSentBeforeItOpenedSaysNothingAfterItClosed) {
+  Circuit circuit("r", kConfig);
+  const auto old = circuit.enter(kBegin);
+  open(circuit, kBegin);
+  const auto trial = circuit.enter(kBegin + seconds(5));
+  circuit.succeeded(*trial);
+  for (std::size_t n = 0; n < kConfig.failures; ++n) circuit.failed(*old, kBegin + seconds(6));
+  EXPECT_FALSE(circuit.is_open());
+  const auto now = circuit.enter(kBegin + seconds(6));
+  for (std::size_t n = 0; n < kConfig.failures; ++n) circuit.failed(*now, kBegin + seconds(6));
+  EXPECT_TRUE(circuit.is_open());
+  circuit.succeeded(*trial);  // that of the opening before
+  EXPECT_TRUE(circuit.is_open());
+}
+
 TEST(Circuit, OneFailureMayBeEnough) {
   Circuit circuit("r", {.failures = 1, .window = seconds(1), .open_for = seconds(1)});
   circuit.failed({}, kBegin);

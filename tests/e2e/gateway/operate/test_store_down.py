@@ -16,6 +16,8 @@ def gateway(start_gateway):
     # SIGXFSZ is ignored in Python and inherited: a write past the limit fails instead of killing.
     return start_gateway({"name": "refuse", "path": "/refuse"},
                          {"name": "pass", "path": "/pass", "store_down": "pass"},
+                         {"name": "cut", "path": "/cut", "store_down": "pass",
+                          "circuit": {"failures": 1, "window": "30s", "open_for": "60s"}},
                          store="embedded", inherit_signals=True)
 
 
@@ -37,6 +39,15 @@ def test_a_route_that_prefers_to_go_on_says_so_on_every_answer(gateway, upstream
         assert answer.header("Idempotency-Degraded") == "true"
         assert not answer.replayed
     assert upstream.effects() == 3
+
+
+def test_a_circuit_that_opens_meanwhile_does_not_call_a_new_key_safe(gateway, upstream, key):
+    """Nobody can see whether the key was executed before."""
+    assert gateway.post("/cut", json=BODY, key=key).status == 200
+    break_store(gateway)
+    assert gateway.post("/cut", json=BODY, key=f"0-{key}", test="status=503").status == 503
+    problem = assert_problem(gateway.post("/cut", json=BODY, key=f"1-{key}"), 503, "circuit-open")
+    assert problem["new_key_safe"] is False
 
 
 def test_without_a_key_requests_pass(gateway, upstream):

@@ -73,6 +73,33 @@ def test_a_failed_trial_keeps_it_open_and_only_one_is_sent(start_gateway, upstre
     assert not is_open(gateway)
 
 
+def test_a_request_that_never_arrives_whole_uses_up_no_trial(start_gateway, upstream, key):
+    """Otherwise one client could keep it open for everybody, although the service is back."""
+    gateway = start_gateway({"path": "/*", "circuit": CIRCUIT}, workers=1)
+    open_circuit(gateway)
+    let_pass(OPEN_FOR + TICKS)
+    with gateway.connect() as broken:
+        broken.send(b"POST / HTTP/1.1\r\nHost: semel.test\r\nTransfer-Encoding: chunked\r\n\r\nZZ\r\n")
+        assert broken.read_response().status == 400
+    assert gateway.post("/", json=BODY, key=key).status == 200
+    assert not is_open(gateway)
+
+
+def test_a_tenant_over_its_limit_uses_up_no_trial(start_gateway, upstream):
+    limits = {"live_keys": CIRCUIT["failures"]}
+    gateway = start_gateway({"path": "/*", "circuit": CIRCUIT, "limits": limits}, workers=1,
+                            tenant={"from": "authorization"})
+    busy, other = {"Authorization": "Bearer busy"}, {"Authorization": "Bearer other"}
+    for _ in range(CIRCUIT["failures"]):
+        gateway.post("/", json=BODY, key=new_key(), test="status=503", headers=busy)
+    assert is_open(gateway)
+    let_pass(OPEN_FOR + TICKS)
+    refused = [gateway.post("/", json=BODY, key=new_key(), test="status=503", headers=busy) for _ in range(5)]
+    assert [answer.status for answer in refused] == [429] * 5
+    assert gateway.post("/", json=BODY, key=new_key(), headers=other).status == 200
+    assert not is_open(gateway)
+
+
 def test_waiters_get_their_answer_while_it_is_open(start_gateway, upstream, key):
     gateway = start_gateway({"path": "/*", "circuit": CIRCUIT, "in_progress": "wait"}, workers=2)
     first = Background(gateway.post, "/", json=BODY, key=key, test="gate=g")

@@ -160,6 +160,25 @@ def test_what_was_sent_in_part_goes_nowhere_else(start_gateway, upstream, raw_up
     assert (len(seen), upstream.arrived()) == (1, 0)
 
 
+def test_what_may_be_repeated_goes_to_the_same_one_only(start_gateway, upstream, raw_upstream):
+    """A PUT may be sent again to a server that closed an idle connection, but not to another server: the first one may
+    have taken it."""
+    taken = []
+
+    def serve(peer, number):
+        while request := peer.read_request():
+            taken.append(request.split(b" ")[1].decode())
+            if len(taken) > 1:
+                dying.stop_listening()
+                return
+            peer.answer()
+    dying = raw_upstream(serve)
+    gateway = start_gateway({"path": "/*", "upstream": [dying.url, upstream.url]}, workers=1)
+    answers = {f"/{n}": gateway.request("PUT", f"/{n}", json=BODY).status for n in range(6)}
+    assert len(taken) == 2 and answers[taken[1]] == 502
+    assert upstream.arrived() == len(answers) - len(taken)
+
+
 def test_if_none_can_be_reached_the_key_is_released(start_gateway, mortal_upstreams, key):
     ups = mortal_upstreams(2)
     for up in ups:
