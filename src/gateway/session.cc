@@ -159,6 +159,7 @@ awaitable<bool> serve_request(runtime::Worker& worker, http::Connection& client,
   }
   request.keep_alive = message.keep_alive();
   runtime::Counted active(worker.services().active);
+  if (worker.services().ending) co_return false;
   co_await handle(request);
   co_return co_await finish_request(request);
 }

@@ -59,6 +59,9 @@ struct Services {
   std::atomic<std::size_t> buffered_bytes = 0;  // request bodies held in memory
   std::atomic<std::size_t> spooled_bytes = 0;   // request bodies held in files
   std::atomic<bool> draining = false;
+  // No request begins any more: the process has waited for those that run and is about to end. Look
+  // at it after counting in `active`, so that either the request is waited for or it sees this.
+  std::atomic<bool> ending = false;
   telemetry::ObservedInFlight observed;
 };
 

@@ -145,8 +145,15 @@ asio::awaitable<void> Process::wait_until_idle() {
   const auto busy = [this] {
     return services_->active > 0 || services_->engine.running().executions > 0;
   };
-  while (busy() && machine_clock_.steady() < give_up)
-    co_await machine_clock_.sleep(kIdleCheckEvery);
+  const auto wait = [&]() -> asio::awaitable<void> {
+    while (busy() && machine_clock_.steady() < give_up)
+      co_await machine_clock_.sleep(kIdleCheckEvery);
+  };
+  co_await wait();
+  // One may have come on an open connection just now. It is waited for, too; the next one finds its
+  // connection closed.
+  services_->ending = true;
+  co_await wait();
   telemetry::log_event(config::LogLevel::info, "stopped",
                        {{"cut_off", std::to_string(services_->active)}});
   services_->engine.stop();

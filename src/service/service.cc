@@ -128,6 +128,7 @@ std::expected<std::unique_ptr<Service>, std::string> Service::start(
 awaitable<Answer> Service::answer(runtime::Worker& worker, server::ApiRequest& request) {
   const auto begun = std::chrono::steady_clock::now();
   const runtime::Counted active(worker.services().active);
+  if (worker.services().ending) co_return store_unavailable("Semel is ending. Send it again.");
   const auto target = http::parse_target(request.message().target());
   if (!target) co_return no_such_path();
   const std::string_view method = request.message().method();
