@@ -88,7 +88,7 @@ def test_a_request_that_never_arrives_whole_uses_up_no_trial(start_gateway, upst
 def test_a_tenant_over_its_limit_uses_up_no_trial(start_gateway, upstream):
     limits = {"live_keys": CIRCUIT["failures"]}
     gateway = start_gateway({"path": "/*", "circuit": CIRCUIT, "limits": limits}, workers=1,
-                            tenant={"from": "authorization"})
+                            tenant={"from": "authorization"}, store="embedded")
     busy, other = {"Authorization": "Bearer busy"}, {"Authorization": "Bearer other"}
     for _ in range(CIRCUIT["failures"]):
         gateway.post("/", json=BODY, key=new_key(), test="status=503", headers=busy)
