@@ -95,7 +95,7 @@ struct RetryRules {
   std::shared_ptr<RetryBudget> budget = {};  // null: the one of the process
 };
 
-// What became of a call.
+// The result of a call.
 struct Sent {
   enum class End {
     answered,  // by the server, now; the status may be any that is not retried

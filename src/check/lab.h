@@ -16,7 +16,7 @@
 
 namespace semel::check {
 
-// What the first requests of a run found out about the endpoint.
+// The properties of the endpoint that the first requests of a run found out.
 struct Calibration {
   bool quoted = true;  // keys are sent as RFC 9651 Strings; false: bare
   Witness witness;

@@ -13,8 +13,8 @@ namespace semel::check {
 
 using Milliseconds = std::chrono::milliseconds;
 
-// What the user said, checked. Everything about the endpoint that cannot be found out from outside
-// is in here.
+// The options of one run, validated: everything about the endpoint that cannot be found out from
+// outside.
 struct Options {
   Target target;
   std::string method = "POST";

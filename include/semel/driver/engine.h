@@ -152,7 +152,7 @@ struct Pending {
 }  // namespace finish
 using Finished = std::variant<finish::Recorded, finish::Stale, finish::Pending>;
 
-// What became of a client's report about its claim.
+// The results of a client's report about its claim.
 namespace client_claim {
 struct Recorded {
   RecordPtr record;

@@ -2,7 +2,7 @@
 
 #include "check/lab.h"
 
-// What happens to answers that invite a retry.
+// Checks that answers which invite a retry are not kept.
 namespace semel::check {
 namespace {
 

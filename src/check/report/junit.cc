@@ -5,7 +5,7 @@
 namespace semel::check {
 namespace {
 
-// What is unproven or does not apply is skipped, so that no page of a CI shows it as a success.
+// Reports checks that are unproven or do not apply as skipped, so that no CI shows them as passed.
 std::string test_case(const Result& result) {
   const std::size_t slash = result.check.id.find('/');
   std::string out = fmt::format("  <testcase classname=\"semel.check.{}\" name=\"{}\"",
