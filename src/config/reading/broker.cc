@@ -32,15 +32,11 @@ void read_broker_list(const Field& field, BrokerAddress& out) {
 
 // A value may hold a password, so errors do not show it.
 void read_broker_properties(const Field& field, BrokerAddress& out) {
-  constexpr std::array<std::string_view, 9> kOurs = {"bootstrap.servers",
-                                                     "group.id",
-                                                     "enable.auto.commit",
-                                                     "enable.auto.offset.store",
-                                                     "auto.offset.reset",
-                                                     "enable.idempotence",
-                                                     "transactional.id",
-                                                     "delivery.report.only.error",
-                                                     "partition.assignment.strategy"};
+  constexpr std::array<std::string_view, 8> kOurs = {
+      "bootstrap.servers",  "group.id",
+      "enable.auto.commit", "enable.auto.offset.store",
+      "auto.offset.reset",  "enable.idempotence",
+      "transactional.id",   "delivery.report.only.error"};
   if (!is_mapping(field)) return;
   for (const Node& child : field.node().children) {
     const Field value = field.at(child.name);

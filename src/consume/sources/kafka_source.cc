@@ -27,13 +27,6 @@ std::vector<Header> headers_in(const rd_kafka_message_t& message) {
   return headers;
 }
 
-struct ListDestroy {
-  void operator()(rd_kafka_topic_partition_list_t* list) const {
-    rd_kafka_topic_partition_list_destroy(list);
-  }
-};
-using PartitionList = std::unique_ptr<rd_kafka_topic_partition_list_t, ListDestroy>;
-
 }  // namespace
 
 std::expected<std::unique_ptr<Source>, std::string> KafkaSource::make(
@@ -157,8 +150,9 @@ void KafkaSource::take(const rd_kafka_message_t& from) {
     }
     return;
   }
+  Partition& partition = partitions_[from.partition];
   BrokerMessage message;
-  message.delivery = {connection_number_, ++delivered_};
+  message.delivery = {partition.assignment, ++delivered_};
   message.body.assign(static_cast<const char*>(from.payload), from.len);
   message.headers = headers_in(from);
   for (const Header& header : message.headers) {
@@ -172,7 +166,6 @@ void KafkaSource::take(const rd_kafka_message_t& from) {
   message.properties.push_back({"offset", config_.topic + "/" + std::to_string(from.partition) +
                                               "/" + std::to_string(from.offset)});
   unsettled_[delivered_] = {from.partition, from.offset};
-  Partition& partition = partitions_[from.partition];
   partition.unsettled.insert(from.offset);
   partition.next = from.offset + 1;
   callbacks_.delivered(std::move(message));
@@ -222,15 +215,27 @@ void KafkaSource::on_published(rd_kafka_t*, const rd_kafka_message_t* report, vo
 void KafkaSource::pause_or_resume() {
   const bool wants = fetching_ && unsettled_.size() < config_.prefetch;
   if (wants != paused_) return;  // paused exactly if nothing is wanted
-  rd_kafka_topic_partition_list_t* list = nullptr;
-  if (rd_kafka_assignment(consumer_.get(), &list) != RD_KAFKA_RESP_ERR_NO_ERROR) return;
-  const PartitionList assigned(list);
   if (wants) {
-    rd_kafka_resume_partitions(consumer_.get(), list);
-  } else {
-    rd_kafka_pause_partitions(consumer_.get(), list);
+    resume();
+  } else if (const PartitionList all = assignment()) {
+    rd_kafka_pause_partitions(consumer_.get(), all.get());
+    paused_ = true;
   }
-  paused_ = !wants;
+}
+
+// Resumes every partition: one that was paused before it was taken away comes back paused.
+void KafkaSource::resume() {
+  const PartitionList all = assignment();
+  if (!all) return;
+  rd_kafka_resume_partitions(consumer_.get(), all.get());
+  paused_ = false;
+}
+
+// Returns the partitions of this member; null: librdkafka does not say.
+KafkaSource::PartitionList KafkaSource::assignment() const {
+  rd_kafka_topic_partition_list_t* list = nullptr;
+  rd_kafka_assignment(consumer_.get(), &list);
+  return PartitionList(list);
 }
 
 void KafkaSource::commit(bool wait) {
@@ -251,24 +256,58 @@ void KafkaSource::on_rebalance(rd_kafka_t*, rd_kafka_resp_err_t what,
   static_cast<KafkaSource*>(self)->rebalance(what, partitions);
 }
 
-// Messages delivered under the old assignment belong to somebody else from here on, or come again.
+bool KafkaSource::is_current(const DeliveryId& delivery) const {
+  const std::lock_guard lock(mutex_);
+  return assignments_.contains(delivery.connection);
+}
+
+// With `cooperative-sticky` partitions come and go one by one, and the others stay as they are.
 void KafkaSource::rebalance(rd_kafka_resp_err_t what, rd_kafka_topic_partition_list_t* partitions) {
+  const bool one_by_one =
+      std::string_view(rd_kafka_rebalance_protocol(consumer_.get())) == "COOPERATIVE";
   if (what == RD_KAFKA_RESP_ERR__ASSIGN_PARTITIONS) {
     telemetry::log_event(
         config::LogLevel::info, "broker connected",
         {{"topic", config_.topic}, {"partitions", std::to_string(partitions->cnt)}});
-    rd_kafka_assign(consumer_.get(), partitions);
-    // A partition that was paused before it was taken away comes back paused.
-    rd_kafka_resume_partitions(consumer_.get(), partitions);
-    paused_ = false;
+    assigned(*partitions);
+    if (one_by_one) {
+      rd_kafka_error_destroy(rd_kafka_incremental_assign(consumer_.get(), partitions));
+    } else {
+      rd_kafka_assign(consumer_.get(), partitions);
+    }
+    resume();
     return;
   }
   commit(true);
-  ++connection_number_;
-  partitions_.clear();
-  unsettled_.clear();
-  rd_kafka_assign(consumer_.get(), nullptr);
+  revoked(*partitions);
+  if (one_by_one) {
+    rd_kafka_error_destroy(rd_kafka_incremental_unassign(consumer_.get(), partitions));
+  } else {
+    rd_kafka_assign(consumer_.get(), nullptr);
+  }
   callbacks_.lost();
+}
+
+void KafkaSource::assigned(const rd_kafka_topic_partition_list_t& partitions) {
+  const std::lock_guard lock(mutex_);
+  for (int i = 0; i < partitions.cnt; ++i) {
+    Partition& partition = partitions_[partitions.elems[i].partition];
+    partition = Partition{.assignment = ++connection_number_};
+    assignments_.insert(partition.assignment);
+  }
+}
+
+// Messages delivered from these partitions belong to somebody else from here on, or come again.
+void KafkaSource::revoked(const rd_kafka_topic_partition_list_t& partitions) {
+  const std::lock_guard lock(mutex_);
+  for (int i = 0; i < partitions.cnt; ++i) {
+    const std::int32_t number = partitions.elems[i].partition;
+    const auto found = partitions_.find(number);
+    if (found == partitions_.end()) continue;
+    assignments_.erase(found->second.assignment);
+    partitions_.erase(found);
+    std::erase_if(unsettled_, [&](const auto& entry) { return entry.second.partition == number; });
+  }
 }
 
 }  // namespace semel::consume

@@ -3,6 +3,7 @@
 #include <expected>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <set>
 #include <string>
 #include <unordered_map>
@@ -13,7 +14,7 @@
 
 namespace semel::consume {
 
-// Reads a topic of Kafka, as a member of a consumer group. Experimental.
+// Reads a topic of Kafka, as a member of a consumer group.
 //
 // Kafka remembers one offset per partition: everything before it is done. Messages are settled in
 // any order here, and the committed offset is that of the first one that is not settled. After a
@@ -24,6 +25,7 @@ class KafkaSource final : public ThreadedSource {
       const config::ConsumeConfig& config);
   ~KafkaSource() override;
 
+  bool is_current(const DeliveryId& delivery) const override;
   // Leaves the offset where it is: whoever gets the partition next begins there.
   void give_back(const DeliveryId&) override {}
 
@@ -33,7 +35,8 @@ class KafkaSource final : public ThreadedSource {
     std::int64_t offset = 0;
   };
   struct Partition {
-    std::set<std::int64_t> unsettled;
+    std::uint64_t assignment = 0;  // the time that it was given to us; in its deliveries' ids
+    std::set<std::int64_t> unsettled = {};
     std::int64_t next = -1;       // after the last message delivered
     std::int64_t committed = -1;  // as far as we have told Kafka
   };
@@ -44,6 +47,13 @@ class KafkaSource final : public ThreadedSource {
     std::shared_ptr<const BrokerMessage> message;
     std::function<void(bool)> done;
   };
+  struct ListDestroy {
+    void operator()(rd_kafka_topic_partition_list_t* list) const {
+      rd_kafka_topic_partition_list_destroy(list);
+    }
+  };
+  using PartitionList = std::unique_ptr<rd_kafka_topic_partition_list_t, ListDestroy>;
+
   explicit KafkaSource(const config::ConsumeConfig& config);
   std::expected<void, std::string> make_clients();
   std::expected<brokers::KafkaClient, std::string> make_producer() const;
@@ -57,8 +67,12 @@ class KafkaSource final : public ThreadedSource {
   void settled(const DeliveryId& delivery);
   void publish(Command command);
   void pause_or_resume();
+  void resume();
+  PartitionList assignment() const;
   void commit(bool wait);
   void rebalance(rd_kafka_resp_err_t what, rd_kafka_topic_partition_list_t* partitions);
+  void assigned(const rd_kafka_topic_partition_list_t& partitions);
+  void revoked(const rd_kafka_topic_partition_list_t& partitions);
   static void on_rebalance(rd_kafka_t*, rd_kafka_resp_err_t what,
                            rd_kafka_topic_partition_list_t* partitions, void* self);
   static void on_published(rd_kafka_t*, const rd_kafka_message_t* report, void*);
@@ -74,6 +88,9 @@ class KafkaSource final : public ThreadedSource {
   std::uint64_t delivered_ = 0;
   std::unordered_map<std::uint64_t, Place> unsettled_;
   std::map<std::int32_t, Partition> partitions_;
+
+  mutable std::mutex mutex_;
+  std::set<std::uint64_t> assignments_;  // of partitions_, under mutex_
 };
 
 }  // namespace semel::consume

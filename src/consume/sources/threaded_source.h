@@ -17,7 +17,7 @@ namespace semel::consume {
 class ThreadedSource : public Source {
  public:
   void start(Callbacks callbacks) final;
-  bool is_current(const DeliveryId& delivery) const final {
+  bool is_current(const DeliveryId& delivery) const override {
     return delivery.connection == connection_number_;
   }
   void ack(const DeliveryId& delivery) final;

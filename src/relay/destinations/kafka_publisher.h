@@ -13,8 +13,8 @@
 namespace semel::relay {
 
 // Publishes to a topic of Kafka with an idempotent producer, and with the ordering key as the
-// message's key. Experimental. The producer drops messages that it cannot deliver within the
-// timeout, and says so.
+// message's key. The producer drops messages that it cannot deliver within the timeout, and says
+// so.
 class KafkaPublisher final : public Publisher {
  public:
   static std::expected<std::unique_ptr<Publisher>, std::string> make(

@@ -1,4 +1,4 @@
-"""Kafka, experimental: against librdkafka's mock cluster, since Debian has no broker."""
+"""Kafka, against librdkafka's mock cluster: Debian has no broker. tests/interop has the real one."""
 
 import pytest
 from harness.servers.mock_kafka import MockKafka

@@ -1,4 +1,4 @@
-"""`semel relay` to Kafka, experimental: against librdkafka's mock cluster, since Debian has no broker."""
+"""`semel relay` to Kafka, against librdkafka's mock cluster: Debian has no broker. tests/interop has the real one."""
 
 import json
 
