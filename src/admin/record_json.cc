@@ -76,6 +76,21 @@ json::object owner_of(const Record& record, Time now) {
           {"alive", std::move(alive)}};
 }
 
+json::value text_or_null(std::string_view text) {
+  return text.empty() ? json::value(nullptr) : json::value(base::printable_utf8(text));
+}
+
+json::object request_of(const Record& record) {
+  json::object members;
+  for (const DescribedMember& member : record.description.members) {
+    members[base::printable_utf8(member.pointer)] = base::printable_utf8(member.value);
+  }
+  return {{"method", text_or_null(record.description.method)},
+          {"path", text_or_null(record.description.path)},
+          {"described", members.empty() ? json::value(nullptr) : json::value(std::move(members))},
+          {"bytes", record.request.size()}};
+}
+
 }  // namespace
 
 json::object record_summary(const Record& record, Time now) {
@@ -87,7 +102,9 @@ json::object record_summary(const Record& record, Time now) {
   const bool is_any = record.operation == execution::kEveryOperation;
   const std::string_view path = execution::path_in(record.operation);
   out["operation"] = is_any ? "*" : base::printable_utf8(execution::name_in(record.operation));
-  out["scope_path"] = path.empty() ? json::value(nullptr) : json::value(base::printable_utf8(path));
+  out["scope_path"] = text_or_null(path);
+  out["method"] = text_or_null(record.description.method);
+  out["path"] = text_or_null(record.description.path);
   out["key"] = base::printable_utf8(record.key);
   out["created_at"] = time_of(record.created_at);
   out["updated_at"] = time_of(record.updated_at);
@@ -111,6 +128,7 @@ json::object record_details(const Record& record, Time now) {
   out["status_begun"] = record.status_begun > 0 ? json::value(record.status_begun) : nullptr;
   const bool answered = record.answer.status > 0;
   out["answer"] = answered ? json::value(answer_of(record.answer)) : nullptr;
+  out["request"] = request_of(record);
   out["request_bytes"] = record.request.size();
   out["response_version"] = base::printable_utf8(record.response_version);
   out["resource"] = {{"type", base::printable_utf8(record.resource_type)},

@@ -29,6 +29,9 @@ struct AdminConfig {
 
 enum class StoreKeys { plain, digest };
 
+// The newest format of records: the first that describes their requests.
+inline constexpr int kRecordFormat = 3;
+
 struct Config {
   std::string file;
   std::vector<HostPort> listen = {{"127.0.0.1", 8080}};
@@ -39,7 +42,8 @@ struct Config {
   stores::StoreConfig store;
   SpoolConfig spool;
   StoreKeys store_keys = StoreKeys::plain;
-  std::string hash_key_file;  // "": plain SHA-256
+  int record_format = kRecordFormat;  // 2: no record needs more than a node of format 2 can read
+  std::string hash_key_file;          // "": plain SHA-256
   std::vector<AddressRange> trusted_proxies;
   TenantConfig tenant;
   LimitsConfig limits;

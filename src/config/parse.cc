@@ -194,6 +194,10 @@ constexpr std::array kFileKeys = std::to_array<Key<FileDraft>>({
        read_choice(f, {{"plain", StoreKeys::plain}, {"digest", StoreKeys::digest}},
                    d.config.store_keys);
      }},
+    {"record_format",
+     [](const Field& f, FileDraft& d) {
+       read_choice(f, {{"2", kRecordFormat - 1}, {"3", kRecordFormat}}, d.config.record_format);
+     }},
     {"trusted_proxies", read_trusted_proxies},
     {"tenant", [](const Field& f, FileDraft& d) { read_tenant(f, d.config.tenant); }},
     {"limits", [](const Field& f, FileDraft& d) { read_mapping(f, kLimitsKeys, d.config.limits); }},
@@ -323,6 +327,27 @@ void check_live_keys(const Field& root, const Config& config) {
   }
 }
 
+// Whoever asks that no record shows a key must not find it in a described member.
+void check_described_keys(const Field& root, const Config& config) {
+  if (config.store_keys != StoreKeys::digest) return;
+  const auto shows_key = [](const RouteConfig& route) {
+    return std::ranges::any_of(route.describe, [&](const std::string& pointer) {
+      return (route.key.pointer + '/').starts_with(pointer + '/');
+    });
+  };
+  if (std::ranges::none_of(config.routes, shows_key)) return;
+  const std::vector<Field> routes = root.at("routes").items(kRoutesMax);
+  for (std::size_t i = 0; i < routes.size(); ++i) {
+    if (!shows_key(config.routes[i])) continue;
+    routes[i]
+        .at("describe")
+        .error(fmt::format(
+            "shows {}, from which the route takes its key; with store_keys: digest records "
+            "must not show it",
+            quote(config.routes[i].key.pointer)));
+  }
+}
+
 void check_file(const Field& root, const FileDraft& draft, Report& report) {
   const Config& config = draft.config;
   const auto missing = [&](std::string key, std::string message) {
@@ -348,6 +373,7 @@ void check_file(const Field& root, const FileDraft& draft, Report& report) {
   check_tenant(root, config);
   check_completes(root, config);
   if (root.node().find("consume") != nullptr) check_consume(root.at("consume"), config);
+  check_described_keys(root, config);
   check_live_keys(root, config);
   if (config.service) check_service(root.at("service"), config);
   const HostPort& admin = config.admin.listen;

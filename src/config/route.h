@@ -117,6 +117,7 @@ struct RouteConfig {
   std::vector<std::string> replay_headers_allow;    // lower case; wins over every deny list
   std::string replayed_header = "Idempotency-Replayed";
   ResourceConfig resource;
+  std::vector<std::string> describe;  // JSON Pointers to the members that the record keeps
   std::optional<Url> reauthorize;
   StoreDown store_down = StoreDown::refuse;
   RouteLimits limits;

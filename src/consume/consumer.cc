@@ -17,6 +17,7 @@
 #include "core/record_bytes.h"
 #include "engine/spawn.h"
 #include "execution/call.h"
+#include "execution/description.h"
 #include "runtime/waits.h"
 
 namespace semel::consume {
@@ -209,6 +210,8 @@ Call QueueConsumer::call_for(const Item& item) const {
     return fingerprint_under(message, std::move(recipe));
   };
   call.trace = trace_of(*item.message);
+  call.description =
+      execution::describe(settings.config, "", "", config_.route.describe, item.message->body);
   return call;
 }
 

@@ -9,10 +9,11 @@
 namespace semel {
 namespace {
 
-// Version 2 is version 1 with more fields at its end. A record that fits version 1 is written as
-// version 1, so that nodes of the previous release can read it.
+// Each version is the one before with more fields at its end. A record is written in the first
+// version that has all its fields, so that nodes of an earlier release can read it.
 constexpr std::uint8_t kFirstFormat = 1;
-constexpr std::uint8_t kFormat = 2;
+constexpr std::uint8_t kSecondFormat = 2;
+constexpr std::uint8_t kThirdFormat = 3;
 constexpr std::size_t kChecksumBytes = 4;
 
 enum Flag : std::uint8_t {
@@ -58,6 +59,11 @@ bool fits_first_format(const Record& r) {
   return r.answer.body_note != BodyNote::spilled && r.answer.spilled_bytes == 0 &&
          r.recipe.hash_key_id.empty() && r.recipe.body <= BodyRecipe::none && r.handle == Token{} &&
          r.request.empty() && r.sealed == Sealed{};
+}
+
+std::uint8_t format_for(const Record& r) {
+  if (r.description != Description{}) return kThirdFormat;
+  return fits_first_format(r) ? kFirstFormat : kSecondFormat;
 }
 
 // The version of the recipe shares a byte with its kind of body. A node that only knows version 1
@@ -142,11 +148,27 @@ void read_answer(core::ByteReader& in, Answer& answer) {
   answer.body = in.text();
 }
 
+void write_members(Writer& out, const std::vector<DescribedMember>& members) {
+  out.varint(members.size());
+  for (const auto& member : members) {
+    out.text(member.pointer);
+    out.text(member.value);
+  }
+}
+
+void read_members(core::ByteReader& in, std::vector<DescribedMember>& members) {
+  members.resize(in.count());
+  for (auto& member : members) {
+    member.pointer = in.text();
+    member.value = in.text();
+  }
+}
+
 // Strips the checksum, or says why the record cannot be read.
 std::expected<std::string_view, std::string> checked(std::string_view bytes) {
   if (bytes.empty()) return std::unexpected("empty record");
   const auto format = static_cast<std::uint8_t>(bytes[0]);
-  if (format < kFirstFormat || format > kFormat) {
+  if (format < kFirstFormat || format > kThirdFormat) {
     return std::unexpected("record format " + std::to_string(format) +
                            " is not supported by this version");
   }
@@ -217,11 +239,18 @@ void read_second_format(core::ByteReader& in, Record& r) {
   r.recipe.hash_key_id = in.text();
 }
 
+void read_third_format(core::ByteReader& in, Record& r) {
+  r.description.method = in.text();
+  r.description.path = in.text();
+  read_members(in, r.description.members);
+}
+
 }  // namespace
 
 std::string encode(const Record& r) {
-  Writer out(320 + r.answer.body.size() + r.key.size() + r.request.size() + r.sealed.bytes.size());
-  const std::uint8_t format = fits_first_format(r) ? kFirstFormat : kFormat;
+  Writer out(320 + r.answer.body.size() + r.key.size() + r.request.size() + r.sealed.bytes.size() +
+             r.description.path.size());
+  const std::uint8_t format = format_for(r);
   out.u8(format);
   out.u8(static_cast<std::uint8_t>(r.state));
   out.u8(static_cast<std::uint8_t>(r.result));
@@ -258,13 +287,18 @@ std::string encode(const Record& r) {
     out.varint(entry.attempt);
     out.text(entry.note);
   }
-  if (format > kFirstFormat) {
+  if (format >= kSecondFormat) {
     out.raw(r.handle.bytes);
     out.text(r.request);
     out.text(r.sealed.key_id);
     out.text(r.sealed.bytes);
     out.varint(r.answer.spilled_bytes);
     out.text(r.recipe.hash_key_id);
+  }
+  if (format >= kThirdFormat) {
+    out.text(r.description.method);
+    out.text(r.description.path);
+    write_members(out, r.description.members);
   }
   return std::move(out).seal();
 }
@@ -277,7 +311,8 @@ std::expected<Record, std::string> decode(std::string_view bytes) {
   Record r;
   read_claim(in, r);
   read_outcome(in, r);
-  if (format > kFirstFormat) read_second_format(in, r);
+  if (format >= kSecondFormat) read_second_format(in, r);
+  if (format >= kThirdFormat) read_third_format(in, r);
   if (!in.finished() || !in_range(r.state, RecordState::queued, RecordState::tombstone) ||
       !in_range(r.result, RecordResult::none, RecordResult::failed) ||
       !in_range(r.recipe.body, BodyRecipe::json, BodyRecipe::digest) ||
@@ -299,13 +334,15 @@ std::optional<Token> core::spilled_under(std::string_view encoding) {
 
 bool core::has_content(const Record& record) {
   return record.answer.status != 0 || !record.answer.headers.empty() ||
-         !record.answer.body.empty() || !record.request.empty();
+         !record.answer.body.empty() || !record.request.empty() ||
+         !record.description.members.empty();
 }
 
 std::string core::encode_content(const Record& record) {
   Writer out(64 + record.answer.body.size() + record.request.size());
   write_answer(out, record.answer);
   out.text(record.request);
+  if (!record.description.members.empty()) write_members(out, record.description.members);
   return std::move(out).take();
 }
 
@@ -313,6 +350,7 @@ bool core::decode_content(std::string_view bytes, Record& record) {
   core::ByteReader in(bytes);
   read_answer(in, record.answer);
   record.request = in.text();
+  if (!in.finished()) read_members(in, record.description.members);
   return in.finished();
 }
 

@@ -14,8 +14,8 @@ namespace semel::core {
 std::optional<Token> spilled_under(std::string_view encoding);
 
 // The content of a record is the part that is sealed if records are encrypted at rest: status,
-// headers and body of the answer, and the queued request. The location of the body stays in the
-// clear.
+// headers and body of the answer, the queued request, and the described members. The location of
+// the body stays in the clear.
 bool has_content(const Record& record);
 std::string encode_content(const Record& record);
 // Returns false if the bytes are not the content of a record.

@@ -64,6 +64,7 @@ void become_tombstone(Record& record, Time now, std::string note) {
   record.state = RecordState::tombstone;
   record.answer = {};
   drop(record.request);
+  record.description.members.clear();
   record.sealed = {};
   record.expires_at = kNever;
   record.hold_until = kNever;
@@ -162,6 +163,7 @@ Decision take(std::shared_ptr<Record> record, const event::Claim& claim, Time no
   hold(*record, claim.token, claim.owner, claim.operation, now);
   if (record->handle == Token{}) record->handle = claim.handle;
   record->request = claim.request;
+  record->description = claim.description;
   if (!claim.request.empty()) {
     record->state = RecordState::queued;
     remember(*record, now, "queued");
@@ -350,8 +352,7 @@ Decision on(const Record* found, const event::Finish& finish, Time now) {
 
 Decision on(const Record* found, const event::Abandon& abandon, Time now) {
   if (!found || found->token != abandon.token) return {Keep{}, verdict::Stale{}};
-  if (found->state == RecordState::queued)
-    return {Keep{}, verdict::Done{}};  // queued again already
+  if (found->state == RecordState::queued) return {Keep{}, verdict::Done{}};  // queued already
   if (!holds_claim(*found)) return {Keep{}, verdict::Stale{}};
   auto next = copy_of(*found);
   if (next->request.empty()) {
@@ -418,6 +419,11 @@ Decision on(const Record* found, const event::Sweep& sweep, Time now) {
   return {Put{std::move(next)}, verdict::Done{}};
 }
 
+Decision refuse_other_claim() {
+  constexpr auto kWhy = "The record was claimed again in the meantime. Look at it again.";
+  return {Keep{}, verdict::Refused{kWhy}};
+}
+
 // Caches may serve the answer for a while. The key must not be executable during that time, or one
 // caller could get the new answer and the next one the old.
 Decision forget(const Record& found, const event::Resolve& resolve, Time now) {
@@ -425,10 +431,7 @@ Decision forget(const Record& found, const event::Resolve& resolve, Time now) {
     return {Keep{}, verdict::Refused{"The record is " + std::string(to_string(found.state)) +
                                      "; only a completed or released record can be forgotten."}};
   }
-  if (found.token != resolve.token) {
-    return {Keep{},
-            verdict::Refused{"The record was claimed again in the meantime. Look at it again."}};
-  }
+  if (found.token != resolve.token) return refuse_other_claim();
   if (resolve.why.empty()) return {Keep{}, verdict::Refused{"A reason is required."}};
   auto next = copy_of(found);
   next->tombstone_until = after(now, std::max(found.tombstone, *resolve.forget_for));
@@ -444,10 +447,7 @@ Decision on(const Record* found, const event::Resolve& resolve, Time now) {
     return {Keep{}, verdict::Refused{"The record is " + std::string(to_string(found->state)) +
                                      ", not unknown; there is nothing to resolve."}};
   }
-  if (found->token != resolve.token) {
-    return {Keep{},
-            verdict::Refused{"The record was claimed again in the meantime. Look at it again."}};
-  }
+  if (found->token != resolve.token) return refuse_other_claim();
   const bool running = resolve.holder == Holder::running_here ||
                        (found->state == RecordState::in_progress &&
                         may_be_running(*found, resolve.holder, resolve.skew, now));

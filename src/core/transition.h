@@ -41,6 +41,7 @@ struct Claim {
   std::string trace;
   Token handle;             // for a record that has none; all zero: it gets none
   std::string request;      // not empty: the request is queued with the claim, to be started later
+  Description description;  // of this request, for people
   Duration lag{0};          // by how much the clock was set forward since the record was stamped
   Duration created_lag{0};  // as lag, since its creation; only if its ttl counts from then
 };

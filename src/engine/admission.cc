@@ -156,6 +156,7 @@ Engine::Impl::Admitting::Admitting(Impl& engine, Call& call)
   claim_.trace = std::move(call.trace);
   if (call.wants_handle) claim_.handle = engine.tokens.next();
   claim_.request = std::move(call.request);
+  claim_.description = std::move(call.description);
 }
 
 Engine::Impl::Admitting::~Admitting() {

@@ -32,6 +32,8 @@ void LoggingObserver::transitioned(const Record* before, const Record* after, Ti
        {"to", to},
        {"attempt", attempt},
        {"operation", record.operation},
+       {"method", is_unknown ? std::string_view(record.description.method) : ""},
+       {"path", is_unknown ? std::string_view(record.description.path) : ""},
        {"reason", record.reason},
        {"trace", record.trace},
        {"key", keys_ == config::LogKeys::full ? std::string_view(record.key) : ""}});

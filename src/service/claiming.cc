@@ -9,6 +9,7 @@
 #include "execution/answer/limit_problem.h"
 #include "execution/answer/replay.h"
 #include "execution/call.h"
+#include "execution/description.h"
 #include "runtime/waits.h"
 #include "service/replies.h"
 
@@ -87,6 +88,7 @@ std::optional<KnownOperation> find_operation(const config::Config& config, std::
     known.fingerprint = route->fingerprint;
     known.key = route->key.rules;
     known.former_names = route->aliases;
+    known.describe = route->describe;
   }
   if (listed != own.end()) {
     const std::string version = known.rules.operation.response_version;
@@ -159,6 +161,8 @@ Call Claiming::call() {
     co_return execution::fingerprint_under_key(make_fingerprint(recipe, body_.view()), recipe,
                                                asked_.settings->key_material.hash_keys);
   };
+  call.description = execution::describe(asked_.settings->config, body_.request.method,
+                                         body_.request.path, operation_.describe, body_.payload);
   call.client = ClientClaim{asked_.client.name, body_.token};
   call.may_execute = [this](bool is_new) { return has_room(is_new); };
   return call;

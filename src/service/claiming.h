@@ -28,6 +28,7 @@ struct KnownOperation {
   config::FingerprintConfig fingerprint;
   KeyRules key;
   std::vector<std::string> former_names;
+  std::vector<std::string> describe;
 };
 // Looks in service.operations, then among the routes of the gateway. nullopt: it is in neither.
 std::optional<KnownOperation> find_operation(const config::Config& config, std::string_view name);

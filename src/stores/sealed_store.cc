@@ -1,6 +1,6 @@
-// The promise: the bytes of an answer or a request are never in the store below unencrypted, and a
-// record that does not open is never taken for an absent one. If the second were broken, losing a
-// key file would let everything be executed again.
+// The promise: the bytes of an answer or of a request's body are never in the store below
+// unencrypted, and a record that does not open is never taken for an absent one. If the second were
+// broken, losing a key file would let everything be executed again.
 #include "stores/sealed_store.h"
 
 #include <utility>
@@ -102,6 +102,7 @@ void SealedStore::close(Record& record) const {
   record.answer.headers.clear();
   record.answer.body.clear();
   record.request.clear();
+  record.description.members.clear();
 }
 
 StoreResult<void> SealedStore::open(Record& record) const {

@@ -16,9 +16,9 @@ namespace semel::stores {
 // operator.
 std::expected<auth::SealingKeys, std::string> read_sealing_keys(const std::filesystem::path& file);
 
-// Encrypts the content of another store at rest: the answer (status, headers, body) and the queued
-// request of every record, and all chunks. The record's identity, state and times stay readable, so
-// that the store below can do its work.
+// Encrypts the content of another store at rest: the answer (status, headers, body), the queued
+// request and the described members of every record, and all chunks. The record's identity, state,
+// times, method and path stay readable, so that the store below can do its work.
 //
 // The record's id and the attempt's token are part of every seal: data that is put in another
 // record's place does not open. A record that cannot be opened (its key is not in the file, its

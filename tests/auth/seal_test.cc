@@ -100,8 +100,21 @@ TEST(RecordContent, SurvivesAndIsAllThatIsSecret) {
   EXPECT_EQ(other.answer.headers, record.answer.headers);
   EXPECT_EQ(other.answer.body, record.answer.body);
   EXPECT_EQ(other.request, record.request);
+  EXPECT_EQ(other.description, Description{});
+  record.description.members = {{"/amount", "4200"}, {"/note", ""}};
+  ASSERT_TRUE(core::decode_content(core::encode_content(record), other));
+  EXPECT_EQ(other.request, record.request);
+  EXPECT_EQ(other.description, record.description);
   EXPECT_FALSE(core::decode_content(core::encode_content(record) + "x", other));
   EXPECT_FALSE(core::decode_content("\x01", other));
+}
+
+TEST(RecordContent, DescribedMembersAloneAreContent) {
+  Record record;
+  record.description = {"POST", "/charges", {}};
+  EXPECT_FALSE(core::has_content(record));
+  record.description.members = {{"/amount", "4200"}};
+  EXPECT_TRUE(core::has_content(record));
 }
 
 TEST(SpilledUnder, IsTheTokenOfASpilledRecordOnly) {

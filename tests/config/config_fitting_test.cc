@@ -82,6 +82,39 @@ TEST(ConfigFitting, RefusesBadModeResourceAndReauthorize) {
   }
 }
 
+TEST(ConfigFitting, RefusesMembersThatCannotBeDescribed) {
+  std::string many = "describe: [/0";
+  for (int i = 1; i <= 16; ++i) many += ", /" + std::to_string(i);
+  const std::vector<std::pair<std::string, std::string>> cases = {
+      {"describe: amount", "describe: must be a list"},
+      {"describe: [amount]", "describe[0]: 'amount' is not a JSON Pointer"},
+      {"describe: [/a, '']", "describe[1]: '' is not a JSON Pointer"},
+      {"describe: [/a~2]", "describe[0]: '/a~2' is not a JSON Pointer"},
+      {"describe: [/items/*/id]", "'*' is not allowed here"},
+      {"describe: [/items/*]", "'*' is not allowed here"},
+      {"describe: [/a, /a]", "describe[1]: '/a' is listed twice"},
+      {"describe: [/" + std::string(128, 'x') + "]", "at most 128 characters"},
+      {many + "]", "describe: "},
+  };
+  for (const auto& [members, expected] : cases) {
+    EXPECT_THAT(errors_of(with_route(members)), testing::Contains(HasSubstr(expected))) << members;
+  }
+  EXPECT_THAT(route_over("describe: [/a]", "describe: []").describe, testing::IsEmpty());
+}
+
+// With store_keys: digest nobody may find the key in a record.
+TEST(ConfigFitting, RefusesToDescribeAKeyThatIsKeptAsADigest) {
+  const std::string key = "key: {from: pointer, pointer: /order/id}, describe: ";
+  for (const char* members : {"[/amount, /order/id]", "[/order]"}) {
+    EXPECT_THAT(errors_of("store_keys: digest\n" + with_route(key + members)),
+                testing::Contains(HasSubstr("from which the route takes its key")))
+        << members;
+    EXPECT_THAT(errors_of(with_route(key + members)), testing::IsEmpty());
+  }
+  EXPECT_THAT(errors_of("store_keys: digest\n" + with_route(key + "[/order/idx, /ord]")),
+              testing::IsEmpty());
+}
+
 TEST(ConfigFitting, ProfilesSetTheirKeys) {
   const RouteConfig adyen = route_of("profile: adyen");
   EXPECT_EQ(adyen.key.rules.max_length, 64u);

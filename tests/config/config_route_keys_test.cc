@@ -50,6 +50,7 @@ routes:
     tombstone: 8d
     response_version: 2
     on_version_change: new
+    describe: [/amount, /items/0/id]
     max_request_body: 9KiB
     max_stored_body: 10KiB
     max_spilled_body: 11KiB
@@ -109,6 +110,7 @@ TEST(ConfigRoute, ReadsEveryKeyOfTheRulesAndTheAnswer) {
   EXPECT_EQ(route.operation.tombstone, days(8));
   EXPECT_EQ(route.operation.response_version, "2");
   EXPECT_EQ(route.operation.on_version_change, OnVersionChange::fresh);
+  EXPECT_THAT(route.describe, ElementsAre("/amount", "/items/0/id"));
   EXPECT_EQ(route.max_request_body, 9u * 1024);
   EXPECT_EQ(route.max_stored_body, 10u * 1024);
   EXPECT_EQ(route.max_spilled_body, 11u * 1024);

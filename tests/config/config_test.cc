@@ -56,7 +56,8 @@ workers: 8
 namespace: prod.eu-1_a
 admin: {listen: "[::1]:9999"}
 store: {kind: embedded, path: /var/lib/semel, durability: crash}
-store_keys: plain
+store_keys: digest
+record_format: 2
 trusted_proxies: [10.0.0.0/8, "fd00::/8", 192.0.2.1]
 tenant: {from: header, name: X-Tenant}
 limits: {connections: 5, header_bytes: 64KiB, header_timeout: 1s, body_timeout: 1m, in_flight: 6}
@@ -70,6 +71,8 @@ routes: [{path: /*, upstream: http://up}]
   EXPECT_EQ(config.name_space, "prod.eu-1_a");
   EXPECT_EQ(config.admin.listen, (HostPort{"::1", 9999}));
   EXPECT_EQ(config.store.path, "/var/lib/semel");
+  EXPECT_EQ(config.store_keys, StoreKeys::digest);
+  EXPECT_EQ(config.record_format, 2);
   EXPECT_EQ(config.store.durability, stores::Durability::crash);
   ASSERT_EQ(config.trusted_proxies.size(), 3u);
   EXPECT_EQ(config.trusted_proxies[1].text, "fd00::/8");

@@ -48,6 +48,7 @@ Record claim_of(const RecordId& id) {
   record.trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
   record.history = {{kThen - 2h, RecordState::in_progress, 1, "claimed"},
                     {kThen - 1h, RecordState::released, 1, "answered 503"}};
+  record.description = {"POST", "/v1/charges", {{"/amount", "4200"}, {"/currency", "\"EUR\""}}};
   record.tenant = "acme";
   record.operation = "charges";
   record.key = "8e03978e-40d5-43dd-bc93-6894a57f9324";
@@ -126,6 +127,7 @@ std::string differing_fields(const Record& found, const Record& wanted) {
       .field("handle", &Record::handle)
       .field("request", &Record::request)
       .field("sealed", &Record::sealed)
+      .field("description", &Record::description)
       .field("tenant", &Record::tenant)
       .field("operation", &Record::operation)
       .field("key", &Record::key)

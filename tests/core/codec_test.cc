@@ -70,6 +70,7 @@ Record with_every_field() {
   r.handle.bytes.fill(0x5a);
   r.request = std::string("POST /\0\n", 8);
   r.sealed = {"k1", std::string("\0sealed", 7)};
+  r.description = {"POST", "/v1/charges", {{"/amount", "4200"}, {"/note", "\"a\\u2026"}}};
   return r;
 }
 
@@ -137,12 +138,17 @@ class RandomRecord {
     r.tenant = text(80);
     r.operation = text(40);
     r.key = text(255);
-    if (below(2) == 1) {  // what only version 2 holds
+    if (below(2) == 1) {  // what version 1 does not hold
       r.recipe.hash_key_id = text(8);
       r.answer.spilled_bytes = random_() >> 20;
       for (auto& byte : r.handle.bytes) byte = static_cast<std::uint8_t>(random_());
       r.request = text(3000);
       r.sealed = {text(8), text(3000)};
+    }
+    if (below(2) == 1) {  // what only version 3 holds
+      r.description = {text(10), text(100), {}};
+      r.description.members.resize(below(17));
+      for (auto& member : r.description.members) member = {text(20), text(256)};
     }
     return r;
   }
@@ -196,10 +202,10 @@ TEST(Codec, MoreThanARecordIsAnError) {
 
 TEST(Codec, AnotherFormatIsAnErrorThatSaysSo) {
   std::string later = encode(with_every_field());
-  later[0] = 3;
+  later[0] = 4;
   const auto read = decode(later);
   ASSERT_FALSE(read.has_value());
-  EXPECT_NE(read.error().find("format 3"), std::string::npos) << read.error();
+  EXPECT_NE(read.error().find("format 4"), std::string::npos) << read.error();
 }
 
 constexpr std::string_view kGolden =
@@ -354,20 +360,62 @@ TEST(Codec, TheRecipesVersionStandsBesideTheKindOfTheBody) {
   EXPECT_FALSE(decode(encode(newer)).has_value()) << "nobody knows how to compare under it";
 }
 
-// Fields that version 1 cannot hold follow it, under another version byte.
-TEST(Codec, TheSecondFormatIsTheFirstWithMoreAtItsEnd) {
+Record golden_of_second_format() {
   Record later = golden();
   later.handle.bytes.fill(0x33);
   later.request = "q";
   later.sealed = {"k", "s"};
   later.answer.spilled_bytes = 13;
   later.recipe.hash_key_id = "h";
-  const std::string bytes = encode(later);
+  return later;
+}
+
+// Fields that version 1 cannot hold follow it, under another version byte.
+TEST(Codec, TheSecondFormatIsTheFirstWithMoreAtItsEnd) {
+  const std::string bytes = encode(golden_of_second_format());
   const std::string first = encode(golden());
   EXPECT_EQ(bytes[0], 2);
   EXPECT_EQ(bytes.substr(1, first.size() - 5), first.substr(1, first.size() - 5));
   EXPECT_EQ(bytes.substr(first.size() - 4, bytes.size() - first.size()),
             std::string(16, '\x33') + "\1q" + "\1k" + "\1s" + "\x0d" + "\1h");
+}
+
+constexpr std::string_view kGoldenOfSecondFormat =
+    "020400280211111111111111111111111111111111016e03000000000000000500000000000000060000000000"
+    "0000070000000000000008000000000000000900000000000000ffffffffffffff7f0a000000000000000b0000"
+    "0000000000ffffffffffffff7f0300000022222222222222222222222222222222222222222222222222222222"
+    "2222222201040000000000000001720000000001310000000174016f016b010c00000000000000040201683333"
+    "33333333333333333333333333330171016b01730d01680e743248";
+
+TEST(Codec, TheSecondFormatIsWhatItWas) {
+  EXPECT_EQ(base::encode_hex(encode(golden_of_second_format())), kGoldenOfSecondFormat);
+  const auto read = decode(base::decode_hex(kGoldenOfSecondFormat).value());
+  ASSERT_TRUE(read.has_value()) << read.error();
+  EXPECT_EQ(*read, golden_of_second_format());
+}
+
+TEST(Codec, TheThirdFormatIsTheSecondWithMoreAtItsEnd) {
+  Record later = golden_of_second_format();
+  later.description = {"PUT", "/p", {{"/a", "1"}, {"/b", "{}"}}};
+  const std::string bytes = encode(later);
+  const std::string second = encode(golden_of_second_format());
+  EXPECT_EQ(bytes[0], 3);
+  EXPECT_EQ(bytes.substr(1, second.size() - 5), second.substr(1, second.size() - 5));
+  EXPECT_EQ(bytes.substr(second.size() - 4, bytes.size() - second.size()),
+            std::string("\3PUT") + "\2/p" + "\2" + "\2/a" + "\1" + "1" + "\2/b" + "\2{}");
+}
+
+// Nodes of an earlier release read everything that describes no request.
+TEST(Codec, ARecordIsWrittenInTheFirstFormatThatHoldsIt) {
+  EXPECT_EQ(encode(golden())[0], 1);
+  EXPECT_EQ(encode(golden_of_second_format())[0], 2);
+  for (const Description& description : {Description{"POST", "", {}}, Description{"", "/", {}},
+                                         Description{"", "", {{"/a", "1"}}}}) {
+    Record record = golden();
+    record.description = description;
+    EXPECT_EQ(encode(record)[0], 3);
+    EXPECT_EQ(decode(encode(record)).value(), record);
+  }
 }
 
 }  // namespace

@@ -443,5 +443,47 @@ TEST(Skew, AForeignClaimIsBelievedALittleLonger) {
   EXPECT_EQ(k.state(), "unknown 1");
 }
 
+// People decide about the last attempt, so they are shown the request of that one.
+TEST(Described, ARecordDescribesTheRequestOfItsLastAttempt) {
+  const auto claim = [](KeyStory& k, char who, const char* path) {
+    event::Claim claim = k.claim_of(who, "pay 10", "");
+    claim.description = {"POST", path, {{"/amount", "10"}}};
+    return k.happens(claim);
+  };
+  KeyStory k;
+  EXPECT_EQ(claim(k, 'a', "/first"), "execute");
+  EXPECT_EQ(claim(k, 'b', "/busy"), "busy");
+  EXPECT_EQ(k.record->description.path, "/first");
+  k.fails('a');
+  EXPECT_EQ(claim(k, 'b', "/second"), "execute");
+  k.hears_nothing('b');
+  EXPECT_EQ(k.record->description, (Description{"POST", "/second", {{"/amount", "10"}}}));
+  k.resolves(Answer{201, {}, "done", {}});
+  EXPECT_EQ(k.record->description, (Description{"POST", "/second", {{"/amount", "10"}}}));
+}
+
+TEST(Described, QueuedWorkIsDescribedFromTheBeginning) {
+  KeyStory k;
+  event::Claim claim = k.claim_of('q', "pay 10", "POST pay 10");
+  claim.description = {"POST", "/later", {}};
+  EXPECT_EQ(k.happens(claim), "queued");
+  EXPECT_EQ(k.record->description.path, "/later");
+  k.starts('a', 'q');
+  EXPECT_EQ(k.record->description.path, "/later");
+}
+
+TEST(Described, ATombstoneKeepsNothingOfTheBody) {
+  KeyStory k;
+  k.operation.tombstone = hours(24);
+  event::Claim claim = k.claim_of('a', "pay 10", "");
+  claim.description = {"POST", "/charges", {{"/amount", "10"}}};
+  k.happens(claim);
+  k.answers('a', 201);
+  k.passes(hours(24));
+  k.sweep();
+  ASSERT_EQ(k.state(), "tombstone 1");
+  EXPECT_EQ(k.record->description, (Description{"POST", "/charges", {}}));
+}
+
 }  // namespace
 }  // namespace semel::core

@@ -41,6 +41,16 @@ TEST_F(EngineTest, ExecutesOnceAndReplaysForEver) {
   EXPECT_EQ(observer.transitions, 2);
 }
 
+TEST_F(EngineTest, TheRequestIsDescribedFromItsClaimOn) {
+  Call asked = call("k");
+  asked.description = {"POST", "/charges", {{"/amount", "10"}}};
+  const Description wanted = asked.description;
+  const Admission admission = run(a.admit(std::move(asked)));
+  EXPECT_EQ(record("k")->description, wanted);
+  run(a.finish(std::get<admission::Execute>(admission).claim, final_outcome("paid")));
+  EXPECT_EQ(record("k")->description, wanted);
+}
+
 TEST_F(EngineTest, ANewKeyCostsTwoSwapsAndADuplicateOne) {
   EngineClaim first = claim(a, "k");
   run(a.finish(first, final_outcome("paid")));

@@ -11,6 +11,7 @@
 #include <numeric>
 #include <variant>
 
+#include "base/hex.h"
 #include "stores/embedded/layout.h"
 #include "stores/embedded_harness.h"
 #include "stores/faulty_files.h"
@@ -32,6 +33,14 @@ std::string refusal(const EmbeddedOptions& options) {
   auto store = open_embedded_store(options);
   return store ? "it opened" : store.error();
 }
+
+// Golden in tests/core/codec_test.cc.
+constexpr std::string_view kRecordOfSecondFormat =
+    "020400280211111111111111111111111111111111016e03000000000000000500000000000000060000000000"
+    "0000070000000000000008000000000000000900000000000000ffffffffffffff7f0a000000000000000b0000"
+    "0000000000ffffffffffffff7f0300000022222222222222222222222222222222222222222222222222222222"
+    "2222222201040000000000000001720000000001310000000174016f016b010c00000000000000040201683333"
+    "33333333333333333333333333330171016b01730d01680e743248";
 
 // The store's database, without the store.
 class RawDatabase {
@@ -77,6 +86,14 @@ class RawDatabase {
   }
   void empty_value(const RecordId& id) {
     ASSERT_TRUE(db_->Put({}, families_[1], core::bytes_of(id), "").ok());
+  }
+  // Replaces the record behind its version and its times.
+  void put_encoding(const RecordId& id, std::string_view encoding) {
+    constexpr std::size_t kNumbersBytes = 3 * sizeof(std::uint64_t);
+    std::string value;
+    ASSERT_TRUE(db_->Get({}, families_[1], core::bytes_of(id), &value).ok());
+    value.replace(kNumbersBytes, value.npos, encoding);
+    ASSERT_TRUE(db_->Put({}, families_[1], core::bytes_of(id), value).ok());
   }
   void flip_last_bit(const RecordId& id) {
     std::string value;
@@ -205,6 +222,21 @@ TEST_F(EmbeddedTest, OpensAnOlderFormatAndGoesOnFromIt) {
     EXPECT_TRUE(run(store->put_chunk(id, Token{}, 0, "x")));
   }
   EXPECT_EQ(RawDatabase(options_.path).format(), kEmbeddedFormat);
+}
+
+// A record as a release wrote it that knew no descriptions, byte for byte.
+TEST_F(EmbeddedTest, ReadsARecordOfAnEarlierFormatAndWritesOnFromIt) {
+  const RecordId id = id_of(1);
+  const Version version = apply(*open_or_throw(options_), id, 0, completion_of(id, kNever));
+  RawDatabase(options_.path).put_encoding(id, base::decode_hex(kRecordOfSecondFormat).value());
+  const auto store = open_or_throw(options_);
+  Record found = **run(store->read(id));
+  EXPECT_EQ(found.state, RecordState::released);
+  EXPECT_EQ(found.request, "q");
+  EXPECT_EQ(found.description, Description{});
+  found.description = {"POST", "/v1/charges", {{"/amount", "4200"}}};
+  apply(*store, id, version, found);
+  EXPECT_EQ((*run(store->read(id)))->description, found.description);
 }
 
 TEST_F(EmbeddedTest, RefusesAForeignDatabase) {

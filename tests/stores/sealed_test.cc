@@ -44,7 +44,7 @@ struct Bench {
   std::unique_ptr<SealedStore> store;
 };
 
-TEST(SealedStore, KeepsTheAnswerAndTheRequestFromTheStoreBelow) {
+TEST(SealedStore, KeepsTheAnswerAndTheRequestsBodyFromTheStoreBelow) {
   Bench bench(kFirstKey);
   Record record = completion_of(id_of(1), kThen);
   record.request = "a queued request";
@@ -52,6 +52,7 @@ TEST(SealedStore, KeepsTheAnswerAndTheRequestFromTheStoreBelow) {
   const Record raw = bench.raw(record.id);
   EXPECT_EQ(raw.answer, Answer{});
   EXPECT_EQ(raw.request, "");
+  EXPECT_EQ(raw.description, (Description{"POST", "/v1/charges", {}}));
   EXPECT_EQ(raw.sealed.key_id, "k1");
   EXPECT_EQ(raw.state, RecordState::completed);
   Record found = **bench.read(record.id);
@@ -59,10 +60,20 @@ TEST(SealedStore, KeepsTheAnswerAndTheRequestFromTheStoreBelow) {
   EXPECT_EQ(found, record);
 }
 
-TEST(SealedStore, AClaimHasNothingToSeal) {
+TEST(SealedStore, AClaimWithoutDescribedMembersHasNothingToSeal) {
   Bench bench(kFirstKey);
-  run(bench.store->swap(id_of(1), 0, shared(claim_of(id_of(1)))));
+  Record claim = claim_of(id_of(1));
+  claim.description.members.clear();
+  run(bench.store->swap(id_of(1), 0, shared(claim)));
   EXPECT_EQ(bench.raw(id_of(1)).sealed, Sealed{});
+}
+
+TEST(SealedStore, DescribedMembersOfAClaimAreSealed) {
+  Bench bench(kFirstKey);
+  const Record claim = claim_of(id_of(1));
+  run(bench.store->swap(id_of(1), 0, shared(claim)));
+  EXPECT_EQ(bench.raw(id_of(1)).description, (Description{"POST", "/v1/charges", {}}));
+  EXPECT_EQ((*bench.read(id_of(1)))->description, claim.description);
 }
 
 TEST(SealedStore, EverySealIsAnother) {
@@ -83,6 +94,7 @@ TEST(SealedStore, NothingReadableIsInTheFolder) {
     record.answer.headers = {{"x-header", secret}};
     record.answer.body = secret;
     record.request = secret;
+    record.description.members = {{"/card", secret}};
     run(store->swap(record.id, 0, shared(record)));
     EXPECT_TRUE(run(store->put_chunk(id_of(2), Token{}, 0, secret)));
     record.id = id_of(3);

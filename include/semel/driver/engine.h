@@ -53,6 +53,8 @@ struct Call {
   std::string request;
   // The form of the key that the record keeps for people; empty: the key itself.
   std::string shown_key;
+  // Kept in the record for people, if the call is executed or queued.
+  Description description = {};
   // Set: the claim is the client's (EngineClaim::hold is then null, and the lease is not renewed).
   std::optional<ClientClaim> client = std::nullopt;
   // Called before an execution; returns whether there is room for it. `is_new`: the key has no

@@ -34,7 +34,8 @@ enum class RecordState : std::uint8_t {
 };
 std::string_view to_string(RecordState state);
 
-// The answer and the queued request of a record, encrypted at rest under a named key.
+// The answer, the queued request and the described members of a record, encrypted at rest under a
+// named key.
 struct Sealed {
   std::string key_id;  // empty: nothing is sealed
   std::string bytes;   // nonce, ciphertext, tag
@@ -65,6 +66,24 @@ struct HistoryEntry {
 inline constexpr std::size_t kHistoryEntriesMax = 16;
 
 enum class RecordResult : std::uint8_t { none = 0, succeeded = 1, failed = 2 };
+
+// A member of the request's body that the record keeps for people.
+struct DescribedMember {
+  std::string pointer;  // JSON Pointer to it
+  std::string value;    // its JSON text; ends with kCutMark if it was too long
+  bool operator==(const DescribedMember&) const = default;
+};
+// Stands at the end of a text that was cut. No JSON text and no path ends with it.
+inline constexpr std::string_view kCutMark = "\u2026";
+
+// The request that the last attempt was made for, as far as people need it to decide about its
+// outcome. All empty: the record was not made for a request, or by a program that kept nothing.
+struct Description {
+  std::string method;
+  std::string path;  // without the query; ends with kCutMark if it was too long
+  std::vector<DescribedMember> members;
+  bool operator==(const Description&) const = default;
+};
 
 // The data that the store keeps for a key in its scope. A plain value, without rules of its own.
 struct Record {
@@ -105,9 +124,10 @@ struct Record {
   // The secret half of the status resource's name; all zero: the record has no such resource.
   Token handle;
   std::string request;  // queued: the request itself, as the gateway encodes it
-  Sealed sealed;        // in the store only: the answer and the request, encrypted
+  Sealed sealed;        // in the store only: answer, request and members, encrypted
 
   // For people. Decide nothing by these but who may see the record.
+  Description description;
   std::string tenant;
   std::string operation;
   std::string key;

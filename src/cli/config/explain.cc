@@ -12,6 +12,7 @@
 #include "core/fingerprint/body_hash.h"
 #include "core/fingerprint/content_digest.h"
 #include "execution/call.h"
+#include "execution/description.h"
 #include "execution/operation_name.h"
 #include "gateway/keyed/exchange.h"
 #include "gateway/keyed/request_key.h"
@@ -263,12 +264,23 @@ class Explanation {
     const std::string operation = execution::operation_name(*route_, route_->name, target_);
     out_["operation"] = operation;
     out_["record"] = make_id({config_.name_space, tenant_, operation}, *key_).hex();
+    show_description();
     out_["result"] =
         route_->mode == config::Mode::observe ? "passed on and observed" : "executed once per key";
     const json::value page = json::parse(config::make_policy_page(config_));
     for (const json::value& one : page.at("routes").as_array()) {
       if (one.at("name").as_string() == route_->name) out_["policy"] = one;
     }
+  }
+
+  // Shows what the record would keep for people, where the route names members for that.
+  void show_description() {
+    if (route_->describe.empty() || route_->mode == config::Mode::observe) return;
+    const Description kept = execution::describe(config_, message_.method(), target_.path,
+                                                 route_->describe, request_.body);
+    json::object members;
+    for (const DescribedMember& member : kept.members) members[member.pointer] = member.value;
+    out_["described"] = std::move(members);
   }
 
   const ExplainedRequest& request_;

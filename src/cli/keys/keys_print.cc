@@ -13,6 +13,7 @@ namespace json = boost::json;
 
 constexpr std::size_t kIdDigitsShown = 16;
 constexpr std::size_t kTextShown = 40;
+constexpr std::size_t kRequestShown = 30;
 
 // Returns a member as text that does no harm to a terminal; "": it is not there.
 std::string text_of(const json::value& record, const char* name) {
@@ -47,6 +48,19 @@ void print_member(const json::value& record, const char* label, const char* name
   if (!text.empty()) std::fputs(fmt::format("{:<14}{}\n", label, text).c_str(), stdout);
 }
 
+void print_request(const json::value& request) {
+  print_member(request, "method", "method");
+  print_member(request, "path", "path");
+  const auto* described = request.as_object().if_contains("described");
+  if (!described || !described->is_object()) return;
+  for (const auto& member : described->get_object()) {
+    const json::object shown{{"pointer", member.key()}, {"value", member.value()}};
+    const std::string line = fmt::format("{:<14}{} {}\n", "described", text_of(shown, "pointer"),
+                                         text_of(shown, "value"));
+    std::fputs(line.c_str(), stdout);
+  }
+}
+
 void print_owner(const json::value& owner) {
   const std::string node = text_of(owner, "node");
   if (node.empty()) return;
@@ -75,14 +89,18 @@ void print_answer(const json::value& answer) {
 }  // namespace
 
 void print_list_head() {
-  std::puts("RECORD            STATE        TRY   AGE  STATUS  OPERATION             KEY");
+  std::puts(
+      "RECORD            STATE        TRY   AGE  STATUS  OPERATION             "
+      "REQUEST                         KEY");
 }
 
 void print_list_line(const json::value& record) {
-  std::puts(fmt::format("{:<17} {:<11} {:>4} {:>5}  {:<6}  {:<20}  {}",
+  const std::string method = text_of(record, "method");
+  const std::string request = method.empty() ? "-" : method + ' ' + text_of(record, "path");
+  std::puts(fmt::format("{:<17} {:<11} {:>4} {:>5}  {:<6}  {:<20}  {:<30}  {}",
                         text_of(record, "id").substr(0, kIdDigitsShown), text_of(record, "state"),
                         text_of(record, "attempt"), age_of(record), text_of(record, "status"),
-                        cut(text_of(record, "operation"), 20),
+                        cut(text_of(record, "operation"), 20), cut(request, kRequestShown),
                         cut(text_of(record, "key"), kTextShown))
                 .c_str());
 }
@@ -94,7 +112,7 @@ void print_record(const json::value& record) {
            {"attempt", "attempt"},
            {"reason", "reason"},
            {"operation", "operation"},
-           {"path", "scope_path"},
+           {"scope path", "scope_path"},
            {"tenant", "tenant"},
            {"key", "key"},
            {"created", "created_at"},
@@ -106,6 +124,7 @@ void print_record(const json::value& record) {
            {"trace", "trace"}}) {
     print_member(record, label, name);
   }
+  print_request(record.at("request"));
   print_owner(record.at("owner"));
   if (record.at("answer").is_object()) print_answer(record.at("answer"));
   std::puts("history");

@@ -29,11 +29,12 @@ constexpr Duration kBackoffMax = minutes(15);
 constexpr Duration kHandlerTimeout = seconds(60);
 
 // The keys that mean the same here as in a route.
-constexpr std::array<std::string_view, 16> kSharedKeys = {
+constexpr std::array<std::string_view, 17> kSharedKeys = {
     "name",         "connect_timeout", "upstream_timeout", "upstream_idle",
     "upstream_tls", "lease",           "max_execution",    "fingerprint",
     "outcomes",     "completes",       "hold_for",         "probe",
-    "ttl",          "tombstone",       "resource",         "forward_key"};
+    "ttl",          "tombstone",       "resource",         "forward_key",
+    "describe"};
 
 struct ConsumeDraft {
   ConsumeConfig config;

@@ -109,6 +109,9 @@ class Finder {
     return std::move(found_);
   }
 
+  // Returns the text of the value that run() has found.
+  std::string_view found_text() const { return text_.substr(found_at_, found_end_ - found_at_); }
+
  private:
   // An open object or array that the pointer leads through.
   struct Step {
@@ -182,6 +185,8 @@ class Finder {
   void open(bool is_object) {
     if (is_target()) {
       found_ = json_found::Other{};
+      found_at_ = at_ - 1;
+      found_depth_ = open_.size();
     } else if (on_path_) {
       path_.emplace_back();
     }
@@ -192,11 +197,24 @@ class Finder {
   void close() {
     if (path_.size() == open_.size()) path_.pop_back();
     open_.pop_back();
+    if (found_depth_ == open_.size()) {
+      found_end_ = at_;
+      found_depth_.reset();
+    }
   }
 
   bool read_scalar() {
     const bool is_wanted = is_target();
     const std::size_t begin = at_;
+    const bool is_read = read_scalar_as(is_wanted, begin);
+    if (is_wanted) {
+      found_at_ = begin;
+      found_end_ = at_;
+    }
+    return is_read;
+  }
+
+  bool read_scalar_as(bool is_wanted, std::size_t begin) {
     if (peek() == '"') {
       const auto text = read_string();
       if (text && is_wanted) found_ = json_found::Text{unescape_string(*text)};
@@ -267,6 +285,9 @@ class Finder {
   bool on_path_ = true;  // the value that begins here is the target of the pointer, or leads to it
   bool ambiguous_ = false;
   JsonFound found_;
+  std::size_t found_at_ = 0;
+  std::size_t found_end_ = 0;
+  std::optional<std::size_t> found_depth_;  // set while the found object or array is open
 };
 
 }  // namespace
@@ -282,6 +303,16 @@ std::optional<std::string> unescape_json(std::string_view escaped) {
 
 JsonFound find_in_json(std::string_view text, const JsonPointer& pointer) {
   return Finder(text, pointer.segments).run();
+}
+
+std::optional<std::string_view> find_json_text(std::string_view text, const JsonPointer& pointer) {
+  Finder finder(text, pointer.segments);
+  const JsonFound found = finder.run();
+  if (std::holds_alternative<json_found::Absent>(found) ||
+      std::holds_alternative<json_found::Unreadable>(found)) {
+    return std::nullopt;
+  }
+  return finder.found_text();
 }
 
 }  // namespace semel::core

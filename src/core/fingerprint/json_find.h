@@ -37,6 +37,10 @@ using JsonFound = std::variant<json_found::Absent, json_found::Text, json_found:
 // an ordinary name and matches no element. Memory: one bit per open bracket.
 JsonFound find_in_json(std::string_view text, const JsonPointer& pointer);
 
+// Returns the text of the value at `pointer` as it is written, whatever kind of value it is: a view
+// into the text. nullopt: absent or unreadable, as above.
+std::optional<std::string_view> find_json_text(std::string_view text, const JsonPointer& pointer);
+
 // Undoes the escapes of the text between the quotes of a string, as in json_found::Text. nullopt:
 // an escape is malformed.
 std::optional<std::string> unescape_json(std::string_view escaped);

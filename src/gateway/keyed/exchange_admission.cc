@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "execution/call.h"
+#include "execution/description.h"
 #include "execution/operation_name.h"
 #include "gateway/keyed/exchange_impl.h"
 
@@ -24,6 +25,10 @@ Call Exchange::call() {
   call.recipe = recipe_;
   call.fingerprint = fingerprint_;
   call.fingerprint_under = [this](Recipe recipe) { return fingerprint_under(std::move(recipe)); };
+  // A body in a file is too large to be looked through here.
+  call.description = execution::describe(request_.settings->config, request_.message.method(),
+                                         request_.target.path, config_.describe,
+                                         body_->is_spooled() ? std::string_view() : body_->text());
   call.wants_handle = config_.in_progress == config::InProgress::accept;
   if (slot_) call.request = to_be_queued_;
   call.trace = execution::traceparent_of(request_.message.fields());

@@ -12,9 +12,13 @@ constexpr std::size_t kEntryBytes = 1024;
 
 std::size_t bytes_of(const Record& record) {
   std::size_t bytes = kEntryBytes + record.answer.body.capacity() + record.sealed.bytes.capacity() +
-                      record.request.capacity() + record.key.size() + record.tenant.size();
+                      record.request.capacity() + record.key.size() + record.tenant.size() +
+                      record.description.path.size();
   for (const Header& header : record.answer.headers) {
     bytes += sizeof header + header.name.size() + header.value.size();
+  }
+  for (const DescribedMember& member : record.description.members) {
+    bytes += sizeof member + member.pointer.size() + member.value.size();
   }
   for (const HistoryEntry& entry : record.history) bytes += sizeof entry + entry.note.size();
   return bytes;

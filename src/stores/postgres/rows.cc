@@ -286,7 +286,8 @@ PgSwap to_swap(const RecordId& id, Version expected, const Record* next) {
   std::size_t bytes = kNumbersBytes + id.bytes.size();
   if (next) {
     bytes += rest.answer.body.size() + rest.sealed.bytes.size() + rest.request.size() +
-             rest.tenant.size() + rest.operation.size() + rest.key.size() + kRestBytes;
+             rest.tenant.size() + rest.operation.size() + rest.key.size() +
+             rest.description.path.size() + kRestBytes;
   }
   postgres::PgComposite item(kItemColumns, bytes);
   item.add_number(postgres::PgType::int4, 0);

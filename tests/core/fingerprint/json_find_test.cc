@@ -53,6 +53,26 @@ TEST(JsonFind, TellsWhatIsThere) {
   EXPECT_EQ(at("/*", R"(["a","b"])"), "absent");
 }
 
+// The text of the value; "none": there is none, or it is uncertain.
+std::string_view text_at(std::string_view pointer, std::string_view text) {
+  return find_json_text(text, JsonPointer::parse(pointer).value()).value_or("none");
+}
+
+TEST(JsonFind, GivesTheTextOfAnyValueAsItIsWritten) {
+  for (const char* value :
+       {"null", "true", "false", "0", "-12.50e+700", "\"\"", R"("a\u0041\"}")", "{}", "[]", "[ ]",
+        R"({ "k" : [1, {"k": 2}], "z": {} })", R"([[1], [[]], {"a": []}])"}) {
+    EXPECT_EQ(text_at("/k", std::string(R"({"k":)") + value + "}"), value);
+    EXPECT_EQ(text_at("/k", std::string("{\"a\":[{}], \"k\" : \n") + value + " ,\"b\":{}}"), value);
+    EXPECT_EQ(text_at("/k/1", std::string(R"({"k":[{"k":0}, )") + value + ",3]}"), value);
+  }
+  EXPECT_EQ(text_at("/k/k", R"({"k":{"a":{"k":1},"k":{"b":2}}})"), R"({"b":2})");
+  for (const char* without : {"", "{}", "[]", "{\"k\":}", "{\"k\":1", "{\"k\":1}x", "k=1",
+                              "{\"k\":1,\"k\":1}", "{\"k\":\"\xff\"}"}) {
+    EXPECT_EQ(text_at("/k", without), "none") << without;
+  }
+}
+
 TEST(JsonFind, UndoesEscapes) {
   EXPECT_EQ(at("/k", R"({"\u006b":"\"\\\/\b\f\n\r\t\u00e9\u20AC\ud83d\ude00"})"),
             "=\"\\/\b\f\n\r\té€😀");

@@ -7,7 +7,8 @@ from harness.program import run_semel
 from harness.semel import new_key
 
 ROUTES = [
-    {"name": "charges", "path": "/v1/charges", "key": {"required": True}, "fingerprint": {"exclude": ["/at"]}},
+    {"name": "charges", "path": "/v1/charges", "key": {"required": True}, "fingerprint": {"exclude": ["/at"]},
+     "describe": ["/amount", "/none"]},
     {"name": "notes", "path": "/v1/notes"},
     {"name": "orders", "path": "/v1/orders/{id}", "scope": "path", "key": {"from": "pointer", "pointer": "/id"}},
     {"name": "mail", "path": "/v1/mail", "key": {"from": "fingerprint"}, "ttl": "5m"},
@@ -38,6 +39,7 @@ def test_it_names_the_record_that_the_gateway_makes(start_gateway, upstream):
     assert upstream.arrived() == 0, "explaining executes nothing"
     reply = gateway.post("/v1/charges", b'{"amount": 5}', key=key, headers=[("Content-Type", "application/json")])
     assert reply.status < 300 and gateway.record(key)["id"] == found["record"]
+    assert gateway.record(key)["request"]["described"] == found["described"] == {"/amount": "5"}
 
 
 def test_route_key_tenant_operation_and_rules(config):

@@ -40,7 +40,7 @@ def test_what_the_handler_is_told(broker, consumers, upstream):
                "ce-type": "payment", "X-Test": "status=201", "Other": "not passed on",
                "Semel-Token": "forged"}
     queue.publish([(key, body_of(7), headers)])
-    consumer = consumers(broker.entry(queue, upstream))
+    consumer = consumers(broker.entry(queue, upstream, describe=["/amount"]))
     until_empty(consumer, queue)
     seen = upstream.last(key=key)
     assert (seen["method"], seen["target"], seen["bytes"]) == ("POST", "/handle", len(body_of(7)))
@@ -52,6 +52,7 @@ def test_what_the_handler_is_told(broker, consumers, upstream):
     record = consumer.record(key)
     assert field(seen, "Semel-Record") == record["id"]
     assert (record["state"], record["operation"]) == ("completed", queue.name)
+    assert record["request"] == {"method": None, "path": None, "described": {"/amount": "7"}, "bytes": 0}
 
 
 def test_poison_goes_to_the_dead_letters_with_the_reason(broker, consumers, upstream):

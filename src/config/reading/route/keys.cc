@@ -232,6 +232,7 @@ constexpr std::array kRouteKeys = std::to_array<Key<RouteDraft>>({
                    d.config.operation.on_version_change);
      }},
     {"resource", [](const Field& f, RouteDraft& d) { read_resource(f, d.config.resource); }},
+    {"describe", [](const Field& f, RouteDraft& d) { read_describe(f, d.config.describe); }},
     {"max_request_body",
      [](const Field& f, RouteDraft& d) {
        f.read_size(d.config.max_request_body, 0, kBodySizeMax);

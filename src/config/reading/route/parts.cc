@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <optional>
 #include <utility>
@@ -15,6 +16,9 @@ namespace semel::config::reading {
 namespace {
 
 constexpr std::size_t kResourceTypeLengthMax = 64;
+// Members are kept in every record of the route.
+constexpr std::size_t kDescribedMax = 16;
+constexpr std::size_t kDescribedPointerLengthMax = 128;
 // Names that messages suggest instead of a header with another use.
 constexpr std::string_view kKeyHeader = "Idempotency-Key";
 constexpr std::string_view kReplayedHeader = "Idempotency-Replayed";
@@ -259,6 +263,23 @@ void read_replayed_header(const Field& field, std::string& out) {
     return;
   }
   field.read_free_header_name(out, kReplayedHeader);
+}
+
+void read_describe(const Field& field, std::vector<std::string>& out) {
+  std::vector<std::string> pointers;
+  for (const Field& item : field.items(kDescribedMax)) {
+    std::string pointer;
+    read_pointer(item, pointer);
+    if (pointer.size() > kDescribedPointerLengthMax) {
+      item.bad_value(fmt::format("must have at most {} characters", kDescribedPointerLengthMax));
+    } else if (pointer.ends_with("/*") || pointer.contains("/*/")) {
+      item.bad_value("names one member; '*' is not allowed here, write an index like /items/0/id");
+    } else if (std::ranges::count(pointers, pointer) > 0) {
+      item.bad_value("is listed twice");
+    }
+    pointers.push_back(std::move(pointer));
+  }
+  out = std::move(pointers);
 }
 
 void read_resource(const Field& field, ResourceConfig& out) {

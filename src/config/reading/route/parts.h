@@ -2,6 +2,7 @@
 
 #include <map>
 #include <string>
+#include <vector>
 
 #include "config/reading/reader.h"
 #include "config/route.h"
@@ -25,6 +26,7 @@ void read_outcomes(const Field& field, OutcomePlan& out);
 void read_replay_headers(const Field& field, RouteConfig& out);
 void read_replayed_header(const Field& field, std::string& out);
 void read_resource(const Field& field, ResourceConfig& out);
+void read_describe(const Field& field, std::vector<std::string>& out);
 void read_probe(const Field& field, ProbeConfig& out);
 void read_statuses(const Field& field, RouteConfig& out);
 void read_retry_after(const Field& field, RetryAfterConfig& out);

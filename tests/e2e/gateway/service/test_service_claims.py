@@ -19,7 +19,7 @@ def start(start_gateway, *routes, **more):
 
 @pytest.fixture(scope="module")
 def gateway(module_gateway):
-    return start(module_gateway, {"name": "charges", "path": "/charges"},
+    return start(module_gateway, {"name": "charges", "path": "/charges", "describe": ["/amount"]},
                  {"name": "waiting", "path": "/waiting", "in_progress": "wait",
                   "wait_timeout": "20s"})
 
@@ -42,6 +42,13 @@ def test_a_job_is_claimed_completed_and_answered_from_the_record(worker, key):
                                       "headers": [["Content-Type", "application/json"]]}
     assert again.json() == worker.show(claim["record"]).json()
     assert claim["token"] not in again.body.decode()
+
+
+def test_a_claim_describes_its_request(worker, gateway, key):
+    worker.granted(key, operation="charges", payload={"amount": 4200, "card": 1},
+                   request={"method": "POST", "path": "/charges"})
+    assert gateway.record(key)["request"] == {"method": "POST", "path": "/charges", "bytes": 0,
+                                              "described": {"/amount": "4200"}}
 
 
 def test_of_50_claimants_at_once_one_executes(worker, key):
