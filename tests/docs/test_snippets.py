@@ -1,7 +1,7 @@
 """Every fenced block of the documents does what it says: C++ is compiled against an installed copy of the library, and
 linked and run where this folder has a main() around it; YAML passes `semel config check`; SQL and Python run on a
 PostgreSQL with the schema; commands exist, with their options; JSON parses. A block without a rule here fails.
-Tutorials are run by test_tutorials.py.
+Tutorials are run by test_tutorials.py, HTTP by test_http_reference.py.
 
 `<!-- snippet: NAME -->` before a C++ block names the line of tests/docs/PAGE.cc that it stands for. tests/docs/PAGE.sql makes what
 the page's SQL and Python expect to be there, tests/docs/pages.py the values that its Python uses."""
@@ -22,7 +22,7 @@ from harness.servers.postgres_server import BINARIES
 from harness.semel import binary
 
 HERE = pathlib.Path(__file__).resolve().parent
-LANGUAGES = {"text", "cpp", "cmake", "yaml", "sql", "python", "sh", "json"}
+LANGUAGES = {"text", "cpp", "cmake", "yaml", "sql", "python", "sh", "json", "http"}
 # Of tutorials, which test_tutorials.py runs; the Java of one of them is not compiled.
 TUTORIALS_LANGUAGES = LANGUAGES | {"js", "ruby", "java"}
 
