@@ -100,11 +100,13 @@ def serve(name, folder, port):
 
 def check(folder, port, path, counter):
     """Returns the report of `semel check`."""
-    done = subprocess.run(
-        [BUILD / "semel", "check", f"http://127.0.0.1:{port}{path}", "-H", "Authorization: Bearer alice",
-         "--other-auth", "Bearer bob", "--body", '{"amount": {{n}}}', "--slow-body", '{"amount": {{n}}, "slow": true}',
-         "--count", f"http://127.0.0.1:{port + counter}/count#/count", "--json", folder / "report.json"],
-        stdout=open(folder / "card.txt", "w"), stderr=subprocess.STDOUT)
+    with open(folder / "card.txt", "w") as card:
+        done = subprocess.run(
+            [BUILD / "semel", "check", f"http://127.0.0.1:{port}{path}", "-H", "Authorization: Bearer alice",
+             "--other-auth", "Bearer bob", "--body", '{"amount": {{n}}}',
+             "--slow-body", '{"amount": {{n}}, "slow": true}',
+             "--count", f"http://127.0.0.1:{port + counter}/count#/count", "--json", folder / "report.json"],
+            stdout=card, stderr=subprocess.STDOUT)
     if done.returncode not in (0, 1, 3):
         raise SystemExit(f"{folder.name} could not be checked: see {folder}/card.txt")
     return json.loads((folder / "report.json").read_text())

@@ -75,6 +75,10 @@ def executed(stage):
     pass
 
 
+def forwarded(stage):
+    """The second block of this one is the request as the service gets it."""
+
+
 def replayed(stage):
     stage.send("/charges", "order-1001")
 

@@ -111,7 +111,7 @@ def test_the_site_needs_no_other_machine(site):
 def test_every_document_is_in_the_navigation(site):
     nav = (ROOT / "mkdocs.yml").read_text()
     missing = [page for page in (ROOT / "docs").rglob("*.md") if f"- {page.relative_to(ROOT)}\n" not in nav + "\n"]
-    assert not missing
+    assert not missing, "add them to `nav` in mkdocs.yml"
     assert [word for word in re.findall(r"^  - (\w+):$", nav, re.M)] == [
         "Start", "Use", "Operate", "Reference", "Inside", "Decisions"]
     for page in re.findall(r"^      - (\S+)$", nav, re.M):
