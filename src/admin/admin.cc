@@ -3,6 +3,7 @@
 #include "admin/admin_answer.h"
 #include "execution/headers.h"
 #include "runtime/upstreams/report.h"
+#include "telemetry/open_metrics.h"
 
 namespace semel::admin {
 namespace asio = boost::asio;
@@ -57,7 +58,7 @@ awaitable<Answer> Admin::answer(server::ApiRequest& asked) {
   if (!target) co_return problem_answer(400, "bad-request", "Unsupported request target.");
   if (auto refusal = access_.refuse(request, target->path)) co_return std::move(*refusal);
   if (request.method() == "GET" || request.method() == "HEAD") {
-    co_return co_await read(*target);
+    co_return co_await read(request, *target);
   }
   if (request.method() == "POST" && target->path.starts_with(kKeys)) {
     co_return co_await change(asked, target->path);
@@ -65,12 +66,17 @@ awaitable<Answer> Admin::answer(server::ApiRequest& asked) {
   co_return problem_answer(405, "method-not-allowed", "Only GET and HEAD are supported here.");
 }
 
-awaitable<Answer> Admin::read(const http::Target& target) {
+awaitable<Answer> Admin::read(const http::Request& request, const http::Target& target) {
   const std::string& path = target.path;
   if (path == "/healthz") co_return text_answer(200, "ok\n");
   if (path == "/readyz") co_return ready();
   if (path == "/metrics") {
-    co_return text_answer(200, metrics(), "text/plain; version=0.0.4; charset=utf-8");
+    using Format = telemetry::Metrics::Format;
+    if (request.field("Accept").value_or("").contains("application/openmetrics-text")) {
+      co_return text_answer(200, metrics(Format::open_metrics),
+                            std::string(telemetry::kOpenMetricsType));
+    }
+    co_return text_answer(200, metrics(Format::text), "text/plain; version=0.0.4; charset=utf-8");
   }
   if (path == kKeys) co_return co_await keys_.list(target.query);
   if (path.starts_with("/api/keys/")) {
@@ -125,7 +131,7 @@ Answer Admin::ready() const {
   return text_answer(200, std::move(text));
 }
 
-std::string Admin::metrics() const {
+std::string Admin::metrics(telemetry::Metrics::Format format) const {
   const Time now = services_.clock.now();
   const Engine::Running running = services_.engine.running();
   const StoreStats stats = services_.store.stats();
@@ -149,7 +155,7 @@ std::string Admin::metrics() const {
   snapshot.spool_free_bytes = services_.spool.disk().free_bytes();
   snapshot.free_bytes_min = static_cast<double>(process_.config().store.free_bytes_min);
   runtime::note_upstreams(process_.settings(), snapshot);
-  return services_.metrics.render(snapshot);
+  return services_.metrics.render(snapshot, format);
 }
 
 }  // namespace semel::admin

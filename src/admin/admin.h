@@ -30,10 +30,10 @@ class Admin {
  private:
   Admin(server::Process& process, AdminAccess access);
   boost::asio::awaitable<Answer> answer(server::ApiRequest& asked);
-  boost::asio::awaitable<Answer> read(const http::Target& target);
+  boost::asio::awaitable<Answer> read(const http::Request& request, const http::Target& target);
   boost::asio::awaitable<Answer> change(server::ApiRequest& asked, std::string path);
   Answer ready() const;
-  std::string metrics() const;
+  std::string metrics(telemetry::Metrics::Format format) const;
 
   server::Process& process_;
   runtime::Services& services_;

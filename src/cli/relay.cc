@@ -47,7 +47,8 @@ int relay_outbox(RelayArguments asked) {
   auto config = settle(asked.where);
   if (!config) return kExitUsage;
   relay::RelayOptions options{asked.where.url, asked.where.schema,
-                              config->relay.value_or(config::RelayConfig{}), config->drain_timeout};
+                              config->relay.value_or(config::RelayConfig{}), config->drain_timeout,
+                              config->notify};
   if (!add_destinations(asked, options.config)) return kExitUsage;
   if (auto started = telemetry::start_logging(config->log); !started) return fail(started.error());
   telemetry::reopen_log_at_signal();

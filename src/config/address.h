@@ -31,6 +31,7 @@ struct Url {
   std::string target;  // path and query; at least "/"
   // Returns the value of a Host header, with the port only if it is not the scheme's default.
   std::string authority() const;
+  bool operator==(const Url&) const = default;
 };
 
 // An address range, "10.0.0.0/8" or "::1".

@@ -12,6 +12,7 @@
 #include "config/relay.h"
 #include "config/route.h"
 #include "config/service.h"
+#include "config/telemetry.h"
 #include "config/tenant.h"
 #include "http/tls.h"
 #include "semel/time.h"
@@ -49,6 +50,8 @@ struct Config {
   LimitsConfig limits;
   Duration drain_timeout = std::chrono::seconds(30);
   LogConfig log;
+  std::optional<TracingConfig> tracing;  // nullopt: no spans are exported
+  std::optional<NotifyConfig> notify;    // nullopt: nobody is told
   std::optional<ServiceConfig> service;  // nullopt: there is no service API
   std::vector<RouteConfig> routes;       // may be empty if there is one of the others
   std::vector<ConsumeConfig> consume;

@@ -16,6 +16,7 @@
 #include "config/reading/route/route.h"
 #include "config/reading/service.h"
 #include "config/reading/store.h"
+#include "config/reading/telemetry.h"
 #include "config/reading/tenant.h"
 #include "config/reading/tls.h"
 #include "config/reading/tree.h"
@@ -177,7 +178,8 @@ constexpr std::array kFileKeys = std::to_array<Key<FileDraft>>({
     {"namespace", read_namespace},
     {"admin", [](const Field& f, FileDraft& d) { read_mapping(f, kAdminKeys, d); }},
     {"service", [](const Field& f, FileDraft& d) { read_service(f, d.config.service.emplace()); }},
-    {"tracing", kLaterKey},
+    {"tracing", [](const Field& f, FileDraft& d) { read_tracing(f, d.config.tracing.emplace()); }},
+    {"notify", [](const Field& f, FileDraft& d) { read_notify(f, d.config.notify.emplace()); }},
     {"store", [](const Field& f, FileDraft& d) { read_store(f, d.config.store); }},
     {"spool", [](const Field& f, FileDraft& d) { read_mapping(f, kSpoolKeys, d.config.spool); }},
     {"encryption",

@@ -19,6 +19,7 @@
 #include "execution/call.h"
 #include "execution/description.h"
 #include "runtime/waits.h"
+#include "telemetry/notifier.h"
 
 namespace semel::consume {
 namespace asio = boost::asio;
@@ -311,6 +312,7 @@ awaitable<void> QueueConsumer::conclude(Item item, Next next) {
                           {"record", why.record.substr(0, 16)}});
     if (co_await put_aside(item.message, why)) {
       metrics_.count(MessageMetrics::End::dead_letter);
+      notify_dead(item, why);
       co_return;
     }
     item.dead = std::move(why);
@@ -334,6 +336,18 @@ awaitable<void> QueueConsumer::conclude(Item item, Next next) {
     co_return;
   }
   enqueue(std::move(item));
+}
+
+void QueueConsumer::notify_dead(const Item& item, const DeadLetter& why) {
+  if (!services_.notifier) return;
+  services_.notifier->notify({.type = telemetry::kDeadLetterNotice,
+                              .name = why.operation,
+                              .at = services_.clock.now(),
+                              .record = why.record,
+                              .operation = why.operation,
+                              .key = item.key,
+                              .reason = why.reason + ": " + why.detail,
+                              .attempt = why.attempt});
 }
 
 awaitable<bool> QueueConsumer::put_aside(std::shared_ptr<const BrokerMessage> message,

@@ -82,6 +82,8 @@ class QueueConsumer {
   Next judge(Item& item, const Record& record);
   Next retry_later(Item& item, const Record& record, std::string_view reason);
   boost::asio::awaitable<void> conclude(Item item, Next next);
+  // Tells the operator, if the configuration says whom.
+  void notify_dead(const Item& item, const DeadLetter& why);
   // True: the broker has the message among the dead letters.
   boost::asio::awaitable<bool> put_aside(std::shared_ptr<const BrokerMessage> message,
                                          DeadLetter why);

@@ -19,8 +19,12 @@ awaitable<void> HttpHandler::execute(std::shared_ptr<const BrokerMessage> messag
   const std::vector<http::Field> fields = handler_fields(config_, *message, host);
   const execution::Forwarded forwarded;
   const runtime::RequestBody body(worker_.services().spool, message->body);
+  telemetry::Trace trace =
+      worker_.services().begin_trace(trace_of(*message), telemetry::SpanKind::consumer);
+  trace.set_name("process", config_.route.name);
+  if (trace) trace.set("semel.record", claim.record->id.hex());
   const execution::KeyedRequest request{
-      {"POST", config_.target, fields, forwarded}, body, false, std::move(key)};
+      {"POST", config_.target, fields, forwarded}, body, false, std::move(key), {}, &trace};
   execution::Execution execution(worker_, route_, std::move(claim), request,
                                  execution::AnswerSink::nobody());
   co_await execution.run_to_end();

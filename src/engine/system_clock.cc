@@ -27,6 +27,11 @@ SteadyTime SystemClock::since_boot() const {
                                                  std::chrono::nanoseconds(at.tv_nsec)));
 }
 
+std::int64_t wall_nanoseconds() {
+  const auto since = std::chrono::system_clock::now().time_since_epoch();
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(since).count();
+}
+
 boost::asio::awaitable<void> SystemClock::sleep(Duration duration) {
   boost::asio::steady_timer timer(co_await boost::asio::this_coro::executor);
   timer.expires_after(duration);

@@ -16,6 +16,9 @@ class SystemClock final : public Clock {
   boost::asio::awaitable<void> sleep(Duration duration) override;
 };
 
+// Returns nanoseconds since 1970 UTC, for the spans of traces.
+std::int64_t wall_nanoseconds();
+
 // Hashes the random bytes with the record and the time: if the kernel is not told that its machine
 // was restored from a snapshot, it may give the same bytes again.
 Token mix_token(std::string_view fresh, const RecordId& id, std::int64_t wall, std::int64_t steady);

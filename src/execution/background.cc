@@ -200,14 +200,19 @@ awaitable<std::optional<Duration>> Background::execute(runtime::Worker& worker, 
     co_return std::nullopt;
   }
 
-  in_route.metrics().count(telemetry::RequestResult::executed);
+  telemetry::Trace trace =
+      services_.begin_trace(claim->record->trace, telemetry::SpanKind::internal);
+  trace.set_name("queued", in_route->name);
+  if (trace) trace.set("semel.record", claim->record->id.hex());
+  in_route.metrics().count(telemetry::RequestResult::executed, trace.trace_id());
   const std::vector<http::Field> fields = fields_of(*request);
   const runtime::RequestBody body(services_.spool, std::move(request->body));
   const KeyedRequest keyed{{request->method, request->target, fields, request->forwarded},
                            body,
                            request->key_in_header,
                            request->key,
-                           pass};
+                           pass,
+                           &trace};
   Execution execution(worker, in_route, std::move(*claim), keyed, AnswerSink::nobody());
   co_await execution.run_to_end();
   co_return std::nullopt;

@@ -13,6 +13,7 @@
 #include "execution/answer/reauthorize.h"
 #include "execution/answer/replay.h"
 #include "execution/answer/stream.h"
+#include "execution/call_trace.h"
 #include "execution/redelivery.h"
 #include "execution/resource.h"
 
@@ -143,6 +144,7 @@ std::string Execution::head(const std::string& base_path) const {
   if (config_.completes == config::Completes::executor) {
     key.add.push_back({"Semel-Token", record.token.hex()});
   }
+  name_parent(upstream_part_, key);
   const PassedOn passed_on(request_.head.fields, route_.active()->config.tenant, config_);
   return upstream_head(request_.head, passed_on, base_path, {false, request_.body.size()}, key.drop,
                        key.add);
@@ -161,20 +163,32 @@ awaitable<void> Execution::run_to_end() {
   co_await give_up();
 }
 
+void Execution::note_received(UpstreamCall::Received received) {
+  const bool is_answered =
+      received == UpstreamCall::Received::complete || received == UpstreamCall::Received::stream;
+  note_answer(upstream_part_, call_->upstream(), is_answered ? call_->response().status() : 0);
+}
+
 awaitable<void> Execution::run() {
   const SteadyTime started = services_.clock.steady();
+  upstream_part_ = {request_.trace, request_.head.method, telemetry::SpanKind::client};
   UpstreamCall::MakeHead make_head = [this](const std::string& base_path) {
     return head(base_path);
   };
   const auto sent = co_await call_->send(std::move(make_head), request_.body);
   if (const auto* not_delivered = std::get_if<UpstreamCall::NotDelivered>(&sent)) {
+    upstream_part_.set("error.type", not_delivered->why);
+    upstream_part_.set_failed();
+    upstream_part_.end();
     co_await unreachable(not_delivered->why);
     co_return;
   }
   if (const auto* maybe = std::get_if<UpstreamCall::MaybeDelivered>(&sent)) {
     // An executor may refuse a request before it has read all of it, and close.
     call_->set_deadline(kEarlyAnswerWait);
-    if (co_await call_->receive(config_.max_stored_body) == UpstreamCall::Received::complete) {
+    const auto early = co_await call_->receive(config_.max_stored_body);
+    note_received(early);
+    if (early == UpstreamCall::Received::complete) {
       co_await answered();
       co_return;
     }
@@ -194,8 +208,10 @@ awaitable<void> Execution::run() {
     co_return;
   }
   const auto received = co_await call_->receive(config_.max_stored_body);
+  note_received(received);
   route_.metrics().upstream_took(
-      std::chrono::duration<double>(services_.clock.steady() - started).count());
+      std::chrono::duration<double>(services_.clock.steady() - started).count(),
+      request_.trace ? request_.trace->trace_id() : std::string());
   switch (received) {
     case UpstreamCall::Received::complete:
       co_await answered();
@@ -228,6 +244,7 @@ awaitable<void> Execution::unreachable(std::string why) {
 }
 
 awaitable<Finished> Execution::finish(Outcome outcome, Engine::Listening listening) {
+  const telemetry::Trace::Part part(request_.trace, "complete");
   plan_redelivery(config_, *claim_.record, outcome, services_.clock.now());
   co_return co_await services_.engine.finish(claim_, std::move(outcome), listening);
 }
@@ -397,16 +414,18 @@ awaitable<void> Execution::send_unrecorded(const Finished& finished) {
 
 awaitable<void> execute_unkeyed(const UnkeyedRequest& unkeyed, std::vector<Header> extra) {
   ClientRequest& request = unkeyed.request;
-  telemetry::RouteMetrics& metrics = unkeyed.route.metrics();
   const config::RouteConfig& route = unkeyed.route.config();
   const auto pass = co_await pass_circuit(request, unkeyed.route, !unkeyed.has_key, extra);
   if (!pass) co_return;
   UpstreamCall call(request.worker, unkeyed.route, UpstreamCall::Ending::any);
   const RequestHead client_head = request.head();
   const PassedOn passed_on(client_head.fields, request.settings->config.tenant, route);
+  telemetry::Trace::Part part(&request.trace, client_head.method, telemetry::SpanKind::client);
+  KeyForwarding forwarding = unkeyed.key;
+  name_parent(part, forwarding);
   UpstreamCall::MakeHead make_head = [&](const std::string& base_path) {
     return upstream_head(client_head, passed_on, base_path, {false, unkeyed.body.size()},
-                         unkeyed.key.drop, unkeyed.key.add);
+                         forwarding.drop, forwarding.add);
   };
   const auto sent = co_await call.send(std::move(make_head), unkeyed.body);
   auto received = UpstreamCall::Received::broken;
@@ -416,8 +435,9 @@ awaitable<void> execute_unkeyed(const UnkeyedRequest& unkeyed, std::vector<Heade
   const bool is_answered =
       received == UpstreamCall::Received::complete || received == UpstreamCall::Received::stream;
   report_to_circuit(request, unkeyed.route, *pass, is_answered ? call.response().status() : 0);
+  note_answer(part, call.upstream(), is_answered ? call.response().status() : 0);
   if (received == UpstreamCall::Received::complete) {
-    metrics.count(telemetry::RequestResult::passed);
+    count_result(request, unkeyed.route, telemetry::RequestResult::passed);
     Answer answer{call.response().status(), client_headers(call.response(), route, false),
                   call.take_body()};
     call.give_back();
@@ -425,7 +445,7 @@ awaitable<void> execute_unkeyed(const UnkeyedRequest& unkeyed, std::vector<Heade
     co_return;
   }
   if (received == UpstreamCall::Received::stream) {
-    metrics.count(telemetry::RequestResult::passed);
+    count_result(request, unkeyed.route, telemetry::RequestResult::passed);
     AnswerStream stream(request.services(), route, call, AnswerSink(request), nullptr);
     const auto end = co_await stream.run(client_headers(call.response(), route, false), extra);
     if (end == AnswerStream::End::whole) {
@@ -436,7 +456,7 @@ awaitable<void> execute_unkeyed(const UnkeyedRequest& unkeyed, std::vector<Heade
     }
     co_return;
   }
-  metrics.count(telemetry::RequestResult::failed);
+  count_result(request, unkeyed.route, telemetry::RequestResult::failed);
   const bool late = received == UpstreamCall::Received::timeout;
   core::Problem problem{
       .code = late ? core::Code::upstream_timeout : core::Code::upstream_unreachable,

@@ -20,7 +20,8 @@ struct KeyedRequest {
   bool key_in_header = true;
   // The key as the client sent it; nullopt: as the record has it, which may be only a digest.
   std::optional<std::string> key = {};
-  runtime::Circuit::Pass pass = {};  // through the route's circuit, if it has one
+  runtime::Circuit::Pass pass = {};         // through the route's circuit, if it has one
+  const telemetry::Trace* trace = nullptr;  // null: it has none
 };
 
 // Executes a claim at the upstream, records how it ended, and then answers the client, if there is
@@ -56,6 +57,8 @@ class Execution {
                                       Engine::Listening listening = Engine::Listening::no,
                                       ReasonCode reason_code = ReasonCode::other);
   boost::asio::awaitable<void> send_unrecorded(const Finished& finished);
+  // Ends the part of the trace that is the call.
+  void note_received(UpstreamCall::Received received);
   // Tells the route's circuit how the service did.
   void report_status();
   void report_failure();
@@ -69,6 +72,7 @@ class Execution {
   const std::string key_;
   AnswerSink answers_;
   std::unique_ptr<UpstreamCall> call_;
+  telemetry::Trace::Part upstream_part_;  // of the trace
 };
 
 // A whole request, to be executed without a claim.

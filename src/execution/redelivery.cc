@@ -9,6 +9,8 @@
 namespace semel::execution {
 namespace {
 
+constexpr std::string_view kDeadLetter = "dead letter after ";
+
 bool delivers_by_queue(const config::RouteConfig& route, const Record& claim) {
   return route.webhook && route.webhook->mode == config::WebhookMode::queue &&
          !claim.request.empty();
@@ -52,8 +54,13 @@ void plan_redelivery(const config::RouteConfig& route, const Record& claim, Outc
   }
   outcome.kind = OutcomeKind::unknown;
   outcome.reason =
-      "dead letter after " + std::to_string(claim.attempt) + " attempts: " + outcome.reason;
+      std::string(kDeadLetter) + std::to_string(claim.attempt) + " attempts: " + outcome.reason;
   outcome.reason_code = ReasonCode::other;
+}
+
+bool is_dead_letter(const Record& record) {
+  return record.state == RecordState::unknown && !record.request.empty() &&
+         record.reason.starts_with(kDeadLetter);
 }
 
 std::optional<Duration> redelivery_of_lost(const config::RouteConfig& route, const Record& claim) {

@@ -26,4 +26,7 @@ void plan_redelivery(const config::RouteConfig& route, const Record& claim, Outc
 // outcome is unknown.
 std::optional<Duration> redelivery_of_lost(const config::RouteConfig& route, const Record& claim);
 
+// Returns whether the record is of an event that was given up after its last attempt.
+bool is_dead_letter(const Record& record);
+
 }  // namespace semel::execution

@@ -55,6 +55,8 @@ class UpstreamCall {
   // Sets a new deadline for everything that follows.
   void set_deadline(Duration from_now) { link_->set_deadline(from_now); }
   const http::Response& response() const { return *response_; }
+  // Returns where the request was sent; null: nowhere yet.
+  const config::Upstream* upstream() const { return link_ ? &link_.upstream() : nullptr; }
   std::string take_body() { return std::move(body_); }
   // Returns the next piece of a stream; empty at its end.
   boost::asio::awaitable<http::IoResult<std::string_view>> next_piece();

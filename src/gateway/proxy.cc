@@ -7,6 +7,7 @@
 
 #include "execution/answer/body_pace.h"
 #include "execution/answer/circuit_open.h"
+#include "execution/call_trace.h"
 #include "http/answer_head.h"
 #include "runtime/upstreams/upstream_link.h"
 
@@ -85,6 +86,7 @@ class Proxying {
   runtime::HeldBytes held_bytes_;
   execution::ClientPace sending_;  // the client's pace in sending its body
   execution::ClientPace reading_;  // the client's pace in reading the answer
+  telemetry::Trace::Part part_;    // the call
   bool answer_begun_ = false;
   bool answer_ended_ = false;
   bool request_sent_ = false;
@@ -108,6 +110,7 @@ awaitable<bool> Proxying::run() {
   const auto pass = co_await execution::pass_circuit(request_, route_, true);
   if (!pass) co_return false;
   pass_ = *pass;
+  part_ = {&request_.trace, request_.message.method(), telemetry::SpanKind::client};
   if (watcher_) watcher_->request_piece(body_);
   if (request_.message.is_done()) {
     if (watcher_) watcher_->request_done();
@@ -115,6 +118,8 @@ awaitable<bool> Proxying::run() {
   } else {
     co_await exchange_streaming();
   }
+  execution::note_answer(part_, upstream_ ? &upstream_.upstream() : nullptr,
+                         response_ ? response_->status() : 0);
   co_return true;
 }
 
@@ -162,7 +167,7 @@ awaitable<bool> Proxying::read_short_body() {
 
 awaitable<void> Proxying::refuse_late_body() {
   request_.keep_alive = false;
-  route_.metrics().count(telemetry::RequestResult::refused);
+  execution::count_result(request_, route_, telemetry::RequestResult::refused);
   core::Problem problem{.status = 408, .detail = "The request's body did not arrive in time."};
   co_await execution::send_problem(request_, problem, &config_);
 }
@@ -180,7 +185,10 @@ bool Proxying::take_buffered_body() {
 std::string Proxying::head(const execution::BodyFraming& framing) const {
   const execution::RequestHead head = request_.head();
   const execution::PassedOn passed_on(head.fields, request_.settings->config.tenant, config_);
-  return execution::upstream_head(head, passed_on, upstream_.upstream().base_path, framing, {}, {});
+  execution::KeyForwarding fields;
+  execution::name_parent(part_, fields);
+  return execution::upstream_head(head, passed_on, upstream_.upstream().base_path, framing,
+                                  fields.drop, fields.add);
 }
 
 awaitable<bool> Proxying::open(bool again) {
@@ -371,7 +379,7 @@ awaitable<void> Proxying::relay_body(std::string head, execution::BodyEnd end) {
     if (!piece) {
       // The answer was cut short: the client must see that, not a whole answer.
       execution::cut_off(request_);
-      route_.metrics().count(telemetry::RequestResult::failed);
+      execution::count_result(request_, route_, telemetry::RequestResult::failed);
       co_return;
     }
     if (piece->empty()) break;
@@ -393,7 +401,7 @@ awaitable<void> Proxying::relay_body(std::string head, execution::BodyEnd end) {
   if (!head.empty() && !co_await execution::write_at_pace(request_, reading_, head))
     request_.keep_alive = false;
   request_.client.clear_deadline();
-  route_.metrics().count(telemetry::RequestResult::passed);
+  execution::count_result(request_, route_, telemetry::RequestResult::passed);
   if (watcher_) watcher_->answer_done();
   give_back();
 }
@@ -411,7 +419,7 @@ void Proxying::give_back() {
 
 awaitable<void> Proxying::fail(core::Code code, std::string detail) {
   answer_begun_ = true;
-  route_.metrics().count(telemetry::RequestResult::failed);
+  execution::count_result(request_, route_, telemetry::RequestResult::failed);
   if (code == core::Code::bad_request) request_.keep_alive = false;
   if (code == core::Code::upstream_unreachable || code == core::Code::upstream_timeout) {
     execution::report_to_circuit(request_, route_, pass_, 0);

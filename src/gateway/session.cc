@@ -25,6 +25,7 @@ constexpr int kNotSentBytesMax = 128 * 1024;
 // As long as nginx keeps an idle connection: longer than the 60 s of common load balancers, which
 // would otherwise send a request on a connection that is just being closed.
 constexpr auto kKeepAliveIdle = std::chrono::seconds(75);
+constexpr int kServerErrors = 500;
 // How many connections beyond the limit are told so; further ones are closed without a word.
 constexpr std::size_t kRefusedMax = 64;
 
@@ -109,6 +110,8 @@ awaitable<void> handle(execution::ClientRequest& request) {
     co_return;
   }
   const runtime::Route route(request.settings, *matched);
+  request.trace.set_name(request.message.method(), route->name);
+  request.trace.set("http.route", route->path);
   if (evades_key(request.message, route.config())) {
     core::Problem problem{.detail = "Write the method in upper case.", .new_key_safe = true};
     co_await execution::send_problem(request, problem, &route.config());
@@ -127,6 +130,26 @@ awaitable<void> handle(execution::ClientRequest& request) {
   } else {
     co_await proxy(request, route);
   }
+}
+
+void begin_trace(execution::ClientRequest& request) {
+  runtime::Services& services = request.services();
+  if (!services.tracer) return;
+  request.trace = services.begin_trace(execution::traceparent_of(request.message.fields()),
+                                       telemetry::SpanKind::server);
+  request.trace.set_name(request.message.method(), {});
+  request.trace.set("http.request.method", request.message.method());
+  request.trace.set("client.address", request.forwarded.peer_address);
+}
+
+void end_trace(execution::ClientRequest& request) {
+  if (!request.trace) return;
+  request.trace.set("url.path", request.target.path);
+  if (request.sent_status != 0) {
+    request.trace.set("http.response.status_code", request.sent_status);
+  }
+  if (request.sent_status == 0 || request.sent_status >= kServerErrors) request.trace.set_failed();
+  request.trace.end();
 }
 
 // Makes the connection ready for the next request. False: close it.
@@ -160,7 +183,9 @@ awaitable<bool> serve_request(runtime::Worker& worker, http::Connection& client,
   request.keep_alive = message.keep_alive();
   runtime::Counted active(worker.services().active);
   if (worker.services().ending) co_return false;
+  begin_trace(request);
   co_await handle(request);
+  end_trace(request);
   co_return co_await finish_request(request);
 }
 

@@ -10,6 +10,7 @@
 #include "relay/destinations/broker_destination.h"
 #include "relay/destinations/http_destination.h"
 #include "telemetry/log.h"
+#include "telemetry/notifier.h"
 
 namespace semel::relay {
 namespace asio = boost::asio;
@@ -39,11 +40,13 @@ std::string_view loggable(std::string_view destination) {
 }
 
 Deliveries::Deliveries(asio::io_context& context, const config::RelayConfig& config,
-                       const Clock& clock, std::function<void(Report)> report)
+                       const Clock& clock, std::function<void(Report)> report,
+                       telemetry::Notifier* notifier)
     : context_(context),
       config_(config),
       clock_(clock),
       report_(std::move(report)),
+      notifier_(notifier),
       deadlines_(context.get_executor()) {}
 
 Deliveries::~Deliveries() = default;
@@ -116,6 +119,19 @@ Report Deliveries::judge(const Lane& lane, const Message& message, const Outcome
   return report;
 }
 
+void Deliveries::notify_dead(const Lane& lane, const Message& message, const Report& report) const {
+  const bool is_dead = report.verdict == Verdict::dead || report.verdict == Verdict::blocked;
+  if (!notifier_ || !is_dead) return;
+  const std::string destination(loggable(lane.destination));
+  notifier_->notify({.type = telemetry::kDeadLetterNotice,
+                     .name = destination,
+                     .at = clock_.now(),
+                     .operation = destination,
+                     .key = message.key,
+                     .reason = "message " + std::to_string(message.id) + ": " + report.why,
+                     .attempt = static_cast<std::uint32_t>(message.attempts + 1)});
+}
+
 asio::awaitable<void> Deliveries::run(std::shared_ptr<Lane> lane) {
   const std::shared_ptr<Destination> destination = find(lane->destination);
   for (const Message& message : lane->messages) {
@@ -133,6 +149,7 @@ asio::awaitable<void> Deliveries::run(std::shared_ptr<Lane> lane) {
     Report report = judge(*lane, message, outcome);
     const Verdict verdict = report.verdict;
     note(*lane, message, report);
+    notify_dead(*lane, message, report);
     report_(std::move(report));
     if (verdict == Verdict::retry || verdict == Verdict::blocked) co_return;
     // The messages after a dead letter are sent only once that is written down: if this process

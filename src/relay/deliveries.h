@@ -15,6 +15,10 @@
 #include "relay/outbox.h"
 #include "semel/driver/clock.h"
 
+namespace semel::telemetry {
+class Notifier;
+}  // namespace semel::telemetry
+
 namespace semel::relay {
 
 // Returns the name of a destination for the log: a URL without its query, which may be a secret.
@@ -41,10 +45,12 @@ struct Lane {
 // only messages that it has seen before, under the same key, may come late.
 class Deliveries {
  public:
+  // `notifier` is told of dead letters; null: nobody is.
   // Calls `report` with what became of each message, in order, on the thread that runs `context`.
   // The last report of a lane gives it back (see Verdict).
   Deliveries(boost::asio::io_context& context, const config::RelayConfig& config,
-             const Clock& clock, std::function<void(Report)> report);
+             const Clock& clock, std::function<void(Report)> report,
+             telemetry::Notifier* notifier = nullptr);
   ~Deliveries();
 
   // Prepares the configured destinations. The error is a sentence for the operator.
@@ -61,12 +67,14 @@ class Deliveries {
   boost::asio::awaitable<void> run(std::shared_ptr<Lane> lane);
   std::expected<std::shared_ptr<Destination>, std::string> make(config::RelayDestination config);
   std::shared_ptr<Destination> find(const std::string& name);
+  void notify_dead(const Lane& lane, const Message& message, const Report& report) const;
   Report judge(const Lane& lane, const Message& message, const Outcome& outcome);
 
   boost::asio::io_context& context_;
   const config::RelayConfig& config_;
   const Clock& clock_;
   std::function<void(Report)> report_;
+  telemetry::Notifier* const notifier_;
   http::Deadlines deadlines_;
   std::map<std::string, std::shared_ptr<Destination>, std::less<>> named_;
   std::map<std::string, std::shared_ptr<Destination>, std::less<>> by_url_;

@@ -13,9 +13,12 @@
 #include "relay/courier.h"
 #include "relay/deliveries.h"
 #include "telemetry/log.h"
+#include "telemetry/notifier.h"
 
 namespace semel::relay {
 namespace {
+
+constexpr Duration kNotifyAtEnd = std::chrono::seconds(2);
 
 std::string name_of_this_run() {
   char host[256] = {};
@@ -32,8 +35,16 @@ std::expected<bool, std::string> run_relay(const RelayOptions& options,
   Courier courier(options.url, options.schema, options.config, options.drain_timeout,
                   name_of_this_run());
   if (auto opened = courier.open(); !opened) return std::unexpected(std::move(opened.error()));
-  Deliveries deliveries(context, options.config, clock,
-                        [&courier](Report report) { courier.report(std::move(report)); });
+  telemetry::Metrics metrics;  // a relay shows none
+  std::unique_ptr<telemetry::Notifier> notifier;
+  if (options.notify) {
+    auto started = telemetry::Notifier::start(*options.notify, config::LogKeys::full, metrics);
+    if (!started) return std::unexpected(std::move(started.error()));
+    notifier = *std::move(started);
+  }
+  Deliveries deliveries(
+      context, options.config, clock,
+      [&courier](Report report) { courier.report(std::move(report)); }, notifier.get());
   if (auto opened = deliveries.open(); !opened) return std::unexpected(std::move(opened.error()));
   boost::asio::signal_set signals(context, SIGTERM, SIGINT);
   signals.async_wait([&](const boost::system::error_code& error, int) {
@@ -53,6 +64,7 @@ std::expected<bool, std::string> run_relay(const RelayOptions& options,
   });
   context.run();
   thread.join();
+  if (notifier) notifier->finish(kNotifyAtEnd);
   return drained;
 }
 

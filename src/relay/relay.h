@@ -2,6 +2,7 @@
 
 #include <expected>
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "config/config.h"
@@ -13,6 +14,7 @@ struct RelayOptions {
   std::string schema;  // that the outbox is in
   config::RelayConfig config;
   Duration drain_timeout = std::chrono::seconds(30);
+  std::optional<config::NotifyConfig> notify = {};  // who is told of dead letters
 };
 
 // Delivers the messages of the outbox until SIGTERM or SIGINT; then finishes the deliveries that

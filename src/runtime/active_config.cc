@@ -46,6 +46,8 @@ std::vector<std::string> needs_restart(const config::Config& running,
   if (running.store != wanted.store) keys.push_back("store");
   if (running.spool != wanted.spool) keys.push_back("spool");
   if (running.log != wanted.log) keys.push_back("log");
+  if (running.tracing != wanted.tracing) keys.push_back("tracing");
+  if (running.notify != wanted.notify) keys.push_back("notify");
   return keys;
 }
 
@@ -58,6 +60,8 @@ config::Config reloadable(const config::Config& running, config::Config wanted) 
   wanted.store = running.store;
   wanted.spool = running.spool;
   wanted.log = running.log;
+  wanted.tracing = running.tracing;
+  wanted.notify = running.notify;
   return wanted;
 }
 

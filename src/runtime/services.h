@@ -18,11 +18,16 @@
 #include "telemetry/log.h"
 #include "telemetry/metrics.h"
 #include "telemetry/observed.h"
+#include "telemetry/trace.h"
 
 namespace semel::execution {
 class Background;
 class Prober;
 }  // namespace semel::execution
+
+namespace semel::telemetry {
+class Notifier;
+}  // namespace semel::telemetry
 
 namespace semel::runtime {
 
@@ -49,6 +54,14 @@ struct Services {
   std::vector<Worker*> workers;
   execution::Background* background = nullptr;  // null where no requests are queued
   execution::Prober* prober = nullptr;
+  const telemetry::Tracer* tracer = nullptr;  // null: nothing is traced
+  telemetry::Notifier* notifier = nullptr;    // null: nobody is told
+
+  // Returns the trace of a request or message that came with this traceparent; empty unless it is
+  // sampled.
+  telemetry::Trace begin_trace(std::string_view traceparent, telemetry::SpanKind kind) const {
+    return tracer ? tracer->begin(traceparent, kind) : telemetry::Trace();
+  }
 
   std::atomic<std::size_t> connections = 0;     // of clients that are served
   std::atomic<std::size_t> refusing = 0;        // connections that are being told there is no room

@@ -11,6 +11,8 @@
 
 #include "engine/process_identity.h"
 #include "engine/spawn.h"
+#include "execution/operation_name.h"
+#include "execution/redelivery.h"
 
 namespace semel::server {
 namespace asio = boost::asio;
@@ -18,6 +20,9 @@ namespace asio = boost::asio;
 namespace {
 
 constexpr auto kIdleCheckEvery = std::chrono::milliseconds(10);
+// How long the end may wait for those who take spans and notifications.
+constexpr Duration kTellingMin = std::chrono::seconds(1);
+constexpr Duration kTellingMax = std::chrono::seconds(5);
 
 unsigned worker_count(const config::Config& config) {
   return config.workers > 0 ? config.workers : std::max(1u, std::thread::hardware_concurrency());
@@ -31,6 +36,12 @@ bool counts_live(const runtime::ActiveConfig& settings) {
     return true;
   }
   return std::ranges::any_of(settings.routes, limits_live);
+}
+
+// Null: there is none.
+const core::HashKey* first_hash_key(const runtime::ActiveConfig& settings) {
+  const core::HashKeys& keys = settings.key_material.hash_keys;
+  return keys.empty() ? nullptr : &keys.front();
 }
 
 // Makes the spool's own folder, if it has one and it is missing.
@@ -69,6 +80,7 @@ Process::Process(config::Config config, std::vector<config::RouteConfig> routes,
   services_->prober = prober_.get();
   observer_.became_unknown = [this](const Record& record, Time now) {
     prober_->became_unknown(record, now);
+    notify_unknown(record, now);
   };
   limits_.count_live(counts_live(*settings_));
   for (unsigned i = 0; i < worker_count(settings_->config); ++i) {
@@ -89,6 +101,9 @@ std::expected<std::unique_ptr<Process>, std::string> Process::start(
   std::unique_ptr<Process> process(new Process(std::move(config), std::move(routes),
                                                std::move(key_material), std::move(metrics),
                                                std::move(store)));
+  if (auto telling = process->start_telling(); !telling) {
+    return std::unexpected(std::move(telling.error()));
+  }
   warn_of_low_disk(*process->services_);
   return process;
 }
@@ -123,6 +138,48 @@ void Process::run() {
   }
   workers_.front()->run();
   for (auto& thread : threads) thread.join();
+  tell_the_rest();
+}
+
+std::expected<void, std::string> Process::start_telling() {
+  if (config().tracing) {
+    auto spans = telemetry::SpanExporter::start(*config().tracing, *metrics_);
+    if (!spans) return std::unexpected(std::move(spans.error()));
+    spans_ = *std::move(spans);
+    services_->tracer = &tracer_.emplace(config().tracing->sample, *spans_);
+  }
+  if (config().notify) {
+    auto notifier = telemetry::Notifier::start(*config().notify, config().log.keys, *metrics_);
+    if (!notifier) return std::unexpected(std::move(notifier.error()));
+    notifier_ = *std::move(notifier);
+    notifier_->use_hash_key(first_hash_key(*settings_));
+    services_->notifier = notifier_.get();
+  }
+  return {};
+}
+
+void Process::notify_unknown(const Record& record, Time now) {
+  if (!notifier_) return;
+  notifier_->notify({.type = execution::is_dead_letter(record) ? telemetry::kDeadLetterNotice
+                                                               : telemetry::kOutcomeUnknownNotice,
+                     .name = std::string(execution::name_in(record.operation)),
+                     .at = now,
+                     .record = record.id.hex(),
+                     .operation = record.operation,
+                     .tenant = record.tenant,
+                     .key = record.key,
+                     .reason = record.reason,
+                     .attempt = record.attempt});
+}
+
+// Also takes a moment if nothing is left of drain_timeout: service managers wait longer than that.
+void Process::tell_the_rest() {
+  const auto patience = [this] {
+    const SteadyTime now = machine_clock_.steady();
+    return std::clamp<Duration>(drained_by_ - now, kTellingMin, kTellingMax);
+  };
+  if (notifier_) notifier_->finish(patience());
+  if (spans_) spans_->finish(patience());
 }
 
 asio::awaitable<void> Process::adopt(config::Config config, std::vector<config::RouteConfig> routes,
@@ -130,6 +187,7 @@ asio::awaitable<void> Process::adopt(config::Config config, std::vector<config::
   settings_ = std::make_shared<const runtime::ActiveConfig>(
       std::move(config), std::move(routes), std::move(key_material), *metrics_, settings_.get());
   limits_.count_live(counts_live(*settings_));
+  if (notifier_) notifier_->use_hash_key(first_hash_key(*settings_));
   for (auto& worker : workers_) co_await worker->adopt(settings_);
 }
 
@@ -141,12 +199,12 @@ void Process::drain() {
 }
 
 asio::awaitable<void> Process::wait_until_idle() {
-  const SteadyTime give_up = after(machine_clock_.steady(), settings_->config.drain_timeout);
+  drained_by_ = after(machine_clock_.steady(), settings_->config.drain_timeout);
   const auto busy = [this] {
     return services_->active > 0 || services_->engine.running().executions > 0;
   };
   const auto wait = [&]() -> asio::awaitable<void> {
-    while (busy() && machine_clock_.steady() < give_up)
+    while (busy() && machine_clock_.steady() < drained_by_)
       co_await machine_clock_.sleep(kIdleCheckEvery);
   };
   co_await wait();

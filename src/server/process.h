@@ -11,6 +11,8 @@
 #include "runtime/services.h"
 #include "runtime/upstreams/upstream_watch.h"
 #include "server/engine_observer.h"
+#include "telemetry/notifier.h"
+#include "telemetry/span_exporter.h"
 
 namespace semel::server {
 
@@ -57,8 +59,17 @@ class Process {
           runtime::KeyMaterial key_material, std::unique_ptr<telemetry::Metrics> metrics,
           std::unique_ptr<Store> store);
   boost::asio::awaitable<void> wait_until_idle();
+  // Starts what the configuration asks for: exporting spans, notifying. The error is a sentence for
+  // the operator.
+  std::expected<void, std::string> start_telling();
+  void notify_unknown(const Record& record, Time now);
+  // Sends the spans and notifications that wait. Call it when nothing else runs.
+  void tell_the_rest();
 
   std::unique_ptr<telemetry::Metrics> metrics_;
+  std::unique_ptr<telemetry::SpanExporter> spans_;
+  std::optional<telemetry::Tracer> tracer_;
+  std::unique_ptr<telemetry::Notifier> notifier_;
   engine::SystemClock machine_clock_;
   engine::SystemTokens tokens_;
   std::unique_ptr<Store> store_;
@@ -69,6 +80,7 @@ class Process {
   std::unique_ptr<execution::Prober> prober_;
   std::unique_ptr<runtime::UpstreamWatch> watch_;
   std::vector<std::unique_ptr<runtime::Worker>> workers_;
+  SteadyTime drained_by_{};  // when drain_timeout is over
 };
 
 }  // namespace semel::server

@@ -3,9 +3,12 @@
 #include <prometheus/text_serializer.h>
 
 #include <algorithm>
+#include <cmath>
 #include <iterator>
 
 #include "base/names.h"
+#include "engine/system_clock.h"
+#include "telemetry/open_metrics.h"
 
 namespace semel::telemetry {
 namespace {
@@ -13,6 +16,9 @@ namespace {
 constexpr std::array<const char*, kRequestResults> kResultNames = {
     "executed", "replayed", "waited",  "conflict", "mismatch", "expired",
     "unknown",  "passed",   "refused", "failed",   "accepted"};
+
+constexpr const char* kRequests = "semel_requests_total";
+constexpr const char* kUpstreamSeconds = "semel_upstream_seconds";
 
 constexpr std::array<const char*, kLimits> kLimitNames = {"new_keys", "live_keys", "in_flight",
                                                           "all_new_keys", "all_live_keys"};
@@ -39,11 +45,11 @@ Metrics::Metrics() {
 
 void Metrics::add_requests() {
   requests_ = &prometheus::BuildCounter()
-                   .Name("semel_requests_total")
+                   .Name(kRequests)
                    .Help("Requests by route and result")
                    .Register(registry_);
   upstream_ = &prometheus::BuildHistogram()
-                   .Name("semel_upstream_seconds")
+                   .Name(kUpstreamSeconds)
                    .Help("Time from forwarding a request until its answer arrived")
                    .Register(registry_);
   weak_ = &prometheus::BuildCounter()
@@ -151,10 +157,24 @@ std::string_view to_string(Observed would) {
   return kObservedNames[would];
 }
 
+void RouteMetrics::count(RequestResult result, const std::string& trace_id) {
+  const auto index = static_cast<std::size_t>(result);
+  results_[index]->Increment();
+  if (trace_id.empty()) return;
+  exemplars_->put(series_name(kRequests, {{"result", kResultNames[index]}, {"route", name_}}),
+                  {.trace_id = trace_id, .at = engine::SystemClock().now()});
+}
+
 // Two threads may overwrite each other's share of the mean, which stays a mean.
-void RouteMetrics::upstream_took(double seconds) {
+void RouteMetrics::upstream_took(double seconds, const std::string& trace_id) {
   constexpr double kWeight = 0.1;  // of the latest: the last 20 or so decide
   upstream_seconds_->Observe(seconds);
+  if (!trace_id.empty()) {
+    const auto bound = std::ranges::lower_bound(kSeconds, seconds);
+    const double upper = bound == kSeconds.end() ? HUGE_VAL : *bound;
+    exemplars_->put(bucket_name(kUpstreamSeconds, {{"route", name_}}, upper),
+                    {trace_id, seconds, engine::SystemClock().now()});
+  }
   const double mean = upstream_usually_takes();
   usual_seconds_.store(mean == 0 ? seconds : mean + kWeight * (seconds - mean),
                        std::memory_order_relaxed);
@@ -178,6 +198,7 @@ RouteMetrics& Metrics::route(const std::string& name) {
       route.limited_[i] = &limited_->Add({{"route", name}, {"limit", kLimitNames[i]}});
     }
     route.observed_ = observed_;
+    route.exemplars_ = &exemplars_;
     route.name_ = name;
   }
   return route;
@@ -188,7 +209,7 @@ void Metrics::store_committed(std::size_t records, double seconds) {
   swap_seconds_->Observe(seconds);
 }
 
-std::string Metrics::render(const Snapshot& snapshot) {
+void Metrics::take(const Snapshot& snapshot) {
   double executed = 0;
   double replayed = 0;
   {
@@ -220,9 +241,14 @@ std::string Metrics::render(const Snapshot& snapshot) {
     free_bytes_->Add({{"of", "spool"}}).Set(*snapshot.spool_free_bytes);
   }
   free_bytes_min_->Set(snapshot.free_bytes_min);
+}
+
+std::string Metrics::render(const Snapshot& snapshot, Format format) {
+  take(snapshot);
   std::vector<prometheus::MetricFamily> families = registry_.Collect();
   std::ranges::move(upstream_families(snapshot.upstreams, snapshot.circuits),
                     std::back_inserter(families));
+  if (format == Format::open_metrics) return render_open_metrics(families, exemplars_);
   return prometheus::TextSerializer().Serialize(families);
 }
 

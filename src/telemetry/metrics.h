@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "telemetry/exemplars.h"
 #include "telemetry/upstream_metrics.h"
 
 namespace semel::telemetry {
@@ -59,11 +60,12 @@ std::string_view to_string(Observed would);
 // The counters of one route. Thread-safe.
 class RouteMetrics {
  public:
-  void count(RequestResult result) { results_[static_cast<std::size_t>(result)]->Increment(); }
+  // `trace_id`: of the request, if it is traced.
+  void count(RequestResult result, const std::string& trace_id = {});
   double value(RequestResult result) const {
     return results_[static_cast<std::size_t>(result)]->Value();
   }
-  void upstream_took(double seconds);
+  void upstream_took(double seconds, const std::string& trace_id = {});
   // Returns how long an execution usually takes: a running mean. 0: none has ended yet.
   double upstream_usually_takes() const { return usual_seconds_.load(std::memory_order_relaxed); }
   void weak_key() { weak_keys_->Increment(); }
@@ -79,6 +81,7 @@ class RouteMetrics {
   std::array<prometheus::Counter*, kLimits> limited_{};
   // Its counters are made when needed: most routes are not observed.
   prometheus::Family<prometheus::Counter>* observed_ = nullptr;
+  Exemplars* exemplars_ = nullptr;
   std::string name_;
 };
 
@@ -119,13 +122,16 @@ class Metrics {
   };
   // For parts that have counters of their own beside the gateway's.
   prometheus::Registry& registry() { return registry_; }
-  // Returns all metrics in Prometheus text format.
-  std::string render(const Snapshot& snapshot);
+  // text: Prometheus text format. open_metrics: with exemplars.
+  enum class Format { text, open_metrics };
+  // Returns all metrics.
+  std::string render(const Snapshot& snapshot, Format format = Format::text);
 
  private:
   void add_requests();
   void add_store();
   void add_process();
+  void take(const Snapshot& snapshot);
 
   prometheus::Registry registry_;
   prometheus::Family<prometheus::Counter>* requests_;
@@ -133,6 +139,7 @@ class Metrics {
   prometheus::Family<prometheus::Counter>* weak_;
   prometheus::Family<prometheus::Counter>* limited_;
   prometheus::Family<prometheus::Counter>* observed_;
+  Exemplars exemplars_;
   std::mutex routes_mutex_;
   std::map<std::string, RouteMetrics> routes_;
   prometheus::Histogram* swap_seconds_;

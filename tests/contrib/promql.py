@@ -1,5 +1,6 @@
 """Reads PromQL as far as needed to see which metrics and labels an expression names, and that it is well formed: what
-stands where, not what it means. promtool would know more, but comes with all of Prometheus, 94 MB."""
+stands where, not what it means. promtool (test_promtool.py) knows more of PromQL,
+but neither the dashboard nor which metrics a gateway has."""
 
 import re
 

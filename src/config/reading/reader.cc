@@ -180,10 +180,6 @@ bool is_mapping(const Field& field) {
   return is_kind(field, NodeKind::mapping, "a mapping, like {name: value}");
 }
 
-void report_later_key(const Field& value) {
-  value.error(fmt::format("{}; remove it", kLater));
-}
-
 void report_unknown_key(const Field& value, std::span<const std::string_view> known_names) {
   constexpr std::size_t kListedMax = 8;
   if (const auto name = nearest(value.node().name, known_names)) {

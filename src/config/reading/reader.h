@@ -83,7 +83,6 @@ class Field {
 };
 
 inline constexpr std::nullopt_t kLaterChoice = std::nullopt;
-inline constexpr std::nullptr_t kLaterKey = nullptr;
 
 // A word that the file may use, and its meaning. kLaterChoice: refused in this version.
 template <class T>
@@ -116,7 +115,7 @@ bool read_choice(const Field& field, std::initializer_list<Choice<std::type_iden
   return false;
 }
 
-// A key that a mapping may have, and how it is read into a T. kLaterKey: refused in this version.
+// A key that a mapping may have, and how it is read into a T.
 template <class T>
 struct Key {
   std::string_view name;
@@ -125,7 +124,6 @@ struct Key {
 
 // Returns false if it is not a mapping, which has been reported.
 bool is_mapping(const Field& field);
-void report_later_key(const Field& value);
 void report_unknown_key(const Field& value, std::span<const std::string_view> known_names);
 
 // Reads every member by the table. A member that is not in the table is an error.
@@ -137,12 +135,8 @@ void read_mapping(const Field& field, std::span<const Key<std::type_identity_t<T
     const auto key = std::ranges::find(keys, child.name, &Key<T>::name);
     if (key == keys.end()) {
       std::vector<std::string_view> known_names;
-      for (const Key<T>& known : keys) {
-        if (known.read != kLaterKey) known_names.push_back(known.name);
-      }
+      for (const Key<T>& known : keys) known_names.push_back(known.name);
       report_unknown_key(value, known_names);
-    } else if (key->read == kLaterKey) {
-      report_later_key(value);
     } else {
       key->read(value, out);
     }

@@ -17,7 +17,7 @@ awaitable<bool> refuse_open_circuit(ClientRequest& request, const runtime::Route
   if (!circuit) co_return false;
   const auto allowed = circuit->check(request.worker.deadlines().now());
   if (allowed) co_return false;
-  route.metrics().count(telemetry::RequestResult::refused);
+  count_result(request, route, telemetry::RequestResult::refused);
   co_await send_problem(request, circuit_open_problem(allowed.error(), true), &route.config());
   co_return true;
 }
@@ -30,7 +30,7 @@ awaitable<std::optional<runtime::Circuit::Pass>> pass_circuit(ClientRequest& req
   if (!circuit) co_return runtime::Circuit::Pass{};
   const auto pass = circuit->enter(request.worker.deadlines().now());
   if (pass) co_return *pass;
-  route.metrics().count(telemetry::RequestResult::refused);
+  count_result(request, route, telemetry::RequestResult::refused);
   co_await send_problem(request, circuit_open_problem(pass.error(), new_key_safe), &route.config(),
                         extra);
   co_return std::nullopt;

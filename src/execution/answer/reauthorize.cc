@@ -44,7 +44,7 @@ awaitable<bool> may_see(ClientRequest& request, const runtime::Route& route, Vie
   auto answered = co_await client.ask(std::move(ask), kTimeout);
   if (answered && answered->status >= 200 && answered->status < 300) co_return true;
 
-  route.metrics().count(telemetry::RequestResult::refused);
+  count_result(request, route, telemetry::RequestResult::refused);
   if (answered && (answered->status == 401 || answered->status == 403)) {
     Answer answer;
     answer.status = answered->status;

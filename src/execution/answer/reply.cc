@@ -63,6 +63,17 @@ std::string begin_head(int status, const std::vector<Header>& headers) {
   return head;
 }
 
+void count_result(ClientRequest& request, const runtime::Route& route,
+                  telemetry::RequestResult result) {
+  route.metrics().count(result, request.trace.trace_id());
+  request.trace.set("semel.result", telemetry::to_string(result));
+}
+
+std::string trace_of(const ClientRequest& request) {
+  if (request.trace) return request.trace.traceparent();
+  return std::string(traceparent_of(request.message.fields()));
+}
+
 std::string answer_head(ClientRequest& request, int status, const std::vector<Header>& headers,
                         const std::vector<Header>& extra, BodyEnd end, std::uint64_t length) {
   std::string head = begin_head(status, headers);
@@ -159,7 +170,7 @@ bool take_slot(ClientRequest& request) {
 }
 
 awaitable<void> refuse_slot(ClientRequest& request, const runtime::Route& route) {
-  route.metrics().count(telemetry::RequestResult::refused);
+  count_result(request, route, telemetry::RequestResult::refused);
   core::Problem problem{.code = core::Code::overloaded,
                         .detail = "Too many requests are in flight. Retry with the same key."};
   co_await send_problem(request, problem, &route.config());

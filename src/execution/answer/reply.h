@@ -33,7 +33,8 @@ struct ClientRequest {
   // Its place among the tenant's requests on this route, if there is such a limit.
   std::optional<runtime::TenantLimits::Slot> tenant_slot = {};
   runtime::ShareHolder* peer =
-      nullptr;  // owns the connection; null: a trusted proxy, which has no share
+      nullptr;                  // owns the connection; null: a trusted proxy, which has no share
+  telemetry::Trace trace = {};  // empty unless it is sampled
   void give_up_slot() {
     in_flight.reset();
     tenant_slot.reset();
@@ -45,6 +46,13 @@ struct ClientRequest {
     return {message.method(), target.origin, message.fields(), forwarded};
   }
 };
+
+// Counts the request by its result, here and in its trace.
+void count_result(ClientRequest& request, const runtime::Route& route,
+                  telemetry::RequestResult result);
+
+// Returns the traceparent of the request: of our own span, or else the client's; "": there is none.
+std::string trace_of(const ClientRequest& request);
 
 // How the end of an answer's body is marked for the client.
 enum class BodyEnd { length, chunks, close };

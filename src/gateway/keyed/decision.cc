@@ -63,7 +63,7 @@ void log_decision(const execution::ClientRequest& request, const config::RouteCo
        {"attempt", decision.attempt == 0 ? "" : std::string_view(attempt.c_str())},
        {"ms", took.view()},
        {"peer", request.forwarded.peer_address},
-       {"trace", execution::traceparent_of(request.message.fields())}});
+       {"trace", execution::trace_of(request)}});
 }
 
 }  // namespace semel::gateway

@@ -399,6 +399,9 @@ RequestView Exchange::view() const {
 }
 
 void Exchange::log() const {
+  telemetry::Trace& trace = request_.trace;
+  if (trace && decision_.record) trace.set("semel.record", decision_.record->hex());
+  if (trace && decision_.attempt > 0) trace.set("semel.attempt", decision_.attempt);
   log_decision(request_, config_, tenant_, key_ ? std::string_view(*key_) : "", decision_);
 }
 

@@ -31,7 +31,7 @@ Call Exchange::call() {
                                          body_->is_spooled() ? std::string_view() : body_->text());
   call.wants_handle = config_.in_progress == config::InProgress::accept;
   if (slot_) call.request = to_be_queued_;
-  call.trace = execution::traceparent_of(request_.message.fields());
+  call.trace = execution::trace_of(request_);
   if (only_waits_) {
     call.may_execute = [](bool) { return false; };
   } else if (config_.limits.any() || request_.limits().any_on_keys() || has_open_circuit()) {
@@ -55,6 +55,7 @@ awaitable<Admission> Exchange::admit() {
 }
 
 awaitable<Admission> Exchange::admit_once() {
+  const telemetry::Trace::Part part(&request_.trace, "claim");
   try {
     co_return co_await services_.engine.admit(call());
   } catch (const std::runtime_error& error) {

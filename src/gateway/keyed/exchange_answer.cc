@@ -126,6 +126,13 @@ awaitable<void> Exchange::expired(const Record* other_version) {
   co_await send_about_key(std::move(problem));
 }
 
+telemetry::Trace::Part Exchange::part_about(std::string_view name, const Record& record) {
+  telemetry::Trace::Part part(&request_.trace, name);
+  part.link_to(record.trace);
+  request_.trace.link_to(record.trace);
+  return part;
+}
+
 awaitable<void> Exchange::replay(const Record& record) {
   note(record);
   if (config_.reauthorize) {
@@ -133,6 +140,7 @@ awaitable<void> Exchange::replay(const Record& record) {
     if (!co_await execution::may_see(request_, route_, std::move(viewing))) co_return;
   }
   count(telemetry::RequestResult::replayed);
+  const auto part = part_about("replay", record);
   co_await execution::send_replay(request_, config_, *key_, record);
 }
 
@@ -150,7 +158,8 @@ awaitable<void> Exchange::run_claim(EngineClaim claim) {
   }
   count(telemetry::RequestResult::executed);
   if (route_.circuit() && !pass_.is_trial) pass_ = route_.circuit()->while_closed();
-  const execution::KeyedRequest keyed{request_.head(), *body_, key_in_header_, *key_, pass_};
+  const execution::KeyedRequest keyed{request_.head(), *body_, key_in_header_,
+                                      *key_,           pass_,  &request_.trace};
   execution::Execution execution(request_.worker, route_, std::move(claim), keyed,
                                  execution::AnswerSink(request_));
   co_await execution.run_to_end();
@@ -194,7 +203,9 @@ awaitable<void> Exchange::busy(admission::Busy found) {
   if (config_.in_progress == config::InProgress::wait && now < *wait_until_) {
     request_.give_up_slot();  // it only waits
     const auto left = std::chrono::duration_cast<Duration>(*wait_until_ - now);
+    auto part = part_about("wait", *found.record);
     Waited waited = co_await services_.engine.wait(found.record->id, found.record->token, left);
+    part.end();
     if (auto* settled = std::get_if<std::shared_ptr<const Settled>>(&waited)) {
       execution::Viewing viewing{found.record->id, tenant_};
       if (!co_await execution::may_see(request_, route_, std::move(viewing))) co_return;
@@ -207,6 +218,7 @@ awaitable<void> Exchange::busy(admission::Busy found) {
       if (auto* elsewhere = std::get_if<admission::Busy>(&again)) {
         const auto still_left =
             std::chrono::duration_cast<Duration>(*wait_until_ - request_.worker.deadlines().now());
+        const auto elsewhere_part = part_about("wait", *elsewhere->record);
         co_await runtime::wait_elsewhere(services_, elsewhere->record->id, elsewhere->record->token,
                                          std::max(still_left, Duration{0}));
         only_waits_ = true;

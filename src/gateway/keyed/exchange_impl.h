@@ -68,6 +68,9 @@ class Exchange {
   boost::asio::awaitable<void> no_room();
 
   boost::asio::awaitable<void> answer(Admission admission);
+  // Begins a part of the trace that has to do with another request's execution, and links both to
+  // that.
+  telemetry::Trace::Part part_about(std::string_view name, const Record& record);
   boost::asio::awaitable<void> replay(const Record& record);
   // Returns how to count a known event whose provider is told only that it is known.
   std::optional<telemetry::RequestResult> acknowledged_as(const Admission& admission) const;
@@ -82,7 +85,7 @@ class Exchange {
   boost::asio::awaitable<void> queued(admission::Queued queued);
   void count(telemetry::RequestResult result) {
     decision_.result = result;
-    route_.metrics().count(result);
+    execution::count_result(request_, route_, result);
   }
   void note(const Record& record) {
     decision_.record = record.id;
