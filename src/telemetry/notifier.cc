@@ -29,7 +29,7 @@ namespace {
 constexpr std::size_t kLanesMax = 1024;
 constexpr Duration kSendEvery = std::chrono::seconds(1);
 constexpr Duration kTryFor = std::chrono::minutes(15);
-constexpr Duration kPauseMax = std::chrono::minutes(1);
+constexpr Duration kNoticePauseMax = std::chrono::minutes(1);
 constexpr std::size_t kTextBytesMax = 1024;
 constexpr std::size_t kDigestDigits = 16;  // as in the log
 
@@ -195,7 +195,7 @@ awaitable<void> Notifier::deliver(std::string body) {
       log_event(config::LogLevel::error, "notification given up", {{"why", why}, {"body", body}});
       co_return;
     }
-    co_await sleep(Poster::pause_after(tries, kPauseMax, answer));
+    co_await sleep(Poster::pause_after(tries, kNoticePauseMax, answer));
   }
 }
 

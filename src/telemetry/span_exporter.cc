@@ -25,7 +25,7 @@ constexpr std::size_t kBatchSpans = 512;
 constexpr Duration kBatchEvery = std::chrono::seconds(1);
 // About eight seconds of trying. Meanwhile the queue fills, and then drops.
 constexpr std::uint32_t kTriesMax = 5;
-constexpr Duration kPauseMax = std::chrono::seconds(5);
+constexpr Duration kBatchPauseMax = std::chrono::seconds(5);
 
 // The answers after which the specification of OTLP asks for another try.
 bool asks_again(int status) {
@@ -149,7 +149,7 @@ awaitable<void> SpanExporter::deliver(std::vector<Span> batch) {
       failed_->Increment(count);
       co_return;
     }
-    co_await sleep(Poster::pause_after(tries, kPauseMax, answer));
+    co_await sleep(Poster::pause_after(tries, kBatchPauseMax, answer));
   }
 }
 

@@ -9,7 +9,7 @@ namespace semel::config::reading {
 namespace {
 
 constexpr std::string_view kTracesPath = "/v1/traces";
-constexpr std::size_t kSecretLengthMax = 1024;
+constexpr std::size_t kNotifySecretLengthMax = 1024;
 
 // Like the base URL of an OpenTelemetry exporter: the path of the traces is appended, unless it is
 // there already.
@@ -49,7 +49,7 @@ constexpr std::array kTracingKeys = std::to_array<Key<TracingConfig>>({
 void read_secret(const Field& field, NotifyConfig& out) {
   const std::optional<std::string> text = field.text();
   if (!text) return;
-  if (text->size() > kSecretLengthMax) {
+  if (text->size() > kNotifySecretLengthMax) {
     field.error("is longer than 1024 characters");
     return;
   }

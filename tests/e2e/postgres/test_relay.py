@@ -3,6 +3,7 @@
 import base64
 import collections
 import hashlib
+import hmac
 import json
 import signal
 import statistics
@@ -211,6 +212,25 @@ def test_what_is_refused_is_a_dead_letter_at_once_and_the_key_goes_on(database, 
     dead = rows(database, "--dead")
     assert [(row["state"], row["attempts"], row["last_error"]) for row in dead] == \
         [("dead", 1, f"HTTP status {status}") for status in statuses]
+
+
+def test_somebody_is_told_of_dead_letters(database, start_receiver, start_relay):
+    receiver, told = start_receiver(lambda d: 400), start_receiver()
+    relay = start_relay({"d": receiver.url})
+    relay.stop()
+    secret = b"sixteen bytes or more"
+    relay.config["notify"] = {"url": told.url, "secret": "whsec_" + base64.b64encode(secret).decode()}
+    relay.start()
+    message = enqueue(database, "d", 1)
+    told.wait(lambda r: r.accepted)
+    [event] = told.accepted
+    assert (event.json["type"], event.json["operation"], event.json["attempt"], event.json["count"]) == \
+        ("semel.dead-letter", "d", 1, 1)
+    assert event.json["key"] == receiver.arrived[0].key
+    assert event.json["reason"] == f"message {message}: HTTP status 400"
+    signed = f"{event.headers['webhook-id']}.{event.headers['webhook-timestamp']}.".encode() + event.body
+    mac = base64.b64encode(hmac.new(secret, signed, hashlib.sha256).digest()).decode()
+    assert event.headers["webhook-signature"] == f"v1,{mac}"
 
 
 def test_retry_after_is_honoured(database, start_receiver, start_relay):

@@ -74,6 +74,10 @@ def test_prometheus_takes_the_exemplars(start_gateway, upstream, collector, prom
     assert target["health"] == "up" and target["lastError"] == ""
 
 
+def series(lines):
+    return sorted(re.match(r"[^ {]+(\{.*?\})?(?= )", line)[0] for line in lines if line and not line.startswith("#"))
+
+
 def test_both_formats_have_the_same_series(start_gateway, upstream, collector):
     gateway = traced_gateway(start_gateway, collector)
     gateway.post("/charges", json={}, key=new_key())
@@ -82,8 +86,6 @@ def test_both_formats_have_the_same_series(start_gateway, upstream, collector):
     assert opened.header("Content-Type") == "application/openmetrics-text; version=1.0.0; charset=utf-8"
     lines = opened.body.decode().split("\n")
     assert lines[-2:] == ["# EOF", ""] and "" not in lines[:-1]
-    def series(lines):
-        return [re.match(r"[^ {]+(\{.*?\})?(?= )", line)[0] for line in lines if line and not line.startswith("#")]
     assert series(lines) == series(plain.body.decode().split("\n"))
     types = dict(re.findall(r"^# TYPE (\S+) (\S+)$", opened.body.decode(), re.M))
     assert types["semel_requests"] == "counter" and types["semel_upstream_seconds"] == "histogram"

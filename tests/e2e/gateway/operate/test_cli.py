@@ -141,13 +141,6 @@ def test_a_file_that_is_no_configuration(config, text):
     check_bad(config(text))
 
 
-@pytest.mark.parametrize("line", [
-    "tracing: {otlp: 'http://127.0.0.1:4318'}",
-])
-def test_a_later_feature_at_the_top_is_not_in_this_version(config, line):
-    check_bad(config(line + "\n" + GOOD), line.split(":")[0], "not in this version")
-
-
 @pytest.mark.parametrize("store", ["{kind: dynamodb}"])
 def test_later_stores_are_not_in_this_version(config, store):
     check_bad(config(GOOD.replace("{kind: memory}", store)), "store.kind", "not in this version")
