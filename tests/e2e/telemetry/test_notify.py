@@ -125,6 +125,15 @@ def test_what_waits_is_told_at_the_end(start_gateway, upstream, receiver):
     assert "notification given up" in gateway.stderr()
 
 
+def test_a_reload_does_not_change_who_is_told(start_gateway, upstream, receiver, key):
+    gateway = start_gateway(CHARGES, **notify(receiver))
+    assert gateway.reload(notify={"url": "http://127.0.0.1:9/", "secret": WHSEC},
+                          tracing={"otlp": "http://127.0.0.1:9"})
+    eventually(lambda: 'keys="tracing, notify"' in gateway.stderr())
+    gateway.post("/charges", json=BODY, key=key, test="close=before")
+    receiver.wait(lambda r: r.accepted)
+
+
 def test_a_webhook_that_became_a_dead_letter_is_told(start_gateway, upstream, receiver):
     sender = Standard()
     gateway = start_gateway(
