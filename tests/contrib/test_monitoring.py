@@ -36,7 +36,8 @@ def samples(module_gateway, upstream_process):
     """{metric: {label: values}} of a gateway that has met a little of everything."""
     upstream_process.reset()
     gateway = module_gateway({"name": "charges", "path": "/charges", "limits": {"new_keys_per_second": 1, "burst": 1}},
-                             {"name": "watched", "path": "/watched", "mode": "observe"}, store="embedded")
+                             {"name": "watched", "path": "/watched", "mode": "observe"}, store="embedded",
+                             notify={"url": upstream_process.url, "secret": "c2l4dGVlbiBieXRlcyBvciBtb3Jl"})
     for key in (new_key(), new_key()):
         gateway.post("/charges", json={}, key=key)
     gateway.post("/watched", json={}, key=new_key())
