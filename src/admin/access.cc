@@ -86,10 +86,14 @@ std::expected<std::string, Answer> AdminAccess::operator_of(const http::Request&
   if (!request.field("Authorization")) {
     return std::unexpected(unauthorized("Send a named token: Authorization: Bearer TOKEN."));
   }
-  const auto token = server::bearer_of(request);
-  auto name = token ? tokens_.name_of(*token) : std::nullopt;
+  auto name = name_of(request);
   if (!name) return std::unexpected(unauthorized("This gateway does not know the token."));
   return *std::move(name);
+}
+
+std::optional<std::string> AdminAccess::name_of(const http::Request& request) const {
+  const auto token = server::bearer_of(request);
+  return token ? tokens_.name_of(*token) : std::nullopt;
 }
 
 }  // namespace semel::admin

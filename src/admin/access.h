@@ -30,6 +30,8 @@ class AdminAccess {
   // Returns the name that goes with the token of a request that changes something, or the answer
   // that refuses the request.
   std::expected<std::string, Answer> operator_of(const http::Request& request) const;
+  // Returns the name that goes with the token of any request; nullopt: no known token came.
+  std::optional<std::string> name_of(const http::Request& request) const;
 
  private:
   AdminAccess(AdminTokens tokens, config::HostPort listen);

@@ -1,7 +1,9 @@
 #include "admin/admin.h"
 
 #include "admin/admin_answer.h"
-#include "execution/headers.h"
+#include "admin/live/status.h"
+#include "admin/parameters.h"
+#include "engine/spawn.h"
 #include "runtime/upstreams/report.h"
 #include "telemetry/open_metrics.h"
 
@@ -13,11 +15,30 @@ namespace {
 
 constexpr std::size_t kBodyBytesMax = 16 * 1024 * 1024;
 constexpr std::size_t kConnectionsMax = 256;
+constexpr std::size_t kExplainedBytesMax = 1024 * 1024;
 constexpr std::string_view kKeys = "/api/keys";
+constexpr std::string_view kQueue = "/api/queue";
+constexpr std::string_view kAnswer = "/answer";
 
 bool is_json(const http::Request& request) {
   const std::string_view type = request.field("Content-Type").value_or("");
   return http::iequals(type.substr(0, type.find(';')), "application/json");
+}
+
+// Reads a body of JSON, or returns the answer that refuses it.
+awaitable<std::expected<std::string, Answer>> read_json(server::ApiRequest& asked,
+                                                        std::size_t bytes_max) {
+  if (!is_json(asked.message())) {
+    co_return std::unexpected(
+        problem_answer(415, "not-json", "Send the decision as application/json."));
+  }
+  auto body = co_await asked.read_body(bytes_max);
+  if (!body) {
+    co_return std::unexpected(problem_answer(
+        413, "body-too-large",
+        "The body is incomplete or larger than " + std::to_string(bytes_max >> 20) + " MiB."));
+  }
+  co_return *std::move(body);
 }
 
 double seconds_since(Time now, Time then) {
@@ -30,7 +51,11 @@ Admin::Admin(server::Process& process, AdminAccess access)
     : process_(process),
       services_(process.services()),
       access_(std::move(access)),
-      keys_(process) {}
+      search_(process),
+      keys_(process, search_),
+      decider_(process, search_),
+      setup_(process),
+      live_(process) {}
 
 std::expected<std::unique_ptr<Admin>, std::string> Admin::start(
     server::Process& process, const server::Listeners& listeners) {
@@ -44,7 +69,14 @@ std::expected<std::unique_ptr<Admin>, std::string> Admin::start(
       *process.workers().front(), *std::move(acceptor),
       {.name = "admin", .connections_max = kConnectionsMax},
       [serving = admin.get()](server::ApiRequest& asked) { return serving->answer(asked); });
+  engine::spawn_loop(process.context().get_executor(), "sampling",
+                     [sampling = &admin->live_] { return sampling->sample(); });
   return admin;
+}
+
+void Admin::use(AdminAccess access) {
+  access_ = std::move(access);
+  live_.end_streams();
 }
 
 std::expected<AdminAccess, std::string> Admin::read_access(const config::Config& config) {
@@ -58,60 +90,95 @@ awaitable<Answer> Admin::answer(server::ApiRequest& asked) {
   if (!target) co_return problem_answer(400, "bad-request", "Unsupported request target.");
   if (auto refusal = access_.refuse(request, target->path)) co_return std::move(*refusal);
   if (request.method() == "GET" || request.method() == "HEAD") {
-    co_return co_await read(request, *target);
+    co_return co_await read(asked, *target);
   }
-  if (request.method() == "POST" && target->path.starts_with(kKeys)) {
-    co_return co_await change(asked, target->path);
+  if (request.method() == "POST") {
+    if (target->path == "/api/explain") co_return co_await explain(asked);
+    if (target->path.starts_with(kKeys) || target->path.starts_with(kQueue)) {
+      co_return co_await change(asked, target->path);
+    }
   }
   co_return problem_answer(405, "method-not-allowed", "Only GET and HEAD are supported here.");
 }
 
-awaitable<Answer> Admin::read(const http::Request& request, const http::Target& target) {
+awaitable<Answer> Admin::read(server::ApiRequest& asked, const http::Target& target) {
   const std::string& path = target.path;
   if (path == "/healthz") co_return text_answer(200, "ok\n");
   if (path == "/readyz") co_return ready();
   if (path == "/metrics") {
     using Format = telemetry::Metrics::Format;
-    if (request.field("Accept").value_or("").contains("application/openmetrics-text")) {
+    if (asked.message().field("Accept").value_or("").contains("application/openmetrics-text")) {
       co_return text_answer(200, metrics(Format::open_metrics),
                             std::string(telemetry::kOpenMetricsType));
     }
     co_return text_answer(200, metrics(Format::text), "text/plain; version=0.0.4; charset=utf-8");
   }
+  if (path == "/api/status") co_return live_.status(target.query, access_.name_of(asked.message()));
+  if (path == "/api/stats") co_return live_.stats(target.query);
+  if (path == "/api/decisions") co_return live_.decisions(target.query);
+  if (path == "/api/events") {
+    co_return co_await live_.events(asked, target.query, access_.name_of(asked.message()));
+  }
+  if (path == "/api/routes") co_return co_await setup_.routes(target.query);
+  if (path == "/api/nodes") co_return co_await setup_.nodes(target.query);
+  if (path == kQueue) co_return co_await keys_.list_work(target.query);
   if (path == kKeys) co_return co_await keys_.list(target.query);
-  if (path.starts_with("/api/keys/")) {
-    co_return co_await keys_.show(path.substr(kKeys.size() + 1));
+  if (path.starts_with(kKeys) && path[kKeys.size()] == '/') {
+    co_return co_await read_keys(asked.message(), target);
   }
   co_return problem_answer(404, "no-such-path",
-                           "No such path. Use /healthz, /readyz, /metrics or /api/keys.");
+                           "No such path. Use /healthz, /readyz, /metrics or one below /api, like "
+                           "/api/status or /api/keys.");
+}
+
+awaitable<Answer> Admin::read_keys(const http::Request& request, const http::Target& target) {
+  if (const auto wrong = no_parameters(target.query)) {
+    co_return problem_answer(400, "bad-query", *wrong);
+  }
+  std::string rest = target.path.substr(kKeys.size() + 1);
+  if (!rest.ends_with(kAnswer)) co_return co_await keys_.show(std::move(rest));
+  auto who = access_.operator_of(request);
+  if (!who) co_return std::move(who.error());
+  rest.resize(rest.size() - kAnswer.size());
+  co_return co_await keys_.show_answer(std::move(rest), *std::move(who));
 }
 
 // Checks the token first: nobody without one makes this process read a body.
 awaitable<Answer> Admin::change(server::ApiRequest& asked, std::string path) {
   auto who = access_.operator_of(asked.message());
   if (!who) co_return std::move(who.error());
-  if (!is_json(asked.message())) {
-    co_return problem_answer(415, "not-json", "Send the decision as application/json.");
-  }
-  auto body = co_await asked.read_body(kBodyBytesMax);
-  if (!body) {
-    co_return problem_answer(413, "body-too-large",
-                             "The body is incomplete or larger than 16 MiB.");
-  }
+  auto body = co_await read_json(asked, kBodyBytesMax);
+  if (!body) co_return std::move(body.error());
   asked.take_time();  // for many writes
-  const std::string rest = path.substr(std::min(kKeys.size() + 1, path.size()));
+  const bool is_queue = path.starts_with(kQueue);
+  const std::size_t base = is_queue ? kQueue.size() : kKeys.size();
+  const std::string rest = path.substr(std::min(base + 1, path.size()));
   const std::size_t slash = rest.rfind('/');
-  const std::string verb = slash == std::string::npos ? rest : rest.substr(slash + 1);
+  const bool is_one = slash != std::string::npos;
+  const std::string verb = is_one ? rest.substr(slash + 1) : rest;
+  if (verb == "probe" && is_one && !is_queue) {
+    co_return co_await keys_.probe(rest.substr(0, slash), *std::move(who), *std::move(body));
+  }
   const auto decided = parse_verb(verb);
-  if (!decided) {
-    co_return problem_answer(404, "no-such-path",
-                             "No such path. Use …/resolve, …/release or …/forget.");
+  if (!decided || is_about_work(*decided) != is_queue ||
+      (*decided == Decided::extended && !is_one)) {
+    co_return problem_answer(
+        404, "no-such-path",
+        is_queue ? "No such path. Use …/retry or …/drop."
+                 : "No such path. Use …/resolve, …/release, …/forget, …/extend or …/probe.");
   }
-  if (slash == std::string::npos) {
-    co_return co_await keys_.decide_many(*decided, *std::move(who), *std::move(body));
+  if (!is_one) {
+    co_return co_await decider_.decide_many(*decided, *std::move(who), *std::move(body));
   }
-  co_return co_await keys_.decide(*decided, rest.substr(0, slash), *std::move(who),
-                                  *std::move(body));
+  co_return co_await decider_.decide(*decided, rest.substr(0, slash), *std::move(who),
+                                     *std::move(body));
+}
+
+// Changes nothing, so that on loopback it needs no token, like reading.
+awaitable<Answer> Admin::explain(server::ApiRequest& asked) {
+  auto body = co_await read_json(asked, kExplainedBytesMax);
+  if (!body) co_return std::move(body.error());
+  co_return co_await setup_.explain(*std::move(body));
 }
 
 Answer Admin::ready() const {
@@ -119,15 +186,7 @@ Answer Admin::ready() const {
   if (const auto trouble = services_.store.trouble()) return text_answer(503, *trouble + "\n");
   // Not 503: recorded answers are still given, and what runs is still recorded.
   std::string text = "ready\n";
-  if (services_.store_disk && services_.store_disk->is_low()) {
-    text += "accepts no new keys: " + services_.store_disk->describe() + "\n";
-  }
-  if (services_.spool.disk().is_low()) {
-    text += "accepts no large bodies: " + services_.spool.disk().describe() + "\n";
-  }
-  for (const std::string& line : runtime::upstream_troubles(process_.settings())) {
-    text += line + "\n";
-  }
+  for (const std::string& note : notes_about(process_)) text += note + "\n";
   return text_answer(200, std::move(text));
 }
 

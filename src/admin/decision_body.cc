@@ -2,6 +2,7 @@
 
 #include <boost/json/parse.hpp>
 
+#include "admin/kept_work.h"
 #include "config/reading/values.h"
 #include "execution/answer/answer_json.h"
 
@@ -10,6 +11,7 @@ namespace json = boost::json;
 namespace {
 
 constexpr std::size_t kReasonLengthMax = 500;
+constexpr Duration kTtlMin = std::chrono::seconds(1);
 
 using Wrong = std::optional<std::string>;
 
@@ -36,14 +38,16 @@ Wrong read_answer(const json::value& value, std::optional<Answer>& out) {
   return std::nullopt;
 }
 
-Wrong read_where(const json::value& value, KeyFilter& out) {
+Wrong read_where(const json::value& value, Decided decided, Search& out) {
   const auto* object = value.if_object();
   if (!object) return "where: must be an object";
   for (const auto& member : *object) {
     const std::string_view name(member.key().data(), member.key().size());
     std::string text;
     if (auto wrong = read_text("where." + std::string(name), member.value(), text)) return wrong;
-    if (auto wrong = out.set(name, text)) return "where: " + *wrong;
+    const Wrong wrong =
+        is_about_work(decided) ? set_work_filter(name, text, out) : out.filter.set(name, text);
+    if (wrong) return "where: " + *wrong;
   }
   return std::nullopt;
 }
@@ -66,10 +70,20 @@ Wrong read_limit(const json::value& value, std::size_t& out) {
   return std::nullopt;
 }
 
-Wrong read_cursor(const json::value& value, std::optional<RecordId>& out) {
+Wrong read_ttl(const json::value& value, std::optional<Duration>& out) {
+  std::string text;
+  if (auto wrong = read_text("ttl", value, text)) return wrong;
+  const auto parsed = config::reading::parse_duration(text);
+  if (!parsed) return "ttl: " + config::reading::quote(text) + " " + parsed.error();
+  if (*parsed < kTtlMin) return "ttl: must be at least 1s";
+  out = *parsed;
+  return std::nullopt;
+}
+
+Wrong read_cursor(const json::value& value, std::optional<Cursor>& out) {
   std::string text;
   if (auto wrong = read_text("cursor", value, text)) return wrong;
-  out = parse_hex_id(text);
+  out = parse_cursor(text);
   if (!out) return "cursor: must be one that this API returned";
   return std::nullopt;
 }
@@ -77,20 +91,22 @@ Wrong read_cursor(const json::value& value, std::optional<RecordId>& out) {
 Wrong read_member(std::string_view name, const json::value& value, Decided decided, bool many,
                   DecisionBody& out) {
   if (name == "reason") return read_reason(value, out.resolution.why);
-  if (name == "force" && decided != Decided::forgotten)
-    return read_bool(name, value, out.resolution.force);
+  const bool ends_claim = decided == Decided::completed || decided == Decided::released;
+  if (name == "force" && ends_claim) return read_bool(name, value, out.resolution.force);
+  if (name == "ttl" && decided == Decided::extended)
+    return read_ttl(value, out.resolution.extend_for);
   if (name == "answer" && decided == Decided::completed)
     return read_answer(value, out.resolution.answer);
-  if (name == "where" && many) return read_where(value, out.where);
-  if (name == "limit" && many) return read_limit(value, out.limit);
-  if (name == "cursor" && many) return read_cursor(value, out.after);
+  if (name == "where" && many) return read_where(value, decided, out.which);
+  if (name == "limit" && many) return read_limit(value, out.which.limit);
+  if (name == "cursor" && many) return read_cursor(value, out.which.from);
   if (name == "dry_run" && many) return read_bool(name, value, out.dry_run);
   return config::reading::quote(name) + ": unknown member";
 }
 
-constexpr std::pair<std::string_view, Decided> kVerbs[] = {{"resolve", Decided::completed},
-                                                           {"release", Decided::released},
-                                                           {"forget", Decided::forgotten}};
+constexpr std::pair<std::string_view, Decided> kVerbs[] = {
+    {"resolve", Decided::completed}, {"release", Decided::released}, {"forget", Decided::forgotten},
+    {"extend", Decided::extended},   {"retry", Decided::retried},    {"drop", Decided::dropped}};
 
 }  // namespace
 
@@ -127,13 +143,18 @@ std::expected<DecisionBody, std::string> parse_decision(const std::string& body,
   if (resolves && !out.resolution.answer) {
     return std::unexpected("answer: required; to let the request run again, release it");
   }
-  if (many && out.where.empty()) {
+  if (decided == Decided::extended && !out.resolution.extend_for) {
+    return std::unexpected("ttl: required; how long the record is kept from now on, like 7d");
+  }
+  if (many && out.which.filter.empty() && !out.which.only) {
     return std::unexpected("where: required; say which records to decide about");
   }
   // Only unknown records can be resolved, except those that still run, which have to be asked for
   // by name.
-  if (many && !out.where.state && decided != Decided::forgotten)
-    out.where.state = RecordState::unknown;
+  if (many && !out.which.filter.state && (resolves || decided == Decided::released)) {
+    out.which.filter.state = RecordState::unknown;
+  }
+  if (many && is_about_work(decided) && !out.which.only) list_only(WorkState::dead, out.which);
   return out;
 }
 

@@ -2,6 +2,7 @@
 
 #include <boost/json/array.hpp>
 
+#include "admin/timeline.h"
 #include "base/names.h"
 #include "base/utf8.h"
 #include "engine/process_identity.h"
@@ -93,6 +94,10 @@ json::object request_of(const Record& record) {
 
 }  // namespace
 
+std::string_view body_note_name(BodyNote note) {
+  return kBodyNames[note];
+}
+
 json::object record_summary(const Record& record, Time now) {
   json::object out;
   out["id"] = record.id.hex();
@@ -112,6 +117,8 @@ json::object record_summary(const Record& record, Time now) {
       std::chrono::duration_cast<std::chrono::seconds>(now - record.updated_at).count();
   out["status"] = record.answer.status > 0 ? json::value(record.answer.status) : nullptr;
   out["reason"] = base::printable_utf8(record.reason);
+  out["resource"] = {{"type", base::printable_utf8(record.resource_type)},
+                     {"id", base::printable_utf8(record.resource_id)}};
   return out;
 }
 
@@ -131,12 +138,11 @@ json::object record_details(const Record& record, Time now) {
   out["request"] = request_of(record);
   out["request_bytes"] = record.request.size();
   out["response_version"] = base::printable_utf8(record.response_version);
-  out["resource"] = {{"type", base::printable_utf8(record.resource_type)},
-                     {"id", base::printable_utf8(record.resource_id)}};
   out["trace"] = base::printable_utf8(record.trace);
   out["fingerprint"] = RecordId{record.fingerprint.digest}.hex();
   out["recipe"] = recipe_of(record.recipe);
   out["history"] = history_of(record);
+  out["timeline"] = timeline_of(record);
   return out;
 }
 

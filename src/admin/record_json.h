@@ -1,6 +1,7 @@
 #pragma once
 
 #include <boost/json/object.hpp>
+#include <string_view>
 
 #include "semel/driver/record.h"
 
@@ -11,5 +12,6 @@ namespace semel::admin {
 // for the members that the route describes.
 boost::json::object record_summary(const Record& record, Time now);
 boost::json::object record_details(const Record& record, Time now);
+std::string_view body_note_name(BodyNote note);
 
 }  // namespace semel::admin

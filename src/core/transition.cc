@@ -419,20 +419,36 @@ Decision on(const Record* found, const event::Sweep& sweep, Time now) {
   return {Put{std::move(next)}, verdict::Done{}};
 }
 
-Decision refuse_other_claim() {
-  constexpr auto kWhy = "The record was claimed again in the meantime. Look at it again.";
-  return {Keep{}, verdict::Refused{kWhy}};
+Decision refused(std::string why) {
+  return {Keep{}, verdict::Refused{std::move(why)}};
 }
+
+// Returns why nothing may be decided about this claim, or nullopt.
+std::optional<Decision> refused_claim(const Record& found, const event::Resolve& resolve,
+                                      Time now) {
+  if (found.token != resolve.token) {
+    return refused("The record was claimed again in the meantime. Look at it again.");
+  }
+  // A claim that comes now is told that the key has expired; a release would let it run.
+  if (found.state == RecordState::unknown && found.hold_until <= now - resolve.lag) {
+    return refused("Its hold_for has passed; it can never be executed again.");
+  }
+  if (resolve.why.empty()) return refused("A reason is required.");
+  return std::nullopt;
+}
+
+constexpr const char* kMayStillRun =
+    "The execution may still run. Wait for it, or decide with \"force\": true (semel keys: "
+    "--force).";
 
 // Caches may serve the answer for a while. The key must not be executable during that time, or one
 // caller could get the new answer and the next one the old.
 Decision forget(const Record& found, const event::Resolve& resolve, Time now) {
   if (found.state != RecordState::completed && found.state != RecordState::released) {
-    return {Keep{}, verdict::Refused{"The record is " + std::string(to_string(found.state)) +
-                                     "; only a completed or released record can be forgotten."}};
+    return refused("The record is " + std::string(to_string(found.state)) +
+                   "; only a completed or released record can be forgotten.");
   }
-  if (found.token != resolve.token) return refuse_other_claim();
-  if (resolve.why.empty()) return {Keep{}, verdict::Refused{"A reason is required."}};
+  if (auto no = refused_claim(found, resolve, now)) return *std::move(no);
   auto next = copy_of(found);
   next->tombstone_until = after(now, std::max(found.tombstone, *resolve.forget_for));
   set_reason(*next, nothing_executed());
@@ -440,26 +456,63 @@ Decision forget(const Record& found, const event::Resolve& resolve, Time now) {
   return {Put{std::move(next)}, verdict::Done{}};
 }
 
+// A record that has expired stays so: a caller may have been told.
+Decision extend(const Record& found, const event::Resolve& resolve, Time now) {
+  if (found.state != RecordState::completed && found.state != RecordState::released) {
+    return refused("The record is " + std::string(to_string(found.state)) +
+                   "; only a completed or released record can be kept for longer.");
+  }
+  if (has_expired(found, now - resolve.lag)) return refused("The record has expired.");
+  if (auto no = refused_claim(found, resolve, now)) return *std::move(no);
+  auto next = copy_of(found);
+  next->expires_at = after(now, *resolve.extend_for);
+  next->tombstone_until = after(next->expires_at, found.tombstone);
+  remember(*next, now, "extended by " + resolve.who + ": " + resolve.why);
+  return {Put{std::move(next)}, verdict::Done{}};
+}
+
+// Queued work has not begun, so that nobody's execution is touched, whoever waits to start it.
+Decision decide_work(const Record& found, const event::Resolve& resolve, Time now) {
+  const bool is_queued = found.state == RecordState::queued;
+  if (found.request.empty() || (!is_queued && found.state != RecordState::unknown)) {
+    return refused("The record is " + std::string(to_string(found.state)) +
+                   "; only work that is queued, or is no longer tried, can be retried or dropped.");
+  }
+  if (!is_queued && resolve.holder == Holder::running_here) return refused(kMayStillRun);
+  if (auto no = refused_claim(found, resolve, now)) return *std::move(no);
+  auto next = copy_of(found);
+  const bool again = *resolve.work == WorkDecision::retry;
+  const std::string note =
+      (again ? "retried by " : "dropped by ") + resolve.who + ": " + resolve.why;
+  if (again && is_queued) {
+    next->lease_until = now;
+    remember(*next, now, note);
+    return {Put{std::move(next)}, verdict::Done{}};
+  }
+  next->only_auth_failures = false;
+  next->token = {};  // makes everything that the old claim still sends stale
+  if (again) {
+    become_queued_again(*next, now, now, nothing_executed(), note);
+  } else {
+    become_released(*next, now, {note, ReasonCode::operator_decision});
+  }
+  return {Put{std::move(next)}, verdict::Done{}};
+}
+
 Decision on(const Record* found, const event::Resolve& resolve, Time now) {
   if (!found) return {Keep{}, verdict::Stale{}};
   if (resolve.forget_for) return forget(*found, resolve, now);
+  if (resolve.extend_for) return extend(*found, resolve, now);
+  if (resolve.work) return decide_work(*found, resolve, now);
   if (!holds_claim(*found) && found->state != RecordState::queued) {
-    return {Keep{}, verdict::Refused{"The record is " + std::string(to_string(found->state)) +
-                                     ", not unknown; there is nothing to resolve."}};
+    return refused("The record is " + std::string(to_string(found->state)) +
+                   ", not unknown; there is nothing to resolve.");
   }
-  if (found->token != resolve.token) return refuse_other_claim();
   const bool running = resolve.holder == Holder::running_here ||
                        (found->state == RecordState::in_progress &&
                         may_be_running(*found, resolve.holder, resolve.skew, now));
-  if (running && !resolve.force) {
-    return {Keep{}, verdict::Refused{"The execution may still run. Wait for it, or decide with "
-                                     "\"force\": true (semel keys: --force)."}};
-  }
-  // A claim that comes now is told that the key has expired; a release would let it run.
-  if (found->state == RecordState::unknown && found->hold_until <= now - resolve.lag) {
-    return {Keep{}, verdict::Refused{"Its hold_for has passed; it can never be executed again."}};
-  }
-  if (resolve.why.empty()) return {Keep{}, verdict::Refused{"A reason is required."}};
+  if (found->token == resolve.token && running && !resolve.force) return refused(kMayStillRun);
+  if (auto no = refused_claim(*found, resolve, now)) return *std::move(no);
 
   auto next = copy_of(*found);
   next->only_auth_failures = false;

@@ -95,11 +95,14 @@ struct Sweep {
 
 // An operator's decision. An unknown or queued record is completed if there is an answer; otherwise
 // it is released, or queued again if its request is kept and it had begun. A completed or released
-// record is forgotten, and leaves a tombstone.
+// record is forgotten, and leaves a tombstone, or is kept for longer. Work whose request is kept is
+// retried or dropped.
 struct Resolve {
   Token token;  // of the claim that is decided about; a record with another one is not touched
   std::optional<Answer> answer;
   std::optional<Duration> forget_for = std::nullopt;  // the tombstone lasts at least this long
+  std::optional<Duration> extend_for = std::nullopt;
+  std::optional<WorkDecision> work = std::nullopt;
   std::string who;
   std::string why;
   Holder holder = Holder::unsure;

@@ -299,6 +299,8 @@ awaitable<Resolved> Engine::resolve(RecordId id, Resolution resolution) {
   decided.answer = std::move(resolution.answer);
   // By the clock of another process the time may be over earlier.
   if (resolution.forget_for) decided.forget_for = *resolution.forget_for + impl_->skew();
+  decided.extend_for = resolution.extend_for;
+  decided.work = resolution.work;
   decided.who = std::move(resolution.who);
   decided.why = std::move(resolution.why);
   decided.skew = impl_->skew();

@@ -119,6 +119,7 @@ Execution::Execution(runtime::Worker& worker, runtime::Route route, EngineClaim 
       claim_(std::move(claim)),
       request_(request),
       key_(request.key.value_or(claim_.record->key)),
+      in_progress_(route_.metrics().in_progress()),
       answers_(answers),
       call_(std::make_unique<UpstreamCall>(worker, route_, UpstreamCall::Ending::announced)) {}
 

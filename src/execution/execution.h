@@ -70,6 +70,7 @@ class Execution {
   EngineClaim claim_;
   const KeyedRequest request_;
   const std::string key_;
+  const runtime::Counted in_progress_;  // among those of the route
   AnswerSink answers_;
   std::unique_ptr<UpstreamCall> call_;
   telemetry::Trace::Part upstream_part_;  // of the trace

@@ -64,13 +64,14 @@ std::optional<Outcome> outcome_said(const config::RouteConfig& route, http::Clie
 
 }  // namespace
 
-bool Prober::begin(const RecordId& id, Time now) {
+bool Prober::begin(const RecordId& id, Time now, Pace pace) {
   const std::lock_guard lock(mutex_);
   if (asking_ >= kAskedAtOnceMax) return false;
   const auto found = entries_.find(id);
   if (found == entries_.end() && entries_.size() >= kEntriesMax) return false;
   Entry& entry = entries_.try_emplace(id, Entry{now}).first->second;
-  if (entry.asking || (entry.asked && now < entry.next)) return false;
+  if (entry.asking) return false;
+  if (pace == Pace::kept && entry.asked && now < entry.next) return false;
   entry.asking = true;
   ++asking_;
   return true;
@@ -128,10 +129,21 @@ std::vector<RecordId> Prober::due(Time now) {
 
 awaitable<bool> Prober::ask(runtime::Worker& worker, runtime::Route route, RecordPtr record,
                             std::string key) {
-  const RecordId id = record->id;
   // The route's executor never got this attempt, and would say that it has not run.
   if (is_held_by_client(record->owner)) co_return false;
-  if (!begin(id, services_.clock.now())) co_return false;
+  if (!begin(record->id, services_.clock.now(), Pace::kept)) co_return false;
+  co_return co_await ask_begun(worker, std::move(route), std::move(record), std::move(key));
+}
+
+awaitable<std::optional<bool>> Prober::ask_at_once(runtime::Worker& worker, runtime::Route route,
+                                                   RecordPtr record, std::string key) {
+  if (!begin(record->id, services_.clock.now(), Pace::ignored)) co_return std::nullopt;
+  co_return co_await ask_begun(worker, std::move(route), std::move(record), std::move(key));
+}
+
+awaitable<bool> Prober::ask_begun(runtime::Worker& worker, runtime::Route route, RecordPtr record,
+                                  std::string key) {
+  const RecordId id = record->id;
   bool settled = false;
   try {
     settled = co_await settle(worker, std::move(route), std::move(record), std::move(key));

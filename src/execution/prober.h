@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -29,6 +30,13 @@ class Prober {
   boost::asio::awaitable<bool> ask(runtime::Worker& worker, runtime::Route route, RecordPtr record,
                                    std::string key);
 
+  // Asks about an unknown record at once, for an operator. Returns whether the outcome is known
+  // now; nullopt: it was not asked about, because somebody is asking already or too many are being
+  // asked about.
+  boost::asio::awaitable<std::optional<bool>> ask_at_once(runtime::Worker& worker,
+                                                          runtime::Route route, RecordPtr record,
+                                                          std::string key);
+
   // Returns how long it is until the record is asked about again.
   Duration next_ask_in(const RecordId& id, Time now);
 
@@ -50,7 +58,10 @@ class Prober {
     bool asked = false;  // if so, a request has to wait until `next`, too
   };
 
-  bool begin(const RecordId& id, Time now);
+  enum class Pace { kept, ignored };
+  bool begin(const RecordId& id, Time now, Pace pace);
+  boost::asio::awaitable<bool> ask_begun(runtime::Worker& worker, runtime::Route route,
+                                         RecordPtr record, std::string key);
   void end(const RecordId& id, bool settled, Time now);
   void note(const RecordId& id, Time next);
   void forget(const RecordId& id);

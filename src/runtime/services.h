@@ -18,6 +18,7 @@
 #include "telemetry/log.h"
 #include "telemetry/metrics.h"
 #include "telemetry/observed.h"
+#include "telemetry/recent_decisions.h"
 #include "telemetry/trace.h"
 
 namespace semel::execution {
@@ -76,6 +77,7 @@ struct Services {
   // at it after counting in `active`, so that either the request is waited for or it sees this.
   std::atomic<bool> ending = false;
   telemetry::ObservedInFlight observed;
+  telemetry::RecentDecisions decisions;
 };
 
 // Request bodies in memory, all together: 2048 of kSpooledAboveBytes. Beyond it, new ones are shed.

@@ -18,6 +18,8 @@ namespace {
 
 constexpr auto kTimeout = std::chrono::seconds(10);
 constexpr std::size_t kHeadBytesMax = 16 * 1024;
+// Of a stream: what its client has not taken yet waits in the kernel, and must not become much.
+constexpr int kStreamBufferBytes = 64 * 1024;
 constexpr std::string_view kScheme = "Bearer ";
 
 // The answer to what is not HTTP.
@@ -64,6 +66,26 @@ awaitable<std::expected<std::string, ApiRequest::BodyError>> ApiRequest::read_bo
     body += *piece;
   }
   co_return body;
+}
+
+awaitable<bool> ApiRequest::begin_stream(const std::vector<Header>& headers) {
+  streamed_ = true;
+  boost::system::error_code ignored;
+  client_.socket().set_option(asio::socket_base::send_buffer_size(kStreamBufferBytes), ignored);
+  std::string head;
+  http::append_status_line(head, 200);
+  for (const Header& header : headers) http::append_header(head, header.name, header.value);
+  http::append_header(head, "Connection", "close");
+  head += "\r\n";
+  co_return co_await send(head);
+}
+
+awaitable<bool> ApiRequest::send(std::string_view piece) {
+  const ApiConnections::Waiting taking(connections_, client_);
+  client_.set_deadline(kTimeout);
+  const auto written = co_await client_.write(piece);
+  client_.clear_deadline();
+  co_return written.has_value() && !client_.is_given_up();
 }
 
 ApiListener::ApiListener(runtime::Worker& worker, tcp::acceptor acceptor, Options options,
@@ -123,6 +145,7 @@ awaitable<void> ApiListener::serve(tcp::socket socket) {
     client.set_deadline(kTimeout);        // for its body: it may have been idle for long
     ApiRequest asked(*connections, client, request);
     const Answer reply = read ? co_await answering_(asked) : malformed(why);
+    if (asked.is_streamed()) break;
     keep_alive = read && request.keep_alive() && request.is_done();
     std::string head;
     http::append_status_line(head, reply.status);

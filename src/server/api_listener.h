@@ -8,6 +8,8 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "config/address.h"
 #include "http/connection.h"
@@ -33,17 +35,26 @@ class ApiRequest {
   // Returns false if the client has closed the connection, or sent more while it waits.
   bool still_waits() { return client_.is_quiet(); }
 
+  // Begins an answer that has no end of its own; the connection ends with it. What the handler
+  // returns is then not sent. False: the client is gone.
+  boost::asio::awaitable<bool> begin_stream(const std::vector<Header>& headers);
+  // Sends more of it. Holds nothing back: waits until the system has taken it. False: the client is
+  // gone, or took nothing for as long as it has for anything.
+  boost::asio::awaitable<bool> send(std::string_view piece);
+  bool is_streamed() const { return streamed_; }
+
  private:
   ApiConnections& connections_;
   http::Connection& client_;
   http::Request& message_;
+  bool streamed_ = false;
 };
 
 // Returns the token of `Authorization: Bearer TOKEN`; nullopt: there is none, or something else.
 std::optional<std::string_view> bearer_of(const http::Request& request);
 
 // A listener of one worker for programs and operators, beside the gateway's: HTTP/1, requests and
-// answers that fit into memory.
+// answers that fit into memory, and answers that go on.
 class ApiListener {
  public:
   struct Options {

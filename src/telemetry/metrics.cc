@@ -175,6 +175,7 @@ void RouteMetrics::upstream_took(double seconds, const std::string& trace_id) {
     exemplars_->put(bucket_name(kUpstreamSeconds, {{"route", name_}}, upper),
                     {trace_id, seconds, engine::SystemClock().now()});
   }
+  upstream_latencies_->count(seconds);
   const double mean = upstream_usually_takes();
   usual_seconds_.store(mean == 0 ? seconds : mean + kWeight * (seconds - mean),
                        std::memory_order_relaxed);
@@ -193,6 +194,7 @@ RouteMetrics& Metrics::route(const std::string& name) {
       route.results_[i] = &requests_->Add({{"route", name}, {"result", kResultNames[i]}});
     }
     route.upstream_seconds_ = &upstream_->Add({{"route", name}}, kSeconds);
+    route.upstream_latencies_ = &upstream_latencies_;
     route.weak_keys_ = &weak_->Add({{"route", name}});
     for (std::size_t i = 0; i < kLimits; ++i) {
       route.limited_[i] = &limited_->Add({{"route", name}, {"limit", kLimitNames[i]}});
@@ -207,6 +209,16 @@ RouteMetrics& Metrics::route(const std::string& name) {
 void Metrics::store_committed(std::size_t records, double seconds) {
   batch_size_->Observe(static_cast<double>(records));
   swap_seconds_->Observe(seconds);
+  store_latencies_.count(seconds);
+}
+
+std::array<double, kRequestResults> Metrics::totals() {
+  std::array<double, kRequestResults> totals{};
+  const std::lock_guard lock(routes_mutex_);
+  for (const auto& [name, route] : routes_) {
+    for (std::size_t i = 0; i < kRequestResults; ++i) totals[i] += route.results_[i]->Value();
+  }
+  return totals;
 }
 
 void Metrics::take(const Snapshot& snapshot) {

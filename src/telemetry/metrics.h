@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "telemetry/exemplars.h"
+#include "telemetry/latencies.h"
 #include "telemetry/upstream_metrics.h"
 
 namespace semel::telemetry {
@@ -69,6 +70,8 @@ class RouteMetrics {
   // Returns how long an execution usually takes: a running mean. 0: none has ended yet.
   double upstream_usually_takes() const { return usual_seconds_.load(std::memory_order_relaxed); }
   void weak_key() { weak_keys_->Increment(); }
+  // Executions of the route that run in this process.
+  std::atomic<std::size_t>& in_progress() { return in_progress_; }
   void limited(std::size_t limit) { limited_[limit]->Increment(); }
   void observed(Observed would);
 
@@ -76,6 +79,8 @@ class RouteMetrics {
   friend class Metrics;
   std::array<prometheus::Counter*, kRequestResults> results_{};
   prometheus::Histogram* upstream_seconds_ = nullptr;
+  LatencyCounts* upstream_latencies_ = nullptr;
+  std::atomic<std::size_t> in_progress_ = 0;
   std::atomic<double> usual_seconds_ = 0;
   prometheus::Counter* weak_keys_ = nullptr;
   std::array<prometheus::Counter*, kLimits> limited_{};
@@ -99,6 +104,12 @@ class Metrics {
   void left_to_others() { left_to_others_->Increment(); }
   void purged() { purged_->Increment(); }
   void store_failed() { store_failures_->Increment(); }
+
+  // Returns how many requests of all routes had each result since the start.
+  std::array<double, kRequestResults> totals();
+  // The latencies of the store and of all upstreams, for whoever takes them now and then.
+  LatencyCounts& store_latencies() { return store_latencies_; }
+  LatencyCounts& upstream_latencies() { return upstream_latencies_; }
 
   // The gauges, as of one scrape.
   struct Snapshot {
@@ -140,6 +151,8 @@ class Metrics {
   prometheus::Family<prometheus::Counter>* limited_;
   prometheus::Family<prometheus::Counter>* observed_;
   Exemplars exemplars_;
+  LatencyCounts store_latencies_;
+  LatencyCounts upstream_latencies_;
   std::mutex routes_mutex_;
   std::map<std::string, RouteMetrics> routes_;
   prometheus::Histogram* swap_seconds_;

@@ -191,10 +191,15 @@ struct Refused {
 using Resolved = std::variant<resolve::Done, resolve::NotFound, resolve::Refused, StoreUnavailable>;
 
 struct Resolution {
-  std::optional<Answer> answer;  // nullopt: release, or forget
+  std::optional<Answer> answer;  // nullopt: release, or one of the decisions below
   // If set, a completed or released record is forgotten. Its answer is removed now; the key is
   // answered as expired for at least this long, and is new after that.
   std::optional<Duration> forget_for = std::nullopt;
+  // If set, a completed or released record expires this long from now, instead of when it would
+  // have.
+  std::optional<Duration> extend_for = std::nullopt;
+  // If set, decides about work whose request is kept and that does not run.
+  std::optional<WorkDecision> work = std::nullopt;
   std::string who;
   std::string why;
   bool force = false;

@@ -15,6 +15,10 @@ namespace semel {
 enum class OnRetry { keep, forget };
 enum class OnVersionChange { gone, fresh };
 
+// An operator's decision about queued work, or about work that is no longer tried. retry: it is due
+// now. drop: it is never executed.
+enum class WorkDecision { retry, drop };
+
 // The rules of one operation. They decide what happens to its records. semel::pg::Operation (pg.h)
 // has those of them that PostgreSQL keeps, and the operation's name.
 struct Operation {

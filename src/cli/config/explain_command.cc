@@ -6,11 +6,11 @@
 #include <sstream>
 
 #include "cli/config/config.h"
-#include "cli/config/explain.h"
 #include "cli/load_config.h"
 #include "config/reading/values.h"
 #include "core/json_text.h"
 #include "engine/system_clock.h"
+#include "gateway/explain.h"
 
 namespace semel::cli {
 namespace {
@@ -27,23 +27,6 @@ struct ExplainOptions {
   bool from_trusted_proxy = false;
   bool as_json = false;
 };
-
-// Puts together the head that a client would send. Returns what is wrong with it, or nullopt.
-std::optional<std::string> parse_message(const ExplainOptions& options, std::size_t body_bytes,
-                                         http::Request& message) {
-  std::string head =
-      fmt::format("{} {} HTTP/1.1\r\nHost: localhost\r\n", options.method, options.target);
-  for (const std::string& header : options.headers) {
-    if (header.find(':') == header.npos || header.find_first_of("\r\n") != header.npos) {
-      return "-H: write 'Name: value'";
-    }
-    head += header + "\r\n";
-  }
-  if (body_bytes > 0) head += fmt::format("Content-Length: {}\r\n", body_bytes);
-  const auto wrong = message.parse_head(head + "\r\n");
-  if (wrong) return "this is not a request: " + *wrong;
-  return std::nullopt;
-}
 
 std::expected<std::string, std::string> body_of(const std::string& data) {
   if (!data.starts_with('@')) return data;
@@ -83,18 +66,20 @@ void print_members(const json::object& object, std::size_t indent) {
 int explain_config(const ExplainOptions& options) {
   const auto config = load_config(options.file);
   if (!config) return kExitUsage;
-  ExplainedRequest request;
+  gateway::ExplainedRequest request;
   auto body = body_of(options.body);
   if (!body) return complain(body.error(), kExitUsage);
   request.body = *std::move(body);
-  if (const auto wrong = parse_message(options, request.body.size(), request.message)) {
+  if (const auto wrong = gateway::make_message(options.method, options.target, options.headers,
+                                               request.body.size(), request.message)) {
     return complain(*wrong, kExitUsage);
   }
   if (!options.tenant.empty()) request.tenant = options.tenant;
   request.from_trusted_proxy = options.from_trusted_proxy;
   const auto keys = runtime::KeyMaterial::load_for_gateway(*config);
   if (!keys) return complain(keys.error(), kExitUsage);
-  const json::object found = explain_request(request, *config, *keys, engine::SystemClock().now());
+  const json::object found =
+      gateway::explain_request(request, *config, *keys, engine::SystemClock().now());
   if (options.as_json) {
     std::puts(core::json_text(found).c_str());
   } else {

@@ -21,13 +21,6 @@ std::string shown(std::string_view value, const core::HashKey* with) {
   return core::key_digest(value, with).substr(0, kDigitsShown);
 }
 
-// The key itself, or what stands for it if there is no record, whose id is made of the key.
-std::string shown_key(std::string_view key, const Decision& decision, config::LogKeys keys,
-                      const core::HashKey* with) {
-  if (keys == config::LogKeys::full) return std::string(key);
-  return decision.record ? "" : shown(key, with);
-}
-
 // Milliseconds with three decimals. Written for every request: no floating point.
 struct Milliseconds {
   explicit Milliseconds(std::chrono::steady_clock::duration took) {
@@ -39,13 +32,48 @@ struct Milliseconds {
   char* end;
 };
 
+void remember(const execution::ClientRequest& request, const config::RouteConfig& route,
+              std::string_view tenant, std::string_view key, const Decision& decision) {
+  using telemetry::RecentDecisions;
+  runtime::Services& services = request.services();
+  const Time now = services.clock.now();
+  const auto took = std::chrono::steady_clock::now() - decision.begun;
+  const std::string_view trace = execution::traceparent_of(request.message.fields());
+  services.decisions.add([&](telemetry::RecentDecision& entry) {
+    entry.at = now;
+    entry.result = *decision.result;
+    entry.status = request.sent_status;
+    entry.record = decision.record;
+    entry.attempt = decision.attempt;
+    entry.took = std::chrono::duration_cast<std::chrono::microseconds>(took);
+    RecentDecisions::set(entry.route, route.name);
+    RecentDecisions::set(entry.method, request.message.method());
+    RecentDecisions::set(entry.key, key);
+    RecentDecisions::set(entry.tenant, tenant);
+    RecentDecisions::set(entry.peer, request.forwarded.peer_address);
+    RecentDecisions::set(entry.trace, trace);
+  });
+}
+
 }  // namespace
+
+std::string logged_tenant(std::string_view tenant, const core::HashKey* with) {
+  return shown(tenant, with);
+}
+
+std::string logged_key(std::string_view key, bool has_record, config::LogKeys keys,
+                       const core::HashKey* with) {
+  if (keys == config::LogKeys::full) return std::string(key);
+  return has_record ? "" : shown(key, with);
+}
 
 void log_decision(const execution::ClientRequest& request, const config::RouteConfig& route,
                   std::string_view tenant, std::string_view key, const Decision& decision) {
   const config::LogConfig& log = request.settings->config.log;
-  const bool is_wanted = log.decisions == config::LogDecisions::all && decision.result;
-  if (!is_wanted || !telemetry::logs(config::LogLevel::info)) return;
+  if (!decision.result) return;
+  remember(request, route, tenant, key, decision);
+  if (log.decisions != config::LogDecisions::all || !telemetry::logs(config::LogLevel::info))
+    return;
   const auto& hash_keys = request.settings->key_material.hash_keys;
   const core::HashKey* hash_key = hash_keys.empty() ? nullptr : &hash_keys.front();
   const Milliseconds took(std::chrono::steady_clock::now() - decision.begun);
@@ -57,8 +85,8 @@ void log_decision(const execution::ClientRequest& request, const config::RouteCo
        {"status", request.sent_status == 0 ? "" : std::string_view(status.c_str())},
        {"code", request.sent_code},
        {"route", route.name},
-       {"tenant", shown(tenant, hash_key)},
-       {"key", shown_key(key, decision, log.keys, hash_key)},
+       {"tenant", logged_tenant(tenant, hash_key)},
+       {"key", logged_key(key, decision.record.has_value(), log.keys, hash_key)},
        {"record", decision.record ? core::shown_id(*decision.record) : ""},
        {"attempt", decision.attempt == 0 ? "" : std::string_view(attempt.c_str())},
        {"ms", took.view()},

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string_view>
 
+#include "core/fingerprint/keyed_hash.h"
 #include "execution/answer/reply.h"
 #include "semel/driver/record.h"
 
@@ -19,9 +20,15 @@ struct Decision {
   std::uint32_t attempt = 0;  // 0: no record was seen
 };
 
-// Writes one line about a keyed request that was answered, if the configuration asks for it.
-// `key` is as the client sent it; empty: none was found.
+// Notes a keyed request that was answered among the recent decisions, and writes one line about it
+// if the configuration asks for that. `key` is as the client sent it; empty: none was found.
 void log_decision(const execution::ClientRequest& request, const config::RouteConfig& route,
                   std::string_view tenant, std::string_view key, const Decision& decision);
+
+// Return the tenant and the key as the log shows them; empty: not at all. `has_record`: the
+// record's id, which is made of the key, is shown as well. `with` is null if there is no hash key.
+std::string logged_tenant(std::string_view tenant, const core::HashKey* with);
+std::string logged_key(std::string_view key, bool has_record, config::LogKeys keys,
+                       const core::HashKey* with);
 
 }  // namespace semel::gateway

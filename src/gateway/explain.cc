@@ -1,6 +1,6 @@
 // Says what the gateway would make of a request: the functions that decide are those that serve a
 // client. Nothing is executed, sent or stored.
-#include "cli/config/explain.h"
+#include "gateway/explain.h"
 
 #include <fmt/format.h>
 
@@ -23,7 +23,7 @@
 #include "runtime/routing.h"
 #include "semel/driver/scope.h"
 
-namespace semel::cli {
+namespace semel::gateway {
 namespace {
 
 namespace json = boost::json;
@@ -297,9 +297,25 @@ class Explanation {
 
 }  // namespace
 
+std::optional<std::string> make_message(std::string_view method, std::string_view target,
+                                        const std::vector<std::string>& headers,
+                                        std::size_t body_bytes, http::Request& message) {
+  std::string head = fmt::format("{} {} HTTP/1.1\r\nHost: localhost\r\n", method, target);
+  for (const std::string& header : headers) {
+    if (header.find(':') == header.npos || header.find_first_of("\r\n") != header.npos) {
+      return "a header must be 'Name: value', on one line";
+    }
+    head += header + "\r\n";
+  }
+  if (body_bytes > 0) head += fmt::format("Content-Length: {}\r\n", body_bytes);
+  const auto wrong = message.parse_head(head + "\r\n");
+  if (wrong) return "this is not a request: " + *wrong;
+  return std::nullopt;
+}
+
 json::object explain_request(const ExplainedRequest& request, const config::Config& config,
                              const runtime::KeyMaterial& keys, Time now) {
   return Explanation(request, config, keys, now).make();
 }
 
-}  // namespace semel::cli
+}  // namespace semel::gateway

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <boost/asio/awaitable.hpp>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "server/process.h"
+
+namespace semel::admin {
+
+// Shows how the gateway is set up, and what it would do: /api/routes, /api/nodes, /api/explain.
+class SetupApi {
+ public:
+  explicit SetupApi(server::Process& process)
+      : process_(process), services_(process.services()), since_(process.machine_clock().now()) {}
+
+  boost::asio::awaitable<Answer> routes(std::string query);
+  boost::asio::awaitable<Answer> nodes(std::string query);
+  // POST /api/explain. Executes and stores nothing.
+  boost::asio::awaitable<Answer> explain(std::string body);
+
+ private:
+  // Unknown records by the name of their operation. nullopt: there are too many records to count.
+  using Counts = std::map<std::string, std::size_t, std::less<>>;
+  boost::asio::awaitable<StoreResult<std::optional<Counts>>> count_unknown();
+
+  server::Process& process_;
+  runtime::Services& services_;
+  const Time since_;
+  // The last count, since each walks over the store.
+  std::optional<Counts> counted_;
+  SteadyTime count_again_at_{};
+};
+
+}  // namespace semel::admin

@@ -1,0 +1,1 @@
+from harness.semel_fixtures import *  # noqa: F401,F403
