@@ -317,5 +317,63 @@ TEST(TransitionQueued, AClaimThatIsExecutedAtOnceHasAHandleToo) {
   EXPECT_EQ(k.record->request, "");
 }
 
+event::Resolve decides(WorkDecision work, char token) {
+  event::Resolve decided;
+  decided.token = KeyStory::token(token);
+  decided.work = work;
+  decided.who = "operator";
+  decided.why = "it is time";
+  return decided;
+}
+
+TEST(WorkDecision, QueuedWorkIsDueAtOnceAndKeepsItsClaim) {
+  KeyStory k;
+  k.queues('q');
+  k.record->lease_until = k.now + hours(1);
+  EXPECT_EQ(k.happens(decides(WorkDecision::retry, 'q')), "done");
+  EXPECT_EQ(k.record->lease_until, k.now);
+  EXPECT_EQ(k.record->token, KeyStory::token('q'));
+  EXPECT_EQ(k.record->history.back().note, "retried by operator: it is time");
+  EXPECT_EQ(k.starts('a', 'q'), "done");
+}
+
+TEST(WorkDecision, QueuedWorkThatIsDroppedIsNeverStarted) {
+  KeyStory k;
+  k.queues('q');
+  k.holder = Holder::running_here;  // somebody waits here to start it
+  EXPECT_EQ(k.happens(decides(WorkDecision::drop, 'q')), "done");
+  EXPECT_EQ(k.state(), "released 0");
+  EXPECT_EQ(k.record->request, "");
+  EXPECT_EQ(k.record->reason, "dropped by operator: it is time");
+  EXPECT_EQ(k.starts('a', 'q'), "stale");
+}
+
+TEST(WorkDecision, WorkThatIsNoLongerTriedRunsAgainOrEnds) {
+  for (const WorkDecision decision : {WorkDecision::retry, WorkDecision::drop}) {
+    KeyStory k;
+    k.queues('q');
+    k.starts('a', 'q');
+    EXPECT_EQ(k.happens(decides(decision, 'a')), "refused");  // it runs
+    k.hears_nothing('a');
+    EXPECT_EQ(k.state(), "unknown 1");
+    k.holder = Holder::running_here;  // its answer is still listened for
+    EXPECT_EQ(k.happens(decides(decision, 'a')), "refused");
+    k.holder = Holder::gone;
+    EXPECT_EQ(k.happens(decides(decision, 'b')), "refused");  // of another claim
+    EXPECT_EQ(k.happens(decides(decision, 'a')), "done");
+    EXPECT_EQ(k.state(), decision == WorkDecision::retry ? "queued 1" : "released 1");
+    EXPECT_EQ(k.answers('a', 200), "stale");
+  }
+}
+
+TEST(WorkDecision, IsForRecordsThatKeepARequest) {
+  KeyStory k;
+  k.claim('a');
+  k.hears_nothing('a');
+  EXPECT_EQ(k.happens(decides(WorkDecision::retry, 'a')), "refused");
+  EXPECT_EQ(k.happens(decides(WorkDecision::drop, 'a')), "refused");
+  EXPECT_EQ(k.state(), "unknown 1");
+}
+
 }  // namespace
 }  // namespace semel::core

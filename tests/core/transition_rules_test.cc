@@ -305,6 +305,48 @@ TEST(Forget, IsForWhatHasEnded) {
   EXPECT_EQ(k.state(), "completed 1");
 }
 
+event::Resolve extend_for(Duration length) {
+  event::Resolve extend;
+  extend.token = KeyStory::token('a');
+  extend.extend_for = length;
+  extend.who = "operator";
+  extend.why = "audit";
+  return extend;
+}
+
+TEST(Extend, KeepsTheAnswerForThatLongFromNow) {
+  KeyStory k;
+  k.operation.ttl = seconds(10);
+  k.operation.tombstone = seconds(3);
+  k.claim('a');
+  k.answers('a', 200, "kept");
+  k.passes(seconds(9));
+  EXPECT_EQ(k.happens(extend_for(hours(1))), "done");
+  EXPECT_EQ(k.record->expires_at, k.now + hours(1));
+  EXPECT_EQ(k.record->tombstone_until, k.now + hours(1) + seconds(3));
+  EXPECT_EQ(k.record->history.back().note, "extended by operator: audit");
+  k.passes(hours(1) - Duration(1));
+  EXPECT_EQ(k.claim('b'), "replay");
+  k.passes(Duration(1));
+  EXPECT_EQ(k.claim('b'), "expired");
+}
+
+TEST(Extend, IsForWhatHasEndedAndHasNotExpired) {
+  KeyStory k;
+  k.operation.ttl = seconds(10);
+  EXPECT_EQ(k.happens(extend_for(hours(1))), "stale");
+  k.claim('a');
+  EXPECT_EQ(k.happens(extend_for(hours(1))), "refused");
+  k.hears_nothing('a');
+  EXPECT_EQ(k.happens(extend_for(hours(1))), "refused");
+  k.answers('a', 200);
+  event::Resolve of_another = extend_for(hours(1));
+  of_another.token = KeyStory::token('b');
+  EXPECT_EQ(k.happens(of_another), "refused");
+  k.passes(seconds(10));
+  EXPECT_EQ(k.happens(extend_for(hours(1))), "refused");
+}
+
 TEST(Trap1, ALiveClaimIsNoOrphan) {
   KeyStory k;
   k.operation.unknown = UnknownPolicy::retry;

@@ -71,6 +71,18 @@ json::object route_json(const runtime::ActiveConfig& settings, std::size_t index
   return out;
 }
 
+// Under `scope: tenant` a record does not say which route made it.
+json::value unknown_of(const config::RouteConfig& route, const auto& counts) {
+  if (route.scope == config::ScopeKind::tenant) return nullptr;
+  const auto count = [&](const std::string& name) {
+    const auto found = counts.find(name);
+    return found == counts.end() ? std::size_t{0} : found->second;
+  };
+  std::size_t unknown = count(route.name);
+  for (const std::string& alias : route.aliases) unknown += count(alias);
+  return unknown;
+}
+
 }  // namespace
 
 // Walks over all records, except if none is unknown, which the store knows by itself.
@@ -105,12 +117,7 @@ awaitable<Answer> SetupApi::routes(std::string query) {
   json::array routes;
   for (std::size_t i = 0; i < settings->routes.size(); ++i) {
     json::object route = route_json(*settings, i);
-    json::value unknown = nullptr;
-    if (counts && *counts) {
-      const auto found = (*counts)->find(settings->routes[i].name);
-      unknown = found == (*counts)->end() ? 0 : found->second;
-    }
-    route["unknown"] = std::move(unknown);
+    route["unknown"] = counts && *counts ? unknown_of(settings->routes[i], **counts) : nullptr;
     routes.push_back(std::move(route));
   }
   co_return json_answer(200, {{"routes", std::move(routes)}});

@@ -5,11 +5,13 @@
 #include <optional>
 #include <string>
 
+#include "base/blocking_pool.h"
 #include "server/process.h"
 
 namespace semel::admin {
 
-// Shows how the gateway is set up, and what it would do: /api/routes, /api/nodes, /api/explain.
+// Shows how the gateway is set up, what is beside it, and what it would do: /api/routes,
+// /api/nodes, /api/outbox, /api/explain.
 class SetupApi {
  public:
   explicit SetupApi(server::Process& process)
@@ -17,6 +19,7 @@ class SetupApi {
 
   boost::asio::awaitable<Answer> routes(std::string query);
   boost::asio::awaitable<Answer> nodes(std::string query);
+  boost::asio::awaitable<Answer> outbox(std::string query);
   // POST /api/explain. Executes and stores nothing.
   boost::asio::awaitable<Answer> explain(std::string body);
 
@@ -31,6 +34,7 @@ class SetupApi {
   // The last count, since each walks over the store.
   std::optional<Counts> counted_;
   SteadyTime count_again_at_{};
+  base::BlockingPool database_{"semel-outbox", 1};  // for calls of libpq, which block
 };
 
 }  // namespace semel::admin
