@@ -317,8 +317,9 @@ TEST(TransitionQueued, AClaimThatIsExecutedAtOnceHasAHandleToo) {
   EXPECT_EQ(k.record->request, "");
 }
 
-event::Resolve decides(WorkDecision work, char token) {
+event::Resolve decides(WorkDecision work, char token, Holder holder = Holder::unsure) {
   event::Resolve decided;
+  decided.holder = holder;
   decided.token = KeyStory::token(token);
   decided.work = work;
   decided.who = "operator";
@@ -340,8 +341,8 @@ TEST(WorkDecision, QueuedWorkIsDueAtOnceAndKeepsItsClaim) {
 TEST(WorkDecision, QueuedWorkThatIsDroppedIsNeverStarted) {
   KeyStory k;
   k.queues('q');
-  k.holder = Holder::running_here;  // somebody waits here to start it
-  EXPECT_EQ(k.happens(decides(WorkDecision::drop, 'q')), "done");
+  // Somebody waits here to start it.
+  EXPECT_EQ(k.happens(decides(WorkDecision::drop, 'q', Holder::running_here)), "done");
   EXPECT_EQ(k.state(), "released 0");
   EXPECT_EQ(k.record->request, "");
   EXPECT_EQ(k.record->reason, "dropped by operator: it is time");
@@ -356,9 +357,8 @@ TEST(WorkDecision, WorkThatIsNoLongerTriedRunsAgainOrEnds) {
     EXPECT_EQ(k.happens(decides(decision, 'a')), "refused");  // it runs
     k.hears_nothing('a');
     EXPECT_EQ(k.state(), "unknown 1");
-    k.holder = Holder::running_here;  // its answer is still listened for
-    EXPECT_EQ(k.happens(decides(decision, 'a')), "refused");
-    k.holder = Holder::gone;
+    // Its answer is still listened for.
+    EXPECT_EQ(k.happens(decides(decision, 'a', Holder::running_here)), "refused");
     EXPECT_EQ(k.happens(decides(decision, 'b')), "refused");  // of another claim
     EXPECT_EQ(k.happens(decides(decision, 'a')), "done");
     EXPECT_EQ(k.state(), decision == WorkDecision::retry ? "queued 1" : "released 1");
