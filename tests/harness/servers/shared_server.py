@@ -39,6 +39,6 @@ def give_back(url):
     name = url.rsplit("/", 1)[1]
     server().execute("SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity "
                      "WHERE datname = %s", name, database="postgres")
-    for table in ("records", "answers", "chunks", "nodes"):
+    for table in ("records", "answers", "chunks", "nodes", "outbox", "outbox_lanes", "dead_letters"):
         server().execute(f"DELETE FROM semel.{table}", database=name)
     _free.append(url)
