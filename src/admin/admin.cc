@@ -25,6 +25,10 @@ bool is_json(const http::Request& request) {
   return http::iequals(type.substr(0, type.find(';')), "application/json");
 }
 
+bool is_below(std::string_view path, std::string_view base) {
+  return path.starts_with(base) && path.substr(base.size()).starts_with('/');
+}
+
 // Reads a body of JSON, or returns the answer that refuses it.
 awaitable<std::expected<std::string, Answer>> read_json(server::ApiRequest& asked,
                                                         std::size_t bytes_max) {
@@ -94,7 +98,7 @@ awaitable<Answer> Admin::answer(server::ApiRequest& asked) {
   }
   if (request.method() == "POST") {
     if (target->path == "/api/explain") co_return co_await explain(asked);
-    if (target->path.starts_with(kKeys) || target->path.starts_with(kQueue)) {
+    if (is_below(target->path, kKeys) || is_below(target->path, kQueue)) {
       co_return co_await change(asked, target->path);
     }
   }
@@ -119,12 +123,13 @@ awaitable<Answer> Admin::read(server::ApiRequest& asked, const http::Target& tar
   if (path == "/api/events") {
     co_return co_await live_.events(asked, target.query, access_.name_of(asked.message()));
   }
+  asked.take_time();  // the rest reads the store
   if (path == "/api/routes") co_return co_await setup_.routes(target.query);
   if (path == "/api/nodes") co_return co_await setup_.nodes(target.query);
   if (path == "/api/outbox") co_return co_await setup_.outbox(target.query);
   if (path == kQueue) co_return co_await keys_.list_work(target.query);
   if (path == kKeys) co_return co_await keys_.list(target.query);
-  if (path.starts_with(kKeys) && path[kKeys.size()] == '/') {
+  if (is_below(path, kKeys)) {
     co_return co_await read_keys(asked.message(), target);
   }
   co_return problem_answer(404, "no-such-path",
@@ -153,7 +158,7 @@ awaitable<Answer> Admin::change(server::ApiRequest& asked, std::string path) {
   asked.take_time();  // for many writes
   const bool is_queue = path.starts_with(kQueue);
   const std::size_t base = is_queue ? kQueue.size() : kKeys.size();
-  const std::string rest = path.substr(std::min(base + 1, path.size()));
+  const std::string rest = path.substr(base + 1);
   const std::size_t slash = rest.rfind('/');
   const bool is_one = slash != std::string::npos;
   const std::string verb = is_one ? rest.substr(slash + 1) : rest;
@@ -179,6 +184,7 @@ awaitable<Answer> Admin::change(server::ApiRequest& asked, std::string path) {
 awaitable<Answer> Admin::explain(server::ApiRequest& asked) {
   auto body = co_await read_json(asked, kExplainedBytesMax);
   if (!body) co_return std::move(body.error());
+  asked.take_time();
   co_return co_await setup_.explain(*std::move(body));
 }
 

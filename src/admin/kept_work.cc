@@ -61,6 +61,17 @@ std::optional<std::string> set_work_filter(std::string_view name, std::string_vi
          " is not a state of work; use queued, running or dead";
 }
 
+void trim_work(std::string& request) {
+  auto read = execution::decode_queued_request(request);
+  std::string trimmed = "?";  // it cannot be read, but there is one
+  if (read) {
+    read->headers.clear();
+    read->body.clear();
+    trimmed = execution::encode(*read);
+  }
+  if (!request.empty()) request.swap(trimmed);
+}
+
 json::object work_json(const Record& record) {
   const auto request = execution::decode_queued_request(record.request);
   const auto state = work_state_of(record);

@@ -24,6 +24,9 @@ std::optional<std::string> set_work_filter(std::string_view name, std::string_vi
                                            Search& out);
 void list_only(WorkState state, Search& out);
 
+// Drops the headers and the body of an encoded request: what a list of work need not hold.
+void trim_work(std::string& request);
+
 // Shows the work without its headers and its body.
 boost::json::object work_json(const Record& record);
 

@@ -35,10 +35,15 @@ bool begins_with(const RecordId& id, std::string_view digits) {
   return digits.empty() || id.hex().starts_with(digits);
 }
 
-RecordPtr without_bodies(const Record& record, bool with_request) {
+// Frees the memory as well: a page of records may be kept while its client takes it.
+RecordPtr without_bodies(const Record& record, const Search& wanted) {
   auto shown = std::make_shared<Record>(record);
-  shown->answer.body.clear();
-  if (!with_request) shown->request.clear();
+  std::string().swap(shown->answer.body);
+  if (wanted.trim_request) {
+    wanted.trim_request(shown->request);
+  } else {
+    std::string().swap(shown->request);
+  }
   return shown;
 }
 
@@ -72,7 +77,7 @@ awaitable<StoreResult<Found>> KeySearch::search(Search wanted) {
     if (!record) co_return std::unexpected(record.error());
     if (*record && (!wanted.only || wanted.only(**record))) {
       found.examined = 1;
-      found.records.push_back(without_bodies(**record, wanted.with_request));
+      found.records.push_back(without_bodies(**record, wanted));
       co_return found;
     }
   }
@@ -136,7 +141,7 @@ awaitable<StoreResult<void>> KeySearch::walk(Walk way, const Search& wanted, Fou
       after = record->id;
       if (wanted.only && !wanted.only(*record)) continue;
       if (!way.matches(*record, now)) continue;
-      found.records.push_back(without_bodies(*record, wanted.with_request));
+      found.records.push_back(without_bodies(*record, wanted));
       if (found.records.size() < wanted.limit) continue;
       found.next = Cursor{*after, way.among_ids};
       co_return StoreResult<void>{};

@@ -34,8 +34,9 @@ struct Search {
   std::optional<std::string> text = std::nullopt;
   // If set, only these.
   std::function<bool(const Record&)> only = {};
-  // Keeps the queued request in what was found; otherwise it is dropped, like every answer's body.
-  bool with_request = false;
+  // Changes what is kept of a queued request in what was found; otherwise all of it is dropped,
+  // like every answer's body.
+  std::function<void(std::string& request)> trim_request = {};
 };
 
 struct Found {

@@ -70,7 +70,7 @@ awaitable<Answer> KeysApi::list_work(std::string query) {
                              : set_work_filter(name, value, wanted);
       });
   if (wrong) co_return problem_answer(400, "bad-query", *wrong);
-  wanted.with_request = true;
+  wanted.trim_request = trim_work;
   if (!wanted.only) {
     wanted.only = [](const Record& record) { return work_state_of(record).has_value(); };
   }

@@ -13,10 +13,10 @@ using boost::asio::awaitable;
 
 namespace {
 
-// Claims are listed by when their leases end. Longer leases than this are rare; at most so many
-// records are read.
+// Records are read by when they are due, which a claim is when its lease ends: as many as one sweep
+// of the engine reads.
 constexpr Duration kLeaseMax = std::chrono::minutes(15);
-constexpr std::size_t kClaimsReadMax = 2000;
+constexpr std::size_t kDueReadMax = 256;
 
 // A process as its claims show it.
 struct SeenNode {
@@ -46,7 +46,7 @@ awaitable<Answer> SetupApi::nodes(std::string query) {
   const Time now = services_.clock.now();
   SeenNodes seen;
   if (!services_.store.features().exclusive) {
-    auto due = co_await services_.store.sweep(now + kLeaseMax, kClaimsReadMax);
+    auto due = co_await services_.store.sweep(now + kLeaseMax, kDueReadMax);
     if (!due) co_return store_unavailable(due.error());
     seen = nodes_in(*due, now);
   }

@@ -17,9 +17,9 @@ using asio::awaitable;
 
 namespace {
 
-constexpr std::size_t kCountedMax = 100'000;  // records that are looked at
-constexpr std::size_t kCountedPage = 500;
-constexpr Duration kCountEvery = std::chrono::seconds(10);
+constexpr std::size_t kCountedMax = 10'000;  // records that are looked at
+constexpr std::size_t kCountedPage = 200;
+constexpr Duration kCountEvery = std::chrono::seconds(30);
 
 json::object upstream_json(const runtime::Endpoint& endpoint) {
   std::string_view state = endpoint.key().health ? "healthy" : "unchecked";
