@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <boost/json/serialize.hpp>
 
 #include "base/hex.h"
 #include "config/reading/values.h"
@@ -21,6 +22,15 @@ std::optional<std::string> set_duration(std::string_view name, std::string_view 
     return std::string(name) + ": " + config::reading::quote(value) + " " + parsed.error();
   out = *parsed;
   return std::nullopt;
+}
+
+bool describes(const Record& kept, const DescribedMember& wanted) {
+  const std::string as_string =
+      boost::json::serialize(boost::json::string_view(wanted.value.data(), wanted.value.size()));
+  return std::ranges::any_of(kept.description.members, [&](const DescribedMember& member) {
+    return member.pointer == wanted.pointer &&
+           (member.value == wanted.value || member.value == as_string);
+  });
 }
 
 }  // namespace
@@ -48,6 +58,13 @@ std::optional<std::string> KeyFilter::set(std::string_view name, std::string_vie
     record = value;
   } else if (name == "resource") {
     resource = value;
+  } else if (name == "described") {
+    const std::size_t equals = value.find('=');
+    if (!value.starts_with('/') || equals == std::string_view::npos) {
+      return "described: must be a pointer and a value, like /amount=4200";
+    }
+    described = DescribedMember{std::string(value.substr(0, equals)),
+                                std::string(value.substr(equals + 1))};
   } else if (name == "reason") {
     reason = value;
   } else if (name == "older") {
@@ -85,6 +102,7 @@ bool KeyFilter::matches(const Record& kept, Time now) const {
   if (key && !has_key(kept, *key, key_digests)) return false;
   if (record && !kept.id.hex().starts_with(*record)) return false;
   if (resource && kept.resource_id != *resource) return false;
+  if (described && !describes(kept, *described)) return false;
   if (operation && kept.operation != *operation && !kept.operation.starts_with(*operation + "\t")) {
     return false;
   }

@@ -18,6 +18,8 @@ struct KeyFilter {
   std::vector<std::string> key_digests;  // its digests, where keys are not kept as text
   std::optional<std::string> record;     // the beginning of its id
   std::optional<std::string> resource;   // the id of what it made
+  // A member of the request's body that the record keeps: its JSON text, or the text of a string.
+  std::optional<DescribedMember> described;
   std::optional<RecordState> state;
   std::optional<std::string> reason;  // its beginning, such as "dead letter"
   std::optional<Duration> older;      // did not change for at least this long

@@ -2,6 +2,7 @@
 
 #include <boost/json/array.hpp>
 
+#include "admin/admin_answer.h"
 #include "admin/timeline.h"
 #include "base/names.h"
 #include "base/utf8.h"
@@ -12,11 +13,6 @@
 namespace semel::admin {
 namespace json = boost::json;
 namespace {
-
-json::value time_of(Time at) {
-  if (at == kNever || at == Time{}) return nullptr;
-  return json::value(execution::timestamp(at));
-}
 
 json::array list(const std::vector<std::string>& texts) {
   json::array out;
@@ -51,7 +47,7 @@ json::object answer_of(const Answer& answer) {
 json::array history_of(const Record& record) {
   json::array out;
   for (const HistoryEntry& entry : record.history) {
-    out.push_back({{"at", time_of(entry.at)},
+    out.push_back({{"at", time_json(entry.at)},
                    {"state", to_string(entry.to)},
                    {"attempt", entry.attempt},
                    {"note", base::printable_utf8(entry.note)}});
@@ -75,10 +71,6 @@ json::object owner_of(const Record& record, Time now) {
           {"run", engine::run_text(record.owner)},
           {"is_this_process", is_here},
           {"alive", std::move(alive)}};
-}
-
-json::value text_or_null(std::string_view text) {
-  return text.empty() ? json::value(nullptr) : json::value(base::printable_utf8(text));
 }
 
 json::object request_of(const Record& record) {
@@ -111,8 +103,8 @@ json::object record_summary(const Record& record, Time now) {
   out["method"] = text_or_null(record.description.method);
   out["path"] = text_or_null(record.description.path);
   out["key"] = base::printable_utf8(record.key);
-  out["created_at"] = time_of(record.created_at);
-  out["updated_at"] = time_of(record.updated_at);
+  out["created_at"] = time_json(record.created_at);
+  out["updated_at"] = time_json(record.updated_at);
   out["age_seconds"] =
       std::chrono::duration_cast<std::chrono::seconds>(now - record.updated_at).count();
   out["status"] = record.answer.status > 0 ? json::value(record.answer.status) : nullptr;
@@ -125,12 +117,12 @@ json::object record_summary(const Record& record, Time now) {
 json::object record_details(const Record& record, Time now) {
   json::object out = record_summary(record, now);
   const bool unknown = record.state == RecordState::unknown;
-  out["unknown_since"] = unknown ? time_of(record.updated_at) : nullptr;
+  out["unknown_since"] = unknown ? time_json(record.updated_at) : nullptr;
   out["owner"] = owner_of(record, now);
-  out["lease_until"] = time_of(record.lease_until);
-  out["expires_at"] = time_of(record.expires_at);
-  out["tombstone_until"] = time_of(record.tombstone_until);
-  out["hold_until"] = time_of(record.hold_until);
+  out["lease_until"] = time_json(record.lease_until);
+  out["expires_at"] = time_json(record.expires_at);
+  out["tombstone_until"] = time_json(record.tombstone_until);
+  out["hold_until"] = time_json(record.hold_until);
   out["result"] = kResultNames[record.result];
   out["status_begun"] = record.status_begun > 0 ? json::value(record.status_begun) : nullptr;
   const bool answered = record.answer.status > 0;

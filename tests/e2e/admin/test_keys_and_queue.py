@@ -5,6 +5,7 @@ import base64
 
 import pytest
 
+from harness.clients.http_client import Connection, request_bytes
 from harness.clients.webhook_senders import Stripe, new_event, route
 from harness.peers.probe_service import ProbeService
 from harness.semel import Background, eventually, let_pass, new_key
@@ -20,7 +21,7 @@ CHARGE = 'body=%7B"data"%3A%7B"id"%3A"ch_77"%7D%7D'
 def gateway(module_gateway):
     return module_gateway(
         {"name": "charges", "path": "/charges", "resource": {"type": "charge", "id": "/data/id"},
-         "max_stored_body": "64KiB", "max_spilled_body": "4MiB"},
+         "max_stored_body": "64KiB", "max_spilled_body": "4MiB", "describe": ["/amount", "/payee"]},
         {"name": "brief", "path": "/brief", "ttl": "2s"})
 
 
@@ -58,7 +59,19 @@ def test_a_record_is_found_by_prefix_resource_and_text(gateway, upstream):
     assert ids(gateway, "q=nothing-like-it") == []
 
 
-@pytest.mark.parametrize("query, said", [("record=abc", "4 to 64"), ("record=ABCD", "lower-case"), ("q=", "empty"),
+def test_a_record_is_found_by_what_was_asked_for(gateway, upstream):
+    key = new_key()
+    gateway.post("/charges", json={"amount": 4711, "payee": "Ann"}, key=key)
+    record = gateway.record(key)
+    assert record["request"]["described"] == {"/amount": "4711", "/payee": '"Ann"'}
+    for query in ("described=/amount=4711", "described=/payee=Ann", "described=/payee=%22Ann%22",
+                  "described=/amount=4711&state=completed"):
+        assert ids(gateway, query) == [record["id"]], query
+    for query in ("described=/amount=471", "described=/payee=ann", "described=/other=4711"):
+        assert ids(gateway, query) == [], query
+
+
+@pytest.mark.parametrize("query, said", [("described=amount", "/amount=4200"), ("record=abc", "4 to 64"), ("record=ABCD", "lower-case"), ("q=", "empty"),
                                          ("wrong=1", "resource"), ("cursor=id.12", "cursor")])
 def test_a_bad_search_is_refused_with_a_sentence(gateway, query, said):
     answer = gateway.admin(f"/api/keys?{query}")
@@ -184,6 +197,30 @@ def test_the_executor_is_asked_at_once(start_gateway, upstream, key):
         assert gateway.change(f"/api/keys/{gateway.record(held)['id']}/probe", {}).json()["code"] == "no-probe"
     finally:
         service.stop()
+
+
+ONE = ["keys/{id}/resolve", "keys/{id}/release", "keys/{id}/forget", "keys/{id}/extend", "keys/{id}/probe",
+       "queue/{id}/retry", "queue/{id}/drop"]
+MANY = ["keys/resolve", "keys/release", "keys/forget", "queue/retry", "queue/drop"]
+
+
+@pytest.mark.parametrize("path", ONE + MANY)
+def test_every_change_needs_a_token_json_and_bounds(gateway, upstream, key, path):
+    gateway.post("/charges", json=BODY, key=key, test="close=reset")
+    record = gateway.record(key)
+    target = "/api/" + path.format(id=record["id"])
+    for headers in ([], [("Authorization", "Bearer 0123456789abcdef")], [("Authorization", "Basic YTpi")]):
+        refused = gateway.admin(target, method="POST", json={"reason": "x"}, headers=headers)
+        assert refused.status == 401 and refused.header("WWW-Authenticate")
+    token = [("Authorization", "Bearer " + gateway.admin_token())]
+    assert gateway.admin(target, method="POST", body=b"{}", headers=token).status == 415
+    assert gateway.admin(target, method="POST", json={}, headers=token, host="evil.example").status == 421
+    large = [*token, ("Content-Type", "application/json"), ("Content-Length", str((16 << 20) + 1))]
+    with Connection(gateway.admin_address) as connection:
+        connection.send(request_bytes("POST", target, headers=large, host="localhost"))
+        assert connection.read_response().status == 413
+    assert gateway.change(target, {"reason": "x", "nonsense": 1}).status == 400
+    assert gateway.record(key)["history"] == record["history"]
 
 
 # --- queued work ----------------------------------------------------------------------------------
