@@ -402,9 +402,9 @@ void sort_by_line(std::vector<ConfigError>& errors) {
 }  // namespace reading
 
 ConfigOutcome parse_config(std::string_view yaml, const std::string& file,
-                           const Environment& environment) {
+                           const Environment& environment, const KnownKey& known) {
   using namespace reading;
-  Report report{file, {}, {}};
+  Report report{file, {}, {}, known};
   const auto tree = load_tree(yaml, environment, report);
   if (!tree) return {std::nullopt, {tree.error()}, {}};
 

@@ -8,6 +8,7 @@
 #include "config/config.h"
 #include "config/environment.h"
 #include "config/error.h"
+#include "config/known_key.h"
 
 namespace semel::config {
 
@@ -18,6 +19,6 @@ struct ConfigOutcome {
   std::vector<ConfigError> warnings;
 };
 ConfigOutcome parse_config(std::string_view yaml, const std::string& file,
-                           const Environment& environment);
+                           const Environment& environment, const KnownKey& known = {});
 
 }  // namespace semel::config

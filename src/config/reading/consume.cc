@@ -154,6 +154,7 @@ constexpr std::array kConsumeKeys = std::to_array<Key<ConsumeDraft>>({
 void read_keys(const Field& entry, ConsumeDraft& draft) {
   std::vector<std::string_view> known_names(kSharedKeys.begin(), kSharedKeys.end());
   for (const auto& key : kConsumeKeys) known_names.push_back(key.name);
+  for (const std::string_view name : known_names) entry.may_have(name);
   for (const Node& child : entry.node().children) {
     const Field value = entry.at(child.name);
     const auto own = std::ranges::find(kConsumeKeys, child.name, &Key<ConsumeDraft>::name);

@@ -90,6 +90,10 @@ Field Field::at(std::string_view name) const {
   return Field(child != nullptr ? *child : *node_, member_path(path_, name), *report_);
 }
 
+void Field::may_have(std::string_view name) const {
+  if (report_->known) report_->known(member_path(path_, name));
+}
+
 std::optional<std::string> Field::text() const {
   if (!is_kind(*this, NodeKind::scalar, "a single value")) return std::nullopt;
   return node_->text;

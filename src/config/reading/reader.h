@@ -40,6 +40,9 @@ class Field {
   // name, on this line.
   Field at(std::string_view name) const;
 
+  // Tells the report that this mapping may have a member of this name.
+  void may_have(std::string_view name) const;
+
   // Returns the value; nullopt: not a single value, which has been reported.
   std::optional<std::string> text() const;
   // Returns the entries of a list. Empty: not a list, or one with too many entries, which has been
@@ -130,6 +133,7 @@ void report_unknown_key(const Field& value, std::span<const std::string_view> kn
 template <class T>
 void read_mapping(const Field& field, std::span<const Key<std::type_identity_t<T>>> keys, T& out) {
   if (!is_mapping(field)) return;
+  for (const Key<T>& key : keys) field.may_have(key.name);
   for (const Node& child : field.node().children) {
     const Field value = field.at(child.name);
     const auto key = std::ranges::find(keys, child.name, &Key<T>::name);

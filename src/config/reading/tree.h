@@ -7,6 +7,7 @@
 
 #include "config/environment.h"
 #include "config/error.h"
+#include "config/known_key.h"
 
 // The YAML file as plain data, before it is interpreted. A hostile file is refused in bounded time
 // and memory: size, nesting and the number of nodes (aliases count each time they are used) have
@@ -37,11 +38,12 @@ struct Node {
   const Node* find(std::string_view child_name) const;
 };
 
-// The errors and warnings found so far.
+// Collects the errors and warnings found so far.
 struct Report {
   std::string file;
   std::vector<ConfigError> errors;
   std::vector<ConfigError> warnings;
+  KnownKey known = {};
 };
 
 // Returns the root of the file's one document. Unset variables and keys given twice are reported,
