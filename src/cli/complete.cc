@@ -114,8 +114,8 @@ bool resume(PGconn* connection, const CompleteOptions& options, const Settled& s
     return true;
   }
   // Without an answer the application may still be working on it: its lease decides.
-  const std::string why =
-      answer ? fmt::format("answered {}", answer->result_int()) : "no answer: " + answer.error();
+  const std::string why = answer ? fmt::format("answered {}", answer->result_int())
+                                 : "no answer: " + answer.error().why;
   if (answer && answer->result_int() >= 300) {
     pg::give_back(connection, one.claim, why, options.schema);
   }

@@ -24,13 +24,14 @@ constexpr std::size_t kAnswerBytesMax = 64 * 1024 * 1024;
 
 asio::awaitable<HttpResponse> exchange(std::string host, std::string port, HttpRequest request,
                                        std::chrono::milliseconds timeout,
-                                       const HttpClient::WhenSent& when_sent) {
+                                       const HttpClient::WhenSent& when_sent, bool& connected) {
   auto executor = co_await asio::this_coro::executor;
   asio::ip::tcp::resolver resolver(executor);
   beast::tcp_stream stream(executor);
   const auto found = co_await resolver.async_resolve(host, port, asio::use_awaitable);
   stream.expires_after(kConnectTimeout);
   co_await stream.async_connect(found, asio::use_awaitable);
+  connected = true;
   stream.expires_after(timeout);
   co_await beast_http::async_write(stream, request, asio::use_awaitable);
   if (!when_sent()) throw std::runtime_error("the client went away");
@@ -43,7 +44,7 @@ asio::awaitable<HttpResponse> exchange(std::string host, std::string port, HttpR
 
 }  // namespace
 
-std::expected<HttpResponse, std::string> HttpClient::ask(HttpRequest request,
+std::expected<HttpResponse, HttpFailure> HttpClient::ask(HttpRequest request,
                                                          const WhenSent& when_sent) const {
   const bool v6 = host_.find(':') != std::string::npos;
   request.set(beast_http::field::host,
@@ -52,16 +53,19 @@ std::expected<HttpResponse, std::string> HttpClient::ask(HttpRequest request,
   request.prepare_payload();
 
   asio::io_context context;
-  std::expected<HttpResponse, std::string> answer;
-  auto asking = exchange(host_, std::to_string(port_), std::move(request), timeout_, when_sent);
+  std::expected<HttpResponse, HttpFailure> answer;
+  bool connected = false;
+  auto asking =
+      exchange(host_, std::to_string(port_), std::move(request), timeout_, when_sent, connected);
   asio::co_spawn(context, std::move(asking), [&](std::exception_ptr failed, HttpResponse response) {
     try {
       if (failed) std::rethrow_exception(failed);
       answer = std::move(response);
     } catch (const boost::system::system_error& error) {
-      answer = std::unexpected(error.code().message());  // what() adds a place in the source code
+      // what() would add a place in the source code.
+      answer = std::unexpected(HttpFailure{error.code().message(), connected});
     } catch (const std::exception& error) {
-      answer = std::unexpected(error.what());
+      answer = std::unexpected(HttpFailure{error.what(), connected});
     }
   });
   context.run();

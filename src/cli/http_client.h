@@ -13,6 +13,12 @@ namespace semel::cli {
 using HttpRequest = boost::beast::http::request<boost::beast::http::string_body>;
 using HttpResponse = boost::beast::http::response<boost::beast::http::string_body>;
 
+// Why there is no answer.
+struct HttpFailure {
+  std::string why;  // a phrase that says what happened, not to whom
+  bool connected = false;
+};
+
 // A blocking client for commands: speaks to one server in clear text, each request on a connection
 // of its own.
 class HttpClient {
@@ -23,9 +29,8 @@ class HttpClient {
   // Called when the whole request was sent. False: go away without reading the answer.
   using WhenSent = std::function<bool()>;
 
-  // Fills in Host, Connection and Content-Length, sends the request, and waits for the answer. The
-  // error says what happened, not to whom.
-  std::expected<HttpResponse, std::string> ask(
+  // Fills in Host, Connection and Content-Length, sends the request, and waits for the answer.
+  std::expected<HttpResponse, HttpFailure> ask(
       HttpRequest request, const WhenSent& when_sent = [] { return true; }) const;
 
  private:

@@ -20,6 +20,9 @@ void add_commands(CLI::App& app, Run& run) {
   add_call(app, run);
   add_check(app, run);
   add_keys(app, run);
+  add_queue(app, run);
+  add_top(app, run);
+  add_reconcile(app, run);
   add_outbox(app, run);
   add_store(app, run);
   add_config(app, run);

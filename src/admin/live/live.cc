@@ -16,6 +16,7 @@ using boost::asio::awaitable;
 namespace {
 
 constexpr Duration kSecond = std::chrono::seconds(1);
+constexpr std::size_t kPointsMax = telemetry::History::kLength / kSecond;
 
 std::optional<std::string> read_step(std::string_view value, Duration& out) {
   const auto parsed = config::reading::parse_duration(value);
@@ -65,13 +66,16 @@ Answer Live::status(const std::string& query, const std::optional<std::string>& 
 
 Answer Live::stats(const std::string& query) const {
   Duration step = telemetry::History::kSteps.front();
+  std::size_t limit = kPointsMax;
   const auto wrong = for_parameters(query, [&](std::string_view name, std::string_view value) {
-    return name == "step" ? read_step(value, step) : unknown_parameter(name, "step");
+    if (name == "limit") return read_count(name, value, kPointsMax, limit);
+    return name == "step" ? read_step(value, step) : unknown_parameter(name, "step or limit");
   });
   if (wrong) return problem_answer(400, "bad-query", *wrong);
+  const std::deque<telemetry::HistoryPoint>& kept = history_.points(step);
   json::array points;
-  for (const telemetry::HistoryPoint& point : history_.points(step)) {
-    points.push_back(point_json(point));
+  for (std::size_t i = kept.size() - std::min(limit, kept.size()); i < kept.size(); ++i) {
+    points.push_back(point_json(kept[i]));
   }
   return json_answer(
       200, {{"step_seconds", std::chrono::duration_cast<std::chrono::seconds>(step).count()},

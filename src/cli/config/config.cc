@@ -7,6 +7,7 @@ void add_config(CLI::App& app, Run& run) {
   group->group(kGroupSetUp);
   group->require_subcommand(1);
   add_config_check(*group, run);
+  add_config_print(*group, run);
   add_config_explain(*group, run);
 }
 

@@ -6,6 +6,7 @@
 namespace semel::cli {
 
 void add_config_check(CLI::App& group, Run& run);
+void add_config_print(CLI::App& group, Run& run);
 void add_config_explain(CLI::App& group, Run& run);
 
 }  // namespace semel::cli

@@ -6,6 +6,8 @@
 #include <cstdio>
 #include <string>
 
+#include "cli/admin/command.h"
+
 namespace semel::cli {
 namespace {
 
@@ -15,32 +17,9 @@ constexpr std::size_t kIdDigitsShown = 16;
 constexpr std::size_t kTextShown = 40;
 constexpr std::size_t kRequestShown = 30;
 
-// Returns a member as text that does no harm to a terminal; "": it is not there.
-std::string text_of(const json::value& record, const char* name) {
-  const auto* value = record.is_object() ? record.get_object().if_contains(name) : nullptr;
-  if (!value || value->is_null()) return "";
-  std::string text =
-      value->is_string() ? json::value_to<std::string>(*value) : json::serialize(*value);
-  for (char& c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte < ' ' || byte == 0x7f) c = ' ';
-  }
-  return text;
-}
-
-std::string cut(std::string text, std::size_t length) {
-  if (text.size() > length) text = text.substr(0, length - 3) + "...";
-  return text;
-}
-
-// "5s", "12m", "3h", "9d": the largest unit that is full.
 std::string age_of(const json::value& record) {
   const auto* value = record.get_object().if_contains("age_seconds");
-  std::int64_t age = value && value->is_int64() ? value->get_int64() : 0;
-  if (age < 120) return fmt::format("{}s", age);
-  if ((age /= 60) < 120) return fmt::format("{}m", age);
-  if ((age /= 60) < 48) return fmt::format("{}h", age);
-  return fmt::format("{}d", age / 24);
+  return age_text(value && value->is_int64() ? value->get_int64() : 0);
 }
 
 void print_member(const json::value& record, const char* label, const char* name) {
@@ -71,6 +50,13 @@ void print_owner(const json::value& owner) {
   if (alive == "true") line += ", alive as far as its lease says";
   if (alive == "false") line += ", gone: its lease has run out";
   std::puts(line.c_str());
+}
+
+void print_resource(const json::value& resource) {
+  if (text_of(resource, "id").empty()) return;
+  std::puts(
+      fmt::format("{:<14}{} {}", "resource", text_of(resource, "type"), text_of(resource, "id"))
+          .c_str());
 }
 
 void print_answer(const json::value& answer) {
@@ -125,6 +111,7 @@ void print_record(const json::value& record) {
     print_member(record, label, name);
   }
   print_request(record.at("request"));
+  print_resource(record.at("resource"));
   print_owner(record.at("owner"));
   if (record.at("answer").is_object()) print_answer(record.at("answer"));
   std::puts("history");

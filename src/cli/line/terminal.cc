@@ -52,6 +52,15 @@ TextStyle style_of(std::FILE* file) {
   return style;
 }
 
+std::string first_columns(std::string_view text, std::size_t columns) {
+  std::size_t end = 0;
+  for (std::size_t seen = 0; end < text.size(); ++end) {
+    const bool begins_character = (text[end] & 0xc0) != 0x80;
+    if (begins_character && seen++ == columns) break;
+  }
+  return std::string(text.substr(0, end));
+}
+
 std::string wrapped(const TextStyle& style, std::string_view text, std::size_t indent,
                     std::size_t column) {
   std::string out;

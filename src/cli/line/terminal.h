@@ -20,6 +20,9 @@ struct TextStyle {
 
 TextStyle style_of(std::FILE* file);
 
+// Returns the beginning of the text that is `columns` wide at most.
+std::string first_columns(std::string_view text, std::size_t columns);
+
 // Breaks lines at spaces so that none is wider than `style.width`, unless a word is. All lines but
 // the first begin with `indent` spaces; `column` is where the first one begins.
 std::string wrapped(const TextStyle& style, std::string_view text, std::size_t indent,

@@ -27,7 +27,7 @@ def completed(*words, cwd=None):
 
 @pytest.mark.parametrize("words, found", [
     (["ser"], ["serve"]),
-    (["keys", ""], ["ls", "show", "resolve", "release", "forget"]),
+    (["keys", ""], ["ls", "show", "export", "resolve", "release", "forget", "extend"]),
     (["keys", "re"], ["resolve", "release"]),
     (["keys", "ls", "--l"], ["--limit"]),
     (["keys", "ls", "--json", "--j"], []),  # given already
