@@ -45,6 +45,8 @@ target_sources(semel_postgres PRIVATE ${PROJECT_BINARY_DIR}/migrations.cc)
 semel_library(stores stores semel_auth semel_protocol semel_engine semel_http semel_postgres RocksDB::rocksdb-shared
               PkgConfig::hiredis)
 semel_library(config config semel_stores yaml-cpp)
+# semel/semel.h; cmake/shared_library.cmake makes libsemel of it.
+semel_library(library library semel_config semel_engine)
 semel_library(telemetry telemetry semel_config prometheus-cpp::core)
 semel_library(runtime runtime semel_telemetry semel_engine)
 semel_library(execution execution semel_runtime)
@@ -62,8 +64,8 @@ semel_library(brokers brokers semel_config PkgConfig::rabbitmq PkgConfig::nats
 semel_library(relay relay semel_brokers semel_execution)
 semel_library(consume consume semel_brokers semel_admin)
 semel_library(check check semel_core OpenSSL::SSL fmt::fmt)
-foreach(room engine http postgres stores config telemetry runtime execution gateway server admin service brokers relay
-        consume)
+foreach(room engine http postgres stores config library telemetry runtime execution gateway server admin service brokers
+        relay consume)
   target_precompile_headers(semel_${room} REUSE_FROM semel_asio)
 endforeach()
 

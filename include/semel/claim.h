@@ -1,12 +1,14 @@
 #pragma once
 
 #include <array>
-#include <compare>
 #include <cstdint>
 #include <cstring>
 #include <functional>
 #include <string>
 #include <string_view>
+#ifdef __cpp_impl_three_way_comparison
+#include <compare>
+#endif
 
 // The right to execute, as services see it, whoever granted it: the gateway, a consumer, or
 // semel.claim in PostgreSQL.
@@ -14,12 +16,20 @@
 //   Answer take_order(const Claim& claim) {
 //     return charge(claim.derive("charge"), claim.attempt > 1 ? "again" : "first");
 //   }
+//
+// C++17.
 namespace semel {
 
 // SHA-256 of the length-prefixed namespace, tenant, operation and key. Names one record.
 struct RecordId {
   std::array<std::uint8_t, 32> bytes{};
+#ifdef __cpp_impl_three_way_comparison
   auto operator<=>(const RecordId&) const = default;
+#else
+  bool operator==(const RecordId& other) const { return bytes == other.bytes; }
+  bool operator!=(const RecordId& other) const { return bytes != other.bytes; }
+  bool operator<(const RecordId& other) const { return bytes < other.bytes; }
+#endif
   std::string hex() const;
 };
 
@@ -27,7 +37,13 @@ struct RecordId {
 // is the record's.
 struct Token {
   std::array<std::uint8_t, 16> bytes{};
+#ifdef __cpp_impl_three_way_comparison
   auto operator<=>(const Token&) const = default;
+#else
+  bool operator==(const Token& other) const { return bytes == other.bytes; }
+  bool operator!=(const Token& other) const { return bytes != other.bytes; }
+  bool operator<(const Token& other) const { return bytes < other.bytes; }
+#endif
   std::string hex() const;
 };
 
@@ -37,7 +53,9 @@ struct Claim {
   RecordId record;
   Token token;
   std::uint32_t attempt = 1;
-  bool operator==(const Claim&) const = default;
+  bool operator==(const Claim& other) const {
+    return record == other.record && token == other.token && attempt == other.attempt;
+  }
   // Returns the stable key for a call to another service (derive.h).
   std::string derive(std::string_view label) const;
 };

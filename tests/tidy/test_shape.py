@@ -11,11 +11,11 @@ SOURCES = [p for folder in ("include", "src", "tests", "bench", "fuzz", "example
            (ROOT / folder).rglob("*") if p.suffix in (".h", ".cc")]
 
 # A folder includes only folders that stand before it here. "semel" is include/semel.
-LAYERS = ["semel", "base", "core", "auth", "pg", "client", "engine", "http", "postgres", "stores", "config", "telemetry", "runtime",
+LAYERS = ["semel", "base", "core", "auth", "pg", "client", "engine", "http", "postgres", "stores", "config", "library", "telemetry", "runtime",
           "execution", "gateway", "server", "admin", "service", "brokers", "relay", "consume", "check", "cli"]
 # Folders that may not be included although they stand before.
 FORBIDDEN = {"base": {"semel"}, "pg": {"auth"}, "engine": {"pg", "auth"}, "http": {"pg", "auth", "engine"},
-             "postgres": {"pg", "auth", "engine", "http"}, "stores": {"pg"}, "config": {"pg", "engine"},
+             "postgres": {"pg", "auth", "engine", "http"}, "stores": {"pg"}, "config": {"pg", "engine"}, "library": {"pg"},
              "telemetry": {"pg"}, "runtime": {"pg"}, "execution": {"pg"}, "gateway": {"pg"}, "server": {"pg"}, "admin": {"pg"}, "service": {"pg", "admin"},
              "relay": {"pg", "admin", "service"}, "consume": {"pg", "relay", "service"},
              "brokers": {"pg", "auth", "engine", "http", "stores", "telemetry", "runtime", "execution", "gateway", "server", "admin", "service"},
@@ -24,6 +24,9 @@ FORBIDDEN = {"base": {"semel"}, "pg": {"auth"}, "engine": {"pg", "auth"}, "http"
              "client": {"auth", "pg"}}
 for room in set(LAYERS) - {"client", "cli"}:
     FORBIDDEN.setdefault(room, set()).add("client")
+# It is for programs that have none of what follows; the command line has `semel once`.
+for room in set(LAYERS) - {"library", "cli"}:
+    FORBIDDEN.setdefault(room, set()).add("library")
 
 FUNCTION_LINES_MAX = 70
 FILE_LINES_MAX = 500
