@@ -1,5 +1,5 @@
 # The package for find_package(semel COMPONENTS …). pg: for users of libpq. client: sends requests with
-# a key. fingerprint: compares
+# a key. semel: runs a function once, over any store; needs none of the others. fingerprint: compares
 # requests as the gateway does. store: for those who write a store. conformance: the tests of such a store.
 # consume: the consumer of messages, which needs all there is. Nothing in it names a folder of this machine,
 # so it may be moved.
@@ -28,6 +28,15 @@ semel_install(client client)
 if(SEMEL_PROGRAM)
   semel_install(fingerprint fingerprint)
   semel_install(store store)
+  install(TARGETS semel_shared EXPORT semel_semel LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT library
+          NAMELINK_COMPONENT library)
+  install(EXPORT semel_semel NAMESPACE semel:: FILE semel_targets.cmake DESTINATION ${package} COMPONENT library)
+  if(NOT SEMEL_SANITIZE)
+    install(FILES ${PROJECT_BINARY_DIR}/libsemel.a DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT library)
+  endif()
+  file(RELATIVE_PATH includes /${CMAKE_INSTALL_LIBDIR}/pkgconfig /${CMAKE_INSTALL_INCLUDEDIR})
+  configure_file(${PROJECT_SOURCE_DIR}/cmake/semel.pc.in ${PROJECT_BINARY_DIR}/semel.pc @ONLY)
+  install(FILES ${PROJECT_BINARY_DIR}/semel.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT library)
   # Sources, so that the suite is compiled with the compiler, the GoogleTest and the Asio of whoever asks for it, and
   # the linker drops no test.
   set(suite ${CMAKE_INSTALL_DATADIR}/semel-conformance)

@@ -47,6 +47,7 @@ semel_library(stores stores semel_auth semel_protocol semel_engine semel_http se
 semel_library(config config semel_stores yaml-cpp)
 # semel/semel.h; cmake/shared_library.cmake makes libsemel of it.
 semel_library(library library semel_config semel_engine)
+include(cmake/shared_library.cmake)
 semel_library(telemetry telemetry semel_config prometheus-cpp::core)
 semel_library(runtime runtime semel_telemetry semel_engine)
 semel_library(execution execution semel_runtime)
@@ -79,7 +80,7 @@ target_precompile_headers(semel PRIVATE ${PROJECT_SOURCE_DIR}/cmake/pch.h)
 semel_fortify(semel)
 
 target_link_libraries(semel PRIVATE semel_consume semel_service semel_relay semel_pg semel_client semel_check
-                      CLI11::CLI11)
+                      semel_library CLI11::CLI11)
 # docs/adr/0004. Sanitizers bring an allocator of their own.
 add_library(semel_allocator INTERFACE)
 if(NOT SEMEL_SANITIZE)

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <sys/types.h>
+
 #include <CLI/CLI.hpp>
 #include <functional>
 #include <string>
@@ -25,6 +27,10 @@ using Run = std::function<int()>;
 // Prints a message on standard error. Returns the exit code.
 int complain(const std::string& what, int code);
 
+// The umask that the program was started with, for programs that it starts. Its own lets nobody
+// else read what it writes.
+extern mode_t inherited_umask;
+
 void add_serve(CLI::App& app, Run& run);
 void add_demo(CLI::App& app, Run& run);
 void add_store(CLI::App& app, Run& run);
@@ -39,6 +45,7 @@ void add_outbox(CLI::App& app, Run& run);
 void add_consume(CLI::App& app, Run& run);
 void add_call(CLI::App& app, Run& run);
 void add_complete(CLI::App& app, Run& run);
+void add_once(CLI::App& app, Run& run);
 void add_check(CLI::App& app, Run& run);
 void add_help(CLI::App& app, Run& run);
 void add_completion(CLI::App& app, Run& run);

@@ -10,6 +10,9 @@
 #include "cli/line/usage_error.h"
 
 namespace semel::cli {
+
+mode_t inherited_umask = 0;
+
 namespace {
 
 void add_commands(CLI::App& app, Run& run) {
@@ -17,6 +20,7 @@ void add_commands(CLI::App& app, Run& run) {
   add_consume(app, run);
   add_relay(app, run);
   add_complete(app, run);
+  add_once(app, run);
   add_call(app, run);
   add_check(app, run);
   add_keys(app, run);
@@ -82,7 +86,7 @@ int run_program(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   // Keeps everybody else from reading what is written, by libraries too.
-  umask(S_IRWXG | S_IRWXO);
+  semel::cli::inherited_umask = umask(S_IRWXG | S_IRWXO);
   // Log rotation may send it before the log is open, or to a command that has none.
   std::signal(SIGUSR1, SIG_IGN);
   try {

@@ -40,7 +40,7 @@ v1::Begun unavailable(const std::string& why) {
   return refused(v1::Verdict::unavailable, "the store cannot be used: " + why);
 }
 
-v1::Begun closed() {
+v1::Begun begun_closed() {
   return refused(v1::Verdict::unavailable, "the engine is closed");
 }
 
@@ -185,13 +185,13 @@ v1::Begun v1::Inside::begin_here(const library::Asked& asked) {
 v1::Begun v1::Inside::begin(const Operation& operation, Call call) {
   const library::Asked asked = ask(operation, std::move(call));
   const Stay stay(*this);
-  return stay ? begin_here(asked) : closed();
+  return stay ? begin_here(asked) : begun_closed();
 }
 
 void v1::Inside::begin(const Operation& operation, Call call, std::function<void(Begun)> done) {
   library::Asked asked = ask(operation, std::move(call));
   const auto stay = std::make_shared<Stay>(*this);
-  if (!*stay) return done(closed());
+  if (!*stay) return done(begun_closed());
   auto run = [](Inside& inside, library::Asked asked_in, std::shared_ptr<Stay>,
                 std::function<void(Begun)> tell) -> awaitable<void> {
     tell(co_await inside.admitted(std::move(asked_in)));

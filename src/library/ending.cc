@@ -19,7 +19,7 @@ v1::Ended out_of_hand(std::string why) {
   return {v1::Verdict::unknown, {}, std::move(why)};
 }
 
-v1::Ended closed() {
+v1::Ended ended_closed() {
   return out_of_hand("the engine was closed before the outcome could be recorded");
 }
 
@@ -94,14 +94,14 @@ awaitable<v1::Ended> v1::Inside::ended(EngineClaim claim, semel::Outcome outcome
 
 v1::Ended v1::Inside::end(Execution execution, const semel::Outcome& outcome) {
   const Stay stay(*this);
-  if (!stay) return closed();
+  if (!stay) return ended_closed();
   return library::run_here(ended(std::move(execution.held_->claim), outcome));
 }
 
 void v1::Inside::end(Execution execution, const semel::Outcome& outcome,
                      std::function<void(Ended)> done) {
   const auto stay = std::make_shared<Stay>(*this);
-  if (!*stay) return done(closed());
+  if (!*stay) return done(ended_closed());
   auto run = [](Inside& inside, Execution held, semel::Outcome of, std::shared_ptr<Stay>,
                 std::function<void(Ended)> tell) -> awaitable<void> {
     tell(co_await inside.ended(std::move(held.held_->claim), std::move(of)));

@@ -57,7 +57,10 @@ v1::Inside::Inside(library::NamedStore named, Options options)
   auto store = stores::open_store(
       named.store, {}, [this](const std::string& what) { warnings_.tell(what); },
       [this](std::string_view call, const std::string& why) { observer_.store_failed(call, why); });
-  if (!store) throw Error(store.error());
+  if (!store) {
+    if (store.error().contains("another semel has it open")) throw StoreInUse(store.error());
+    throw Error(store.error());
+  }
   store_ = *std::move(store);
   EngineOptions rules;
   rules.owner = engine::this_node();

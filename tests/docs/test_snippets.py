@@ -96,6 +96,8 @@ def test_cpp_compiles_against_an_installed_copy_and_holds_what_it_says(tmp_path,
         f"target_include_directories(file_store INTERFACE {ROOT}/examples/store)\n"
         "add_executable(store_tests EXCLUDE_FROM_ALL stores_program_0.cc)\n"
         "add_executable(shop EXCLUDE_FROM_ALL client_program_0.cc client.cc)\n"
+        "add_executable(night EXCLUDE_FROM_ALL once_program_0.cc once.cc)\n"
+        "set_target_properties(night PROPERTIES CXX_STANDARD 20)\n"
         + "".join(parts) +
         "add_library(checked OBJECT EXCLUDE_FROM_ALL consume.cc library_program_0.cc)\n"
         "target_link_libraries(checked PRIVATE semel::consume)\n"
@@ -106,7 +108,7 @@ def test_cpp_compiles_against_an_installed_copy_and_holds_what_it_says(tmp_path,
     run("cmake", "--build", tmp_path / "build", "--target", "service")
     for command in json.loads((tmp_path / "build" / "compile_commands.json").read_text()):
         if "checked.dir" in command["command"] or command["file"].endswith(
-                ("/stores_program_0.cc", "/client_program_0.cc", "/client.cc")):
+                ("/stores_program_0.cc", "/client_program_0.cc", "/client.cc", "/once_program_0.cc", "/once.cc")):
             run(*shlex.split(command["command"]), cwd=command["directory"])
     database.execute((HERE / "library.sql").read_text())
     assert run(tmp_path / "build" / "service", database.url) == "all of it\n"

@@ -5,7 +5,7 @@ import pytest
 
 from harness.program import run_in_terminal, run_semel
 
-LEAVES = [("serve",), ("consume",), ("relay",), ("complete",), ("keys", "ls"), ("keys", "show"), ("keys", "resolve"),
+LEAVES = [("serve",), ("consume",), ("relay",), ("complete",), ("once",), ("keys", "ls"), ("keys", "show"), ("keys", "resolve"),
           ("outbox", "ls"), ("outbox", "drop"), ("config", "check"), ("schema", "apply"), ("demo",), ("help",), ("version",)]
 
 
@@ -18,7 +18,7 @@ def test_help_lists_the_commands_by_purpose():
     assert (done.returncode, done.stderr) == (0, "")
     assert headings(done.stdout) == ["Run", "Call and judge any API", "Look and decide", "Set up", "Find out", "Options"]
     run_section = done.stdout.split("\nRun:\n")[1].split("\n\n")[0]
-    assert re.findall(r"^  (\w+)  ", run_section, re.M) == ["serve", "consume", "relay", "complete"]
+    assert re.findall(r"^  (\w+)  ", run_section, re.M) == ["serve", "consume", "relay", "complete", "once"]
     assert run_semel("--help").stdout == done.stdout
 
 

@@ -140,6 +140,14 @@ TEST(Halves, ALargeAnswerIsKeptByItsOutcome) {
   EXPECT_NE(again.why().find("too large"), std::string::npos);
 }
 
+TEST(Open, AnEmbeddedStoreBelongsToOneEngine) {
+  const Folder folder;
+  std::optional<Engine> engine = open(folder.url());
+  EXPECT_THROW(open(folder.url()), StoreInUse);
+  engine.reset();
+  EXPECT_TRUE(open(folder.url()).healthy());
+}
+
 TEST(Arguments, AreChecked) {
   Engine engine = open("memory:");
   const auto work = [] { return 1; };
