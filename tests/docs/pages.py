@@ -1,6 +1,9 @@
 """Sets up the Python of each page, and checks its result when it has run."""
 
 import json
+import os
+import pathlib
+import sys
 import types
 
 import psycopg2
@@ -30,4 +33,15 @@ def outbox(database):
     return {"connection": connection, "json": json, "order": {"id": 8, "customer": "bob", "amount": 3}}, check
 
 
-PYTHON = {"sql": sql, "outbox": outbox}
+def once(_):
+    os.environ["LIBSEMEL"] = str(pathlib.Path(os.environ["SEMEL_BINARY"]).parent / "libsemel.so.1")
+    sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "examples/python"))
+    values = {}
+
+    def check():
+        assert (values["once"].verdict, values["once"].body) == ("executed", b"12 accounts")
+        values["engine"].close()
+    return values, check
+
+
+PYTHON = {"sql": sql, "outbox": outbox, "once": once}

@@ -177,7 +177,7 @@ def test_a_room_has_one_namespace():
         text = path.read_text()
         # Defines what a public header declares, or a member of a class there.
         if path.stem in public or re.search(
-                rf"^(?! )[\w:<>,&* ]*\b(?:{classes})(?:::\w+)*::~?\w+\(|^(?:class|struct) (?:{classes})\b.*{{$", text, re.M):
+                rf"^(?! )[\w:<>,&* ]*\b(?:{classes})(?:::\w+)*::~?\w+\(|^(?:class|struct) (?:v1::)?(?:{classes})\b.*{{$", text, re.M):
             own += "|semel"
         if any(name.startswith("semel") and not re.fullmatch(own, name) for name in namespaces(text)):
             without.add(room)

@@ -14,10 +14,10 @@
 namespace semel::cli {
 namespace {
 
-constexpr int kExitRefused = 65;
-constexpr int kExitUnknown = 70;
-constexpr int kExitLater = 75;
-constexpr int kExitNotStarted = 127;
+constexpr int kExitOnceRefused = 65;
+constexpr int kExitOnceUnknown = 70;
+constexpr int kExitOnceLater = 75;
+constexpr int kExitOnceNotStarted = 127;
 constexpr const char* kOnceExitCodes =
     "Exit codes: the command's own, now or replayed. 65 refused: the key was used for another\n"
     "command, or too long ago. 70 unknown: it was begun, and may have happened. 75 not now: it is\n"
@@ -131,13 +131,13 @@ int refuse_once(const v1::Begun& begun) {
   switch (begun.verdict) {
     case v1::Verdict::mismatch:
       return complain("this key was used for another command; use a new key for a new one",
-                      kExitRefused);
+                      kExitOnceRefused);
     case v1::Verdict::expired:
-      return complain(begun.why, kExitRefused);
+      return complain(begun.why, kExitOnceRefused);
     case v1::Verdict::unknown:
-      return complain(begun.why + ", with --done or --release", kExitUnknown);
+      return complain(begun.why + ", with --done or --release", kExitOnceUnknown);
     default:
-      return complain(begun.why, kExitLater);
+      return complain(begun.why, kExitOnceLater);
   }
 }
 
@@ -158,7 +158,7 @@ std::vector<int> retry_codes(const OnceOptions& options) {
 
 // The outcome did not count, or is not known.
 int end_badly(const v1::Ended& ended) {
-  return complain(ended.why, kExitUnknown);
+  return complain(ended.why, kExitOnceUnknown);
 }
 
 int execute_once(v1::Engine& engine, const OnceOptions& options, v1::Execution execution,
@@ -171,7 +171,7 @@ int execute_once(v1::Engine& engine, const OnceOptions& options, v1::Execution e
     const std::string why =
         fmt::format("{}: {}", options.command.front(), std::strerror(run.not_started));
     engine.release(std::move(execution), why);
-    return complain(why, kExitNotStarted);
+    return complain(why, kExitOnceNotStarted);
   }
   if (run.signal != 0) {
     return end_badly(engine.leave(std::move(execution),
@@ -184,7 +184,7 @@ int execute_once(v1::Engine& engine, const OnceOptions& options, v1::Execution e
   if (std::ranges::find(retry_on, run.exit_code) != retry_on.end()) {
     const std::string why = fmt::format("the command exited with {}", run.exit_code);
     engine.release(std::move(execution), why);
-    return complain(why + ": the key is free", kExitLater);
+    return complain(why + ": the key is free", kExitOnceLater);
   }
   const v1::Ended ended = engine.finish(std::move(execution), once_answer(run));
   return ended.verdict == v1::Verdict::executed ? run.exit_code : end_badly(ended);
@@ -228,7 +228,7 @@ int run_once(OnceOptions options) {
     if (begun.verdict == v1::Verdict::replayed) return replay_output(options, begun);
     return refuse_once(begun);
   } catch (const v1::StoreInUse& error) {
-    return complain(error.what(), kExitLater);
+    return complain(error.what(), kExitOnceLater);
   } catch (const v1::Error& error) {
     throw OnceUsage(error.what());
   }
