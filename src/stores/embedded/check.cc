@@ -33,6 +33,9 @@ class ReadOnlyDb {
   static std::expected<std::unique_ptr<ReadOnlyDb>, std::string> open(const fs::path& path) {
     rocksdb::DBOptions options;
     options.max_open_files = 256;  // however many tables there are
+    // As the store has it. RocksDB would drop the logs' recorded lengths otherwise, and read-only
+    // it ends the process instead.
+    options.track_and_verify_wals_in_manifest = true;
     std::vector<std::string> names;
     auto status = rocksdb::DB::ListColumnFamilies(options, path.string(), &names);
     if (!status.ok()) return std::unexpected(status.ToString());
