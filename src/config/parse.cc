@@ -171,6 +171,18 @@ constexpr std::array kEncryptionKeys = std::to_array<Key<stores::StoreConfig>>({
                      stores::StoreConfig& out) { f.read(out.keys_file, 1, kFilePathLengthMax); }},
 });
 
+void read_cleanup_window(const Field& field, stores::StoreConfig& out) {
+  if (field.text() == "always") {
+    out.cleanup.reset();
+  } else if (const auto window = field.parsed(stores::parse_cleanup_window)) {
+    out.cleanup = window;
+  }
+}
+
+constexpr std::array kCleanupKeys = std::to_array<Key<stores::StoreConfig>>({
+    {"window", read_cleanup_window},
+});
+
 constexpr std::array kFileKeys = std::to_array<Key<FileDraft>>({
     {"listen", read_listen},
     {"tls", [](const Field& f, FileDraft& d) { read_tls(f, d.config.tls); }},
@@ -181,6 +193,8 @@ constexpr std::array kFileKeys = std::to_array<Key<FileDraft>>({
     {"tracing", [](const Field& f, FileDraft& d) { read_tracing(f, d.config.tracing.emplace()); }},
     {"notify", [](const Field& f, FileDraft& d) { read_notify(f, d.config.notify.emplace()); }},
     {"store", [](const Field& f, FileDraft& d) { read_store(f, d.config.store); }},
+    {"cleanup",
+     [](const Field& f, FileDraft& d) { read_mapping(f, kCleanupKeys, d.config.store); }},
     {"spool", [](const Field& f, FileDraft& d) { read_mapping(f, kSpoolKeys, d.config.spool); }},
     {"encryption",
      [](const Field& f, FileDraft& d) {
@@ -350,6 +364,17 @@ void check_described_keys(const Field& root, const Config& config) {
   }
 }
 
+// The index of records that are due, in these stores, does not tell expired ones from work, and
+// would be walked over again and again while expired ones stay in it.
+void check_cleanup(const Field& root, const Config& config) {
+  if (!config.store.cleanup || config.store.kind == stores::StoreKind::embedded ||
+      config.store.kind == stores::StoreKind::memory) {
+    return;
+  }
+  root.at("cleanup").at("window").error(
+      "needs store: {kind: embedded}; the other stores remove expired records all day");
+}
+
 void check_file(const Field& root, const FileDraft& draft, Report& report) {
   const Config& config = draft.config;
   const auto missing = [&](std::string key, std::string message) {
@@ -377,6 +402,7 @@ void check_file(const Field& root, const FileDraft& draft, Report& report) {
   if (root.node().find("consume") != nullptr) check_consume(root.at("consume"), config);
   check_described_keys(root, config);
   check_live_keys(root, config);
+  check_cleanup(root, config);
   if (config.service) check_service(root.at("service"), config);
   const HostPort& admin = config.admin.listen;
   if (admin.port != 0 && std::ranges::count(config.listen, admin) > 0) {

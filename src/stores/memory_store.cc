@@ -48,10 +48,12 @@ asio::awaitable<SwapResult> MemoryStore::swap(RecordId id, Version expected,
 asio::awaitable<StoreResult<std::vector<RecordPtr>>> MemoryStore::sweep(Time now,
                                                                         std::size_t limit) {
   const std::lock_guard lock(mutex_);
+  const bool removes = !cleanup_ || cleanup_->contains(now);
   std::vector<RecordPtr> records;
   for (const auto& [due, id] : due_) {
     if (due > now || records.size() == limit) break;
-    records.push_back(decoded(id, entries_.at(id)));
+    RecordPtr record = decoded(id, entries_.at(id));
+    if (removes || is_work(*record)) records.push_back(std::move(record));
   }
   co_return records;
 }

@@ -3,11 +3,13 @@
 #include <cstddef>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
 
 #include "semel/driver/store.h"
+#include "stores/cleanup_window.h"
 
 namespace semel::stores {
 
@@ -17,6 +19,9 @@ namespace semel::stores {
 class MemoryStore final : public Store {
  public:
   static constexpr std::size_t kRecordBytesMax = 64 << 20;
+
+  // `cleanup`: the hours in which sweep() returns expired records; nullopt: always.
+  explicit MemoryStore(std::optional<CleanupWindow> cleanup = std::nullopt) : cleanup_(cleanup) {}
 
   boost::asio::awaitable<StoreResult<RecordPtr>> read(RecordId id) override;
   boost::asio::awaitable<SwapResult> swap(RecordId id, Version expected,
@@ -42,6 +47,7 @@ class MemoryStore final : public Store {
   void unlist(const RecordId& id, const Entry& entry);
   void list(const RecordId& id, const Entry& entry);
 
+  const std::optional<CleanupWindow> cleanup_;
   mutable std::mutex mutex_;
   std::map<RecordId, Entry> entries_;
   Index due_;

@@ -25,7 +25,7 @@ std::expected<std::unique_ptr<Store>, std::string> open_kind(
     std::function<void(const std::string&)> warn, UpkeepFailed failed) {
   switch (config.kind) {
     case StoreKind::memory:
-      return std::make_unique<MemoryStore>();
+      return std::make_unique<MemoryStore>(config.cleanup);
     case StoreKind::embedded: {
       EmbeddedOptions options;
       options.path = config.path;
@@ -33,6 +33,7 @@ std::expected<std::unique_ptr<Store>, std::string> open_kind(
       options.committed = std::move(committed);
       options.free_bytes_min = config.free_bytes_min;
       options.warn = std::move(warn);
+      options.cleanup = config.cleanup;
       if (config.local_cache_bytes) options.answers_bytes_max = *config.local_cache_bytes;
       // A sealed record has to be opened again for every reader.
       if (!config.keys_file.empty()) options.answers_bytes_max = 0;

@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "semel/driver/store.h"
+#include "stores/cleanup_window.h"
 #include "stores/embedded/store.h"
 #include "stores/redis/config.h"
 
@@ -34,7 +35,8 @@ struct StoreConfig {
   // Bytes of completed answers that are kept in this process; 0: none. nullopt: none, except in the
   // embedded store, which then uses its own default.
   std::optional<std::size_t> local_cache_bytes;
-  std::string keys_file;  // empty: nothing is encrypted
+  std::optional<CleanupWindow> cleanup;  // embedded, memory; nullopt: always
+  std::string keys_file;                 // empty: nothing is encrypted
   bool operator==(const StoreConfig&) const = default;
 };
 

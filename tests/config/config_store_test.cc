@@ -17,6 +17,24 @@ TEST(ConfigStore, TheMemoryStoreHasNoPath) {
                           HasSubstr("store.path: has an effect only with kind: embedded")));
 }
 
+TEST(ConfigStore, ExpiredRecordsAreRemovedAllDayOrInAWindow) {
+  using std::chrono::hours;
+  const auto cleanup = [](const std::string& window) {
+    return config_of(with_top("cleanup: {window: " + window + "}")).store.cleanup;
+  };
+  EXPECT_EQ(config_of(with_top("workers: 1")).store.cleanup, std::nullopt);
+  EXPECT_EQ(cleanup("always"), std::nullopt);
+  EXPECT_EQ(cleanup("02:00-05:00"), (stores::CleanupWindow{hours(2), hours(5)}));
+  EXPECT_EQ(cleanup("'22:00-04:00'"), (stores::CleanupWindow{hours(22), hours(4)}));
+  EXPECT_THAT(errors_of(with_top("cleanup: {window: at night}")),
+              ElementsAre(HasSubstr("cleanup.window: 'at night' must be always, or two times")));
+  EXPECT_THAT(errors_of(with_top("cleanup: {windows: always}")),
+              ElementsAre(HasSubstr("did you mean 'window'")));
+  EXPECT_THAT(errors_of(with_top("cleanup: {window: 02:00-05:00}\n"
+                                 "store: {kind: redis, url: 'redis://cache'}")),
+              ElementsAre(HasSubstr("cleanup.window: needs store: {kind: embedded}")));
+}
+
 TEST(ConfigStore, EncryptionNeedsAFileOfKeys) {
   EXPECT_EQ(config_of(with_top("encryption: {keys_file: /etc/semel/keys}")).store.keys_file,
             "/etc/semel/keys");

@@ -120,8 +120,8 @@ MEMORY = "store: {kind: memory}"
 POSTGRES = "store: {kind: postgres, url: 'postgresql://semel@db.example/semel'}"
 TENANT = "tenant: {from: authorization}"
 ROUTES = "routes: [{path: /*, upstream: 'http://127.0.0.1:3000'}]"
-ONLY_ON_TOP = {"listen", "store", "tenant", "routes", "defaults", "relay", "consume", "tls", "trusted_proxies", "admin", "log",
-               "namespace", "workers", "service", "tracing", "notify"}
+ONLY_ON_TOP = {"listen", "store", "tenant", "routes", "defaults", "cleanup", "relay", "consume", "tls",
+               "trusted_proxies", "admin", "log", "namespace", "workers", "service", "tracing", "notify"}
 
 
 def keys_of(text):

@@ -211,7 +211,7 @@ TEST_P(OlderLogTest, ShortenedItIsRefused) {
   const auto store = open_embedded_store(options_);
   ASSERT_FALSE(store);
   EXPECT_THAT(store.error(), HasSubstr("is damaged"));
-  EXPECT_THAT(store.error(), HasSubstr("Restore the whole directory"));
+  EXPECT_THAT(store.error(), HasSubstr("Restore a backup"));
 }
 
 TEST_P(OlderLogTest, ShortenedByOneByteItIsRefused) {
@@ -248,7 +248,7 @@ TEST_P(OlderLogTest, WithoutCurrentTheStoreIsRefusedAndLeftAsItIs) {
     const auto store = open_embedded_store(options_);
     ASSERT_FALSE(store);
     EXPECT_THAT(store.error(), HasSubstr("its file CURRENT is missing"));
-    EXPECT_THAT(store.error(), HasSubstr("Restore the whole directory"));
+    EXPECT_THAT(store.error(), HasSubstr("Restore a backup"));
   }
   EXPECT_EQ(names(), before);
   fs::copy(directory_.path() / "kept", after_ / "CURRENT");
@@ -291,7 +291,7 @@ TEST_P(OlderLogTest, WithoutItsManifestTheStoreIsRefused) {
   }
   const auto store = open_embedded_store(options_);
   ASSERT_FALSE(store);
-  EXPECT_THAT(store.error(), HasSubstr("Restore the whole directory"));
+  EXPECT_THAT(store.error(), HasSubstr("Restore a backup"));
 }
 
 INSTANTIATE_TEST_SUITE_P(Durability, OlderLogTest, testing::Bool(),

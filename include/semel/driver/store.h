@@ -91,6 +91,12 @@ struct StoreDoubts {
   bool claims = false;
 };
 
+// A backup that was written: the copied files, without its manifest.
+struct StoreBackup {
+  std::uint64_t files = 0;
+  std::uint64_t bytes = 0;
+};
+
 // A compare-and-swap map from record id to record. Knows nothing about states, leases or tokens
 // beyond due_at(). All calls may be made from any executor and resume on the caller's.
 class Store {
@@ -111,7 +117,9 @@ class Store {
   virtual boost::asio::awaitable<SwapResult> swap(RecordId id, Version expected,
                                                   std::shared_ptr<Record> next) = 0;
 
-  // Returns up to `limit` records with due_at() <= now, earliest first, none null. Read-only.
+  // Returns up to `limit` records with due_at() <= now, earliest first, none null. Read-only. A
+  // store with hours of its own for cleaning up returns, outside of them, only queued records and
+  // those in progress.
   virtual boost::asio::awaitable<StoreResult<std::vector<RecordPtr>>> sweep(Time now,
                                                                             std::size_t limit) = 0;
 
@@ -162,6 +170,15 @@ class Store {
   // Reads the files that the store was opened with again, for example its keys. May block. The
   // error is a sentence for the operator; after an error nothing has changed.
   virtual std::expected<void, std::string> reload() { return {}; }
+
+  // Copies the store to the folder `to`, which must not exist, while the store is used. Everything
+  // that was applied before the call is in the copy. The error is a sentence for the operator;
+  // nothing is left of the folder then.
+  virtual boost::asio::awaitable<std::expected<StoreBackup, std::string>> backup(
+      std::string /*to*/) {
+    co_return std::unexpected(
+        "only the embedded store is backed up by semel; use the means of the store's own server");
+  }
 };
 
 }  // namespace semel

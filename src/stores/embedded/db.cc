@@ -13,6 +13,9 @@ namespace {
 
 // A page or a sweep ends early once its records take this many bytes.
 constexpr std::size_t kPageBytesMax = 8 << 20;
+// A sweep that leaves expired records where they are passes by at most this many. The next one goes
+// on behind them.
+constexpr std::size_t kPassedByMax = 10'000;
 
 std::optional<Stored> parse_stored(std::string_view value) {
   const auto head = parse_head(value);
@@ -48,12 +51,15 @@ void DueFloor::lower_to(Time due) {
 
 EmbeddedDb::EmbeddedDb(DirectoryLock lock, std::unique_ptr<rocksdb::DB> db,
                        std::vector<rocksdb::ColumnFamilyHandle*> families,
-                       std::shared_ptr<LogSwitches> log_switches, bool sync)
+                       std::shared_ptr<LogSwitches> log_switches, const EmbeddedOptions& options)
     : lock_(std::move(lock)),
       db_(std::move(db)),
       families_(std::move(families)),
       log_switches_(std::move(log_switches)),
-      sync_(sync) {}
+      path_(options.path),
+      free_bytes_min_(options.free_bytes_min),
+      sync_(options.sync),
+      cleanup_(options.cleanup) {}
 
 EmbeddedDb::~EmbeddedDb() {
   for (auto* family : families_) db_->DestroyColumnFamilyHandle(family);
@@ -107,6 +113,9 @@ rocksdb::Status EmbeddedDb::write(rocksdb::WriteBatch& batch) {
 
 StoreResult<std::vector<RecordPtr>> EmbeddedDb::sweep(Time now, std::size_t limit) {
   const std::lock_guard turn(sweeping_);
+  const bool removes = !cleanup_ || cleanup_->contains(now);
+  if (removes && keeps_expired_) due_floor_.lower_to(Time::min());  // go back to those passed by
+  keeps_expired_ = !removes;
   const Time floor = due_floor_.begin();
   rocksdb::ManagedSnapshot snapshot(db_.get());
   rocksdb::ReadOptions options = background_read();
@@ -118,21 +127,30 @@ StoreResult<std::vector<RecordPtr>> EmbeddedDb::sweep(Time now, std::size_t limi
   // nothing else.
   std::optional<StoreUnavailable> damaged;
   std::size_t bytes = 0;
+  std::size_t passed_by = 0;
   Time earliest = kNever;
   const auto from = index_key(Index::due, floor, RecordId{});
   for (entries->Seek(slice(from)); entries->Valid(); entries->Next()) {
     const auto entry = parse_index_key(Index::due, entries->key().ToStringView());
     if (!entry) break;
-    earliest = std::min(earliest, entry->at);
-    if (entry->at > now || records.size() == limit || bytes >= kPageBytesMax) break;
+    const bool is_enough =
+        records.size() == limit || bytes >= kPageBytesMax || passed_by == kPassedByMax;
+    if (removes || is_enough || entry->at > now) earliest = std::min(earliest, entry->at);
+    if (entry->at > now || is_enough) break;
     const auto stored = get(entry->id, Reach::disk, snapshot.snapshot());
     if (!stored) return std::unexpected(unreadable(entry->id, stored.error().ToString()));
     if (!*stored) return std::unexpected(unreadable(entry->id, "it is due, but missing"));
     auto record = decode_stored(entry->id, **stored);
     if (!record) {
+      earliest = std::min(earliest, entry->at);
       damaged = std::move(record).error();
       continue;
     }
+    if (!removes && !is_work(**record)) {
+      ++passed_by;
+      continue;
+    }
+    earliest = std::min(earliest, entry->at);
     bytes += (*stored)->encoding.size();
     records.push_back(*std::move(record));
   }

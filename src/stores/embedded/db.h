@@ -15,6 +15,7 @@
 
 #include "semel/driver/store.h"
 #include "stores/embedded/directory.h"
+#include "stores/embedded/files.h"
 #include "stores/embedded/layout.h"
 #include "stores/embedded/options.h"
 
@@ -84,6 +85,11 @@ class EmbeddedDb {
   StoreResult<ScanPage> scan(const std::optional<RecordId>& after, std::size_t limit) const;
   DueFloor& due_floor() { return due_floor_; }
 
+  // Like Store::backup(). May run while the others run. If `give_up` is set meanwhile, ends soon,
+  // with an error; on another file system it copies every table first.
+  std::expected<StoreBackup, std::string> backup(const std::filesystem::path& wanted,
+                                                 const GiveUp& give_up);
+
   std::uint64_t count_unknown() const;
   // Returns the earliest entry in the index of unknown records that is not before `from`.
   std::optional<Time> first_unknown(Time from) const;
@@ -98,7 +104,7 @@ class EmbeddedDb {
  private:
   EmbeddedDb(DirectoryLock lock, std::unique_ptr<rocksdb::DB> db,
              std::vector<rocksdb::ColumnFamilyHandle*> families,
-             std::shared_ptr<LogSwitches> log_switches, bool sync);
+             std::shared_ptr<LogSwitches> log_switches, const EmbeddedOptions& options);
   std::expected<void, std::string> check_format();
   std::expected<void, std::string> begin_format();
   std::expected<void, std::string> drop_orphans();
@@ -107,9 +113,13 @@ class EmbeddedDb {
   std::unique_ptr<rocksdb::DB> db_;
   std::vector<rocksdb::ColumnFamilyHandle*> families_;
   std::shared_ptr<LogSwitches> log_switches_;
-  bool sync_;
+  const std::filesystem::path path_;
+  const std::uint64_t free_bytes_min_;
+  const bool sync_;
+  const std::optional<CleanupWindow> cleanup_;
   Version first_version_ = 1;
   std::mutex sweeping_;
+  bool keeps_expired_ = false;  // the last sweep has passed by expired records
   DueFloor due_floor_;
 };
 

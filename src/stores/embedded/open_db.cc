@@ -269,8 +269,9 @@ std::string explain(const Status& status) {
   }
   if (status.IsCorruption() || says("No such file or directory")) {
     return "is damaged, and opening it could lose what was acknowledged: " + text +
-           ". Restore the whole directory from a backup; only if every key in it may be executed "
-           "again, move it away and start with an empty one";
+           ". Restore a backup (semel restore), or see what can be saved (semel store repair); "
+           "only if every key in it may be executed again, move it away and start with an empty "
+           "one";
   }
   return text;
 }
@@ -289,7 +290,7 @@ std::expected<std::unique_ptr<EmbeddedDb>, std::string> EmbeddedDb::open(
   if (!opened) return refuse(options.path, explain(opened.error()));
   std::unique_ptr<EmbeddedDb> db(new EmbeddedDb(*std::move(lock), std::move(opened->db),
                                                 std::move(opened->families),
-                                                std::move(opened->log_switches), options.sync));
+                                                std::move(opened->log_switches), options));
   if (auto checked = db->check_format(); !checked) {
     return refuse(options.path, checked.error());
   }

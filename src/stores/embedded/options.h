@@ -4,8 +4,10 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <string>
 
+#include "stores/cleanup_window.h"
 #include "stores/group_commit.h"
 
 namespace rocksdb {
@@ -31,6 +33,8 @@ struct EmbeddedOptions {
   // Called with a sentence for the operator about what was found and repaired while opening; may be
   // empty.
   std::function<void(const std::string&)> warn = {};
+  // The hours in which sweep() returns expired records; nullopt: always.
+  std::optional<CleanupWindow> cleanup = {};
   // How RocksDB accesses files; null: its default. Must outlive the store.
   rocksdb::Env* env = nullptr;
 };
