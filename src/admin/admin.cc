@@ -1,6 +1,7 @@
 #include "admin/admin.h"
 
 #include "admin/admin_answer.h"
+#include "admin/backup_api.h"
 #include "admin/live/status.h"
 #include "admin/parameters.h"
 #include "engine/spawn.h"
@@ -98,6 +99,7 @@ awaitable<Answer> Admin::answer(server::ApiRequest& asked) {
   }
   if (request.method() == "POST") {
     if (target->path == "/api/explain") co_return co_await explain(asked);
+    if (target->path == kBackupPath) co_return co_await back_up(process_, access_, asked);
     if (is_below(target->path, kKeys) || is_below(target->path, kQueue)) {
       co_return co_await change(asked, target->path);
     }

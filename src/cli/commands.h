@@ -34,6 +34,8 @@ extern mode_t inherited_umask;
 void add_serve(CLI::App& app, Run& run);
 void add_demo(CLI::App& app, Run& run);
 void add_store(CLI::App& app, Run& run);
+void add_backup(CLI::App& app, Run& run);
+void add_restore(CLI::App& app, Run& run);
 void add_config(CLI::App& app, Run& run);
 void add_keys(CLI::App& app, Run& run);
 void add_queue(CLI::App& app, Run& run);

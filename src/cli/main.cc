@@ -29,6 +29,8 @@ void add_commands(CLI::App& app, Run& run) {
   add_reconcile(app, run);
   add_outbox(app, run);
   add_store(app, run);
+  add_backup(app, run);
+  add_restore(app, run);
   add_config(app, run);
   add_schema(app, run);
   add_demo(app, run);

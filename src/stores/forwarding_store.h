@@ -54,6 +54,9 @@ class ForwardingStore : public Store {
   StoreDoubts doubts() const override { return inner_->doubts(); }
   std::optional<std::string> trouble() const override { return inner_->trouble(); }
   std::expected<void, std::string> reload() override { return inner_->reload(); }
+  boost::asio::awaitable<std::expected<StoreBackup, std::string>> backup(std::string to) override {
+    return inner_->backup(std::move(to));
+  }
 
  protected:
   Store& inner() { return *inner_; }

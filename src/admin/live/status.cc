@@ -42,14 +42,7 @@ json::object store_json(server::Process& process) {
 }  // namespace
 
 std::vector<std::string> notes_about(server::Process& process) {
-  const runtime::Services& services = process.services();
-  std::vector<std::string> notes;
-  if (services.store_disk && services.store_disk->is_low()) {
-    notes.push_back("accepts no new keys: " + services.store_disk->describe());
-  }
-  if (services.spool.disk().is_low()) {
-    notes.push_back("accepts no large bodies: " + services.spool.disk().describe());
-  }
+  std::vector<std::string> notes = process.refused_work();
   for (std::string& line : runtime::upstream_troubles(process.settings())) {
     notes.push_back(std::move(line));
   }

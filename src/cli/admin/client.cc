@@ -17,8 +17,6 @@ namespace {
 namespace beast_http = boost::beast::http;
 namespace json = boost::json;
 
-constexpr auto kTimeout = std::chrono::minutes(2);
-
 // Returns the token that a gateway with this configuration takes, if it can be read.
 std::optional<std::string> configured_token(const config::Config& config) {
   const bool generated = config.admin.tokens_file.empty();
@@ -33,6 +31,7 @@ std::optional<std::string> configured_token(const config::Config& config) {
 
 std::expected<AdminClient, std::string> AdminClient::open(const AdminOptions& options) {
   AdminClient client;
+  client.timeout_ = options.timeout;
   if (!options.config.empty()) {
     auto config = load_config(options.config);
     if (!config) return std::unexpected("the configuration cannot be used");
@@ -74,7 +73,7 @@ std::expected<AdminReply, std::string> AdminClient::ask(bool changes, const std:
     request.set(beast_http::field::content_type, "application/json");
     request.body() = body;
   }
-  const auto answer = HttpClient(host_, port_, kTimeout).ask(std::move(request));
+  const auto answer = HttpClient(host_, port_, timeout_).ask(std::move(request));
   if (!answer) {
     const std::string why = fmt::format("no answer from the admin listener at {}:{}: {}", host_,
                                         port_, answer.error().why);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <boost/json/value.hpp>
+#include <chrono>
 #include <cstdint>
 #include <expected>
 #include <memory>
@@ -18,6 +19,7 @@ struct AdminOptions {
   std::string url;         // "": the configuration's, else http://127.0.0.1:9090
   std::string config;      // "": none
   std::string token_file;  // "": the configuration's, or the one generated beside its data
+  std::chrono::minutes timeout{2};
 };
 
 // Asks the admin listener, and waits for the answer. If nobody listens there and the configuration
@@ -47,6 +49,7 @@ class AdminClient {
   std::optional<std::string> token_;
   std::optional<config::Config> config_;  // nullopt: only the listener may be asked
   std::unique_ptr<LocalAdmin> local_;     // null: the gateway is asked
+  std::chrono::minutes timeout_{2};
 };
 
 }  // namespace semel::cli

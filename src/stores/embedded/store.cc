@@ -1,5 +1,6 @@
 #include "stores/embedded/store.h"
 
+#include <atomic>
 #include <utility>
 #include <variant>
 
@@ -58,7 +59,9 @@ class EmbeddedStore final : public Store {
         db_(std::move(db)),
         answers_(std::make_unique<LocalCache>(options.answers_bytes_max, std::nullopt)),
         commits_(std::make_unique<CommitThread>(*db_, *answers_, options.committed)),
-        reads_(std::make_unique<base::BlockingPool>("semel-read", kReadThreads)) {}
+        reads_(std::make_unique<base::BlockingPool>("semel-read", kReadThreads)),
+        backups_(std::make_unique<base::BlockingPool>("semel-backup", 1)) {}
+  ~EmbeddedStore() override { gives_up_ = true; }
 
   asio::awaitable<StoreResult<RecordPtr>> read(RecordId id) override {
     if (const auto why = trouble()) co_return std::unexpected(StoreUnavailable{*why});
@@ -124,6 +127,21 @@ class EmbeddedStore final : public Store {
 
   std::optional<std::string> trouble() const override { return commits_->trouble(); }
 
+  asio::awaitable<std::expected<StoreBackup, std::string>> backup(std::string to) override {
+    if (const auto why = trouble()) co_return std::unexpected(*why);
+    if (backs_up_.exchange(true)) {
+      co_return std::unexpected("another backup is being made; wait until it is there");
+    }
+    auto make = [this, to = std::move(to)] {
+      const struct Ends {
+        std::atomic<bool>& flag;
+        ~Ends() { flag = false; }
+      } ends{backs_up_};
+      return db_->backup(to, gives_up_);
+    };
+    co_return co_await backups_->run(std::move(make));
+  }
+
  private:
   static constexpr std::size_t kRecordBytesMax = 64 << 20;
 
@@ -133,6 +151,9 @@ class EmbeddedStore final : public Store {
   std::unique_ptr<LocalCache> answers_;
   std::unique_ptr<CommitThread> commits_;
   std::unique_ptr<base::BlockingPool> reads_;
+  std::atomic<bool> backs_up_ = false;
+  GiveUp gives_up_ = false;
+  std::unique_ptr<base::BlockingPool> backups_;
 };
 
 asio::awaitable<SwapResult> EmbeddedStore::swap(RecordId id, Version expected,
