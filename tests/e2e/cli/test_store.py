@@ -4,8 +4,9 @@ import pathlib
 
 import pytest
 
+from harness.clients.http_client import request_bytes
 from harness.program import run_semel
-from harness.semel import new_key
+from harness.semel import Background, assert_problem, assert_replay, new_key
 
 ROUTE = {"name": "charges", "path": "/v1/charges", "max_stored_body": "1KiB"}
 LARGE = 700_000  # three chunks
@@ -101,3 +102,93 @@ def test_which_store_has_to_be_said(tmp_path):
     for words, why in (([], "say which store"), ([config, "--path", "x"], "say which store"), ([config], "no store of kind embedded")):
         done = run_semel("store", "stat", *words)
         assert done.returncode == 2 and why in done.stderr
+
+
+# --- repair ---------------------------------------------------------------------------------------
+
+
+def table_of_records(folder):
+    """The largest one; a table names its column family at its end."""
+    return max((table for table in folder.glob("*.sst") if b"records" in table.read_bytes()[-4000:]), key=lambda path: path.stat().st_size)
+
+
+def repaired(folder, to, *more):
+    done = run_semel("store", "repair", "--path", folder, "--to", to, *more)
+    assert not to.with_name(to.name + ".repairing").exists()
+    return done
+
+
+def test_a_repair_saves_what_can_be_read_and_says_what_it_cannot(start_gateway, upstream, tmp_path):
+    gateway = start_gateway(ROUTE, store="embedded")
+    keys = [new_key() for _ in range(300)]
+    with gateway.connect() as connection:
+        connection.send(b"".join(request_bytes("POST", "/v1/charges", b"{}", key=key, test="size=900") for key in keys))
+        assert {connection.read_response().status for _ in keys} == {200}
+    assert gateway.post("/v1/charges", b"{}", key="large", test=f"size={LARGE}").status < 300
+    for _ in range(2):
+        gateway.restart()
+    gateway.stop()
+    data = pathlib.Path(gateway.config["store"]["path"])
+    records = table_of_records(data)
+    flip(records, records.stat().st_size // 2)
+    before = contents(data)
+
+    to = tmp_path / "repaired"
+    rehearsed = repaired(data, to)
+    assert rehearsed.returncode == 1 and "repeat it with --accept-loss" in rehearsed.stderr and not to.exists()
+    assert "a retry of it is executed again" in rehearsed.stdout and "checksum mismatch" in rehearsed.stdout
+    done = repaired(data, to, "--accept-loss", "--json")
+    assert done.returncode == 0, done
+    report = json.loads(done.stdout)
+    saved = report["records"]["completed"]
+    assert 250 < saved < 301 and report["losses_total"] > 0  # a block is lost, not the table
+    assert contents(data) == before
+    assert checked(to)[1]["records"] == {"completed": saved}
+
+    again = start_gateway(ROUTE, store={"kind": "embedded", "path": str(to)})
+    with again.connect() as connection:
+        connection.send(b"".join(request_bytes("POST", "/v1/charges", b"{}", key=key) for key in keys))
+        replayed = [connection.read_response().header("Idempotency-Replayed") == "true" for _ in keys]
+    assert saved - 1 <= sum(replayed) <= saved  # the large answer may be among the lost ones
+    assert upstream.effects() == 301 + 300 - sum(replayed)
+
+
+def test_what_may_have_gone_on_is_unknown_after_a_repair(start_gateway, upstream, tmp_path):
+    gateway = start_gateway({**ROUTE, "unknown": "hold"}, store="embedded")
+    completed = gateway.post("/v1/charges", b"{}", key="completed")
+    gateway.post("/v1/charges", b"{}", key="released", test="status=503")
+    assert [key["key"] for key in gateway.admin("/api/keys?state=released").json()["keys"]] == ["released"]
+    Background(gateway.post, "/v1/charges", b"{}", key="running", test="gate=runs")
+    upstream.wait_effects(1, "running")
+    gateway.kill9()
+    data = pathlib.Path(gateway.config["store"]["path"])
+    (data / "CURRENT").unlink()
+    refused = run_semel("serve", gateway.folder / "semel.yaml", cwd=gateway.folder)
+    assert refused.returncode == 1 and "semel store repair" in refused.stderr
+    to = tmp_path / "repaired"
+    report = json.loads(repaired(data, to, "--accept-loss", "--json").stdout)
+    assert report["records"] == {"completed": 1, "unknown": 2} and report["made_unknown"] == 2
+    again = start_gateway({**ROUTE, "unknown": "hold"}, store={"kind": "embedded", "path": str(to)})
+    effects = upstream.effects()
+    assert_replay(again.post("/v1/charges", b"{}", key="completed"), completed)
+    for key in ("released", "running"):
+        assert_problem(again.post("/v1/charges", b"{}", key=key), 409, "outcome-unknown")
+    assert upstream.effects() == effects
+
+
+def test_a_table_that_cannot_be_opened_is_left_out_as_a_whole(folder, tmp_path):
+    table = table_of_records(folder)
+    flip(table, table.stat().st_size - 1)
+    report = json.loads(repaired(folder, tmp_path / "repaired", "--accept-loss", "--json").stdout)
+    assert any("cannot be opened" in loss for loss in report["losses"])
+    assert any(loss.startswith(table.name) for loss in report["losses"])
+    assert checked(tmp_path / "repaired")[0] == 0
+
+
+def test_a_sound_store_is_not_repaired_and_no_place_is_written_over(gateway, folder, tmp_path):
+    done = repaired(folder, tmp_path / "repaired", "--accept-loss")
+    assert done.returncode == 1 and "nothing is damaged" in done.stderr and not (tmp_path / "repaired").exists()
+    (folder / "CURRENT").unlink()
+    done = repaired(folder, gateway.folder, "--accept-loss")
+    assert done.returncode == 1 and "is not an empty folder" in done.stderr
+    assert run_semel("store", "repair", "--path", folder).returncode == 2
