@@ -69,7 +69,7 @@ int consume(const ConsumeOptions& options) {
     (*process)->drain();
   });
   announce("admin", (*process)->admin());
-  announce_ready((*process)->context(), "Taking messages");
+  announce_ready((*process)->process(), "Taking messages");
   (*process)->run();
   return end((*process)->process());
 }

@@ -94,7 +94,7 @@ int serve(const std::string& file) {
   }
   announce("admin", (*admin)->listening());
   if (*service) announce("service", (*service)->listening());
-  announce_ready((*server)->context(), "Serving");
+  announce_ready((*server)->process(), "Serving");
   (*server)->run();
   return end((*server)->process());
 }

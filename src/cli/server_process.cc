@@ -1,11 +1,12 @@
 #include "cli/server_process.h"
 
-#include <boost/asio/post.hpp>
+#include <boost/asio/co_spawn.hpp>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 
 #include "cli/commands.h"
+#include "engine/spawn.h"
 
 namespace semel::cli {
 
@@ -20,10 +21,16 @@ void announce(const char* what, const config::HostPort& at) {
               at.port);
 }
 
-void announce_ready(boost::asio::io_context& context, const std::string& status) {
-  std::puts("ready");
+void announce_ready(server::Process& process, const std::string& status) {
   std::fflush(stdout);
-  boost::asio::post(context, [status] { server::tell_ready(status); });
+  auto announcing = [&process, status]() -> boost::asio::awaitable<void> {
+    co_await process.store_tried();
+    std::puts("ready");
+    for (const std::string& refused : process.refused_work()) std::puts(refused.c_str());
+    std::fflush(stdout);
+    server::tell_ready(status);
+  };
+  boost::asio::co_spawn(process.context(), announcing, engine::OrStop{"announcing"});
 }
 
 int fail(const std::string& why) {

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <boost/asio/io_context.hpp>
 #include <string>
 
 #include "server/open_store.h"
@@ -16,8 +15,9 @@ void ignore_write_signals();
 // Prints "listening WHAT HOST:PORT" on standard output.
 void announce(const char* what, const config::HostPort& at);
 
-// Prints "ready" on standard output, and tells the service manager once the loop runs.
-void announce_ready(boost::asio::io_context& context, const std::string& status);
+// Once the process runs and has tried its store: prints "ready" on standard output, then a line for
+// each kind of new work that is not taken on, and tells the service manager.
+void announce_ready(server::Process& process, const std::string& status);
 
 // Says why on standard error. Returns the exit code.
 int fail(const std::string& why);

@@ -76,6 +76,7 @@ Process::Process(config::Config config, std::vector<config::RouteConfig> routes,
       services_(std::make_unique<runtime::Services>(*store_, *metrics_, limits_, observer_,
                                                     machine_clock_, tokens_, engine::this_node(),
                                                     settings_->config)),
+      trial_(*store_, machine_clock_, tokens_),
       prober_(std::make_unique<execution::Prober>(*services_)) {
   services_->prober = prober_.get();
   observer_.became_unknown = [this](const Record& record, Time now) {
@@ -127,6 +128,7 @@ void Process::close() {
 void Process::run() {
   const asio::any_io_executor executor = context().get_executor();
   Engine& engine = services_->engine;
+  engine::spawn_loop(executor, "trying the store", [this] { return trial_.run(); });
   engine::spawn_loop(executor, "keeping leases", [&engine] { return engine.keep(); });
   engine::spawn_loop(executor, "recovery", [&engine] { return engine.recover(); });
   engine::spawn_loop(executor, "sweeping", [&engine] { return engine.sweep_forever(); });
@@ -180,6 +182,22 @@ void Process::tell_the_rest() {
   };
   if (notifier_) notifier_->finish(patience());
   if (spans_) spans_->finish(patience());
+}
+
+std::vector<std::string> Process::refused_work() const {
+  std::vector<std::string> refused;
+  const bool disk_is_low = services_->store_disk && services_->store_disk->is_low();
+  if (disk_is_low) {
+    refused.push_back("accepts no new keys: " + services_->store_disk->describe());
+  } else if (const auto trouble = services_->store.trouble()) {
+    refused.push_back("accepts no new keys: " + *trouble);
+  } else if (trial_.trouble()) {
+    refused.push_back("accepts no new keys: " + *trial_.trouble());
+  }
+  if (services_->spool.disk().is_low()) {
+    refused.push_back("accepts no large bodies: " + services_->spool.disk().describe());
+  }
+  return refused;
 }
 
 asio::awaitable<void> Process::adopt(config::Config config, std::vector<config::RouteConfig> routes,

@@ -11,6 +11,7 @@
 #include "runtime/services.h"
 #include "runtime/upstreams/upstream_watch.h"
 #include "server/engine_observer.h"
+#include "server/store_trial.h"
 #include "telemetry/notifier.h"
 #include "telemetry/span_exporter.h"
 
@@ -40,6 +41,13 @@ class Process {
   // As of the last adopt(). Call it on context().
   const runtime::ActiveConfig& settings() const { return *settings_; }
   const config::Config& config() const { return settings_->config; }
+
+  // Says what new work this process does not take on at the moment, and why, one sentence each.
+  // Call it on context().
+  std::vector<std::string> refused_work() const;
+  // Returns when it is known whether the store takes new records. Call it on context(), while
+  // run() runs.
+  boost::asio::awaitable<void> store_tried() { return trial_.wait_for_first(); }
 
   // Executes until stopped.
   void run();
@@ -77,6 +85,7 @@ class Process {
   runtime::TenantLimits limits_;
   LoggingObserver observer_;
   std::unique_ptr<runtime::Services> services_;
+  StoreTrial trial_;
   std::unique_ptr<execution::Prober> prober_;
   std::unique_ptr<runtime::UpstreamWatch> watch_;
   std::vector<std::unique_ptr<runtime::Worker>> workers_;

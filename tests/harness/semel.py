@@ -137,6 +137,7 @@ class Gateway:
                 self._reap()
                 raise AssertionError(f"exit code {code} before ready\n{self.stderr_tail()}")
             if line == "ready":
+                self._lines = lines
                 break
             if match := re.fullmatch(
                     r"listening (https?|admin|service) (?:127\.0\.0\.1|0\.0\.0\.0):(\d+)", line):
@@ -144,6 +145,10 @@ class Gateway:
         self.addresses = found.get("http", [None])  # consumers listen for the admin only
         self.address, self.admin_address = self.addresses[0], found["admin"][0]
         self.service_address = found.get("service", [None])[0]
+
+    def next_line(self):
+        """Its next line on standard output after "ready"; None: it has ended."""
+        return self._lines.get(timeout=TIMEOUT)
 
     @property
     def running(self):

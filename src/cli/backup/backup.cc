@@ -6,8 +6,8 @@
 #include <memory>
 #include <optional>
 
+#include "cli/admin/client.h"
 #include "cli/commands.h"
-#include "cli/keys/admin_client.h"
 #include "cli/load_config.h"
 #include "stores/embedded/backup.h"
 #include "stores/embedded/directory.h"
@@ -50,7 +50,7 @@ int print_done(const std::string& to, std::uint64_t files, std::uint64_t bytes) 
 }
 
 int ask_gateway(const BackupOptions& options, const std::string& to) {
-  const auto client = AdminClient::open(options.admin);
+  auto client = AdminClient::open(options.admin);
   if (!client) return complain(client.error(), kExitUsage);
   const auto reply = client->post("/api/backup", json::object{{"to", to}});
   if (!reply) return complain(reply.error(), kExitFailed);
