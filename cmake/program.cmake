@@ -54,6 +54,14 @@ semel_library(execution execution semel_runtime)
 semel_library(gateway gateway semel_execution)
 semel_library(server server semel_gateway)
 semel_library(admin admin semel_server)
+# The console is part of the program, with Chart.js as Debian has it.
+find_file(CHART_JS chart.min.js PATHS /usr/share/javascript/chart.js NO_DEFAULT_PATH REQUIRED)
+file(GLOB_RECURSE console_files CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/console/*)
+add_custom_command(OUTPUT ${PROJECT_BINARY_DIR}/console.cc
+  COMMAND ${CMAKE_COMMAND} -DOUT=${PROJECT_BINARY_DIR}/console.cc -DCONSOLE=${PROJECT_SOURCE_DIR}/console
+          -DCHART=${CHART_JS} -P ${PROJECT_SOURCE_DIR}/cmake/embed_console.cmake
+  DEPENDS ${console_files} ${CHART_JS} ${PROJECT_SOURCE_DIR}/cmake/embed_console.cmake)
+target_sources(semel_admin PRIVATE ${PROJECT_BINARY_DIR}/console.cc)
 semel_library(service service semel_server)
 add_custom_command(OUTPUT ${PROJECT_BINARY_DIR}/openapi.cc
   COMMAND ${CMAKE_COMMAND} -DOUT=${PROJECT_BINARY_DIR}/openapi.cc

@@ -2,6 +2,7 @@
 
 #include "admin/admin_answer.h"
 #include "admin/backup_api.h"
+#include "admin/console.h"
 #include "admin/live/status.h"
 #include "admin/parameters.h"
 #include "engine/spawn.h"
@@ -95,6 +96,7 @@ awaitable<Answer> Admin::answer(server::ApiRequest& asked) {
   if (!target) co_return problem_answer(400, "bad-request", "Unsupported request target.");
   if (auto refusal = access_.refuse(request, target->path)) co_return std::move(*refusal);
   if (request.method() == "GET" || request.method() == "HEAD") {
+    if (auto page = console_answer(request, target->path)) co_return std::move(*page);
     co_return co_await read(asked, *target);
   }
   if (request.method() == "POST") {

@@ -150,7 +150,9 @@ awaitable<void> ApiListener::serve(tcp::socket socket) {
     std::string head;
     http::append_status_line(head, reply.status);
     for (const Header& header : reply.headers) http::append_header(head, header.name, header.value);
-    http::append_header(head, "Content-Length", std::to_string(reply.body.size()));
+    if (reply.status != 304) {  // its length would be that of the file that it leaves out
+      http::append_header(head, "Content-Length", std::to_string(reply.body.size()));
+    }
     http::append_header(head, "Connection", keep_alive ? "keep-alive" : "close");
     head += "\r\n";
     const bool body = request.method() != "HEAD";
