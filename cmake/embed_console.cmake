@@ -32,7 +32,7 @@ foreach(file ${files})
 endforeach()
 embed(${CHART} /console/chart.js)
 
-file(WRITE ${OUT} "#include \"admin/console.h\"
+file(WRITE ${OUT} "#include \"admin/console/console.h\"
 
 namespace semel::admin {
 namespace {

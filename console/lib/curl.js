@@ -1,4 +1,5 @@
-// A curl line, as developers paste it → {method, target, headers, body}. Only what a request is made of; null: it is none.
+// Curl lines: read as developers paste them, and written for them to paste.
+import { get } from "./api.js";
 
 function words(line) {
   const found = [];
@@ -18,6 +19,7 @@ function words(line) {
 
 const WITH_VALUE = new Set(["-u", "--user", "-A", "-e", "-o", "--output", "-m", "--max-time", "--cacert", "--cert", "--key", "-b", "-w"]);
 
+// → {method, target, headers, body}: only what a request is made of. null: it is no curl line.
 export function parse(line) {
   const [program, ...rest] = words(line.trim());
   if (program !== "curl") return null;
@@ -50,7 +52,9 @@ function header(request, text) {
 const quote = (text) => `'${text.replaceAll("'", "'\\''")}'`;
 
 // A line that works against this gateway, for pages that have nothing to show yet.
-export function example(status, route) {
+export async function example(status) {
+  const { routes } = await get("/api/routes").catch(() => ({ routes: [] }));
+  const route = routes.find((one) => one.mode !== "observe") ?? routes[0];
   const base = status?.listening?.[0] ?? "http://GATEWAY";
   const path = (route?.path ?? "/").replace(/\*+$/, "").replace(/\{[^}]*\}/g, "1");
   const method = route?.methods?.[0] ?? "POST";

@@ -91,7 +91,7 @@ export function mount(root, parameters) {
     } else if (isFiltered) {
       fill(place, empty("No record matches", "Take a filter away, or search for something else: a key, the first digits of a record, a tenant, a resource. Records go when their time has passed."));
     } else {
-      fill(place, empty("No records yet", "Each key that a client sends to a route leaves a record here until its time has passed. Send one:", example(known.status, null)));
+      fill(place, empty("No records yet", "Each key that a client sends to a route leaves a record here until its time has passed. Send one:", example(known.status)));
     }
   }
 

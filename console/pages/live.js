@@ -119,7 +119,7 @@ export function mount(root, parameters) {
     nothing.hidden = all.length > 0 || !decisions;
     if (!all.length) {
       fill(nothing, names.length ? empty("No such decision among the last ones", "Take a filter away, or look among the records.")
-        : empty("No request yet", "Each request that reaches a route appears here, with what was decided about it. Send one:", example(known.status, null)));
+        : empty("No request yet", "Each request that reaches a route appears here, with what was decided about it. Send one:", example(known.status)));
     }
     fill(chips, names.map((name) => h("span", { class: "chip" }, h("b", {}, name), h("i", {}, filters[name]),
       h("button", { type: "button", "aria-label": `Remove ${name}`, onclick: () => change({ [name]: undefined }) }, icon("close")))));

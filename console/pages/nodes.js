@@ -27,7 +27,7 @@ const COLUMNS = [
 
 export function mount(root) {
   const total = h("span", { class: "about", role: "status" });
-  const place = h("div");
+  const place = h("div", { hidden: true });
   const table = new Table({ label: "Nodes", flows: true, columns: COLUMNS, key: (one) => `${one.node}-${one.run}`,
     narrow: (one) => [one.node, `${count(one.claims_held)} claims`, one.is_this_process ? "this process" : one.run, time(one.last_seen)] });
   fill(root, h("div", { class: "head" }, h("h1", {}, "Nodes"), total), place, table.element,
@@ -39,8 +39,10 @@ export function mount(root) {
       table.redraw();
       total.textContent = plural(nodes.length, "node");
       table.element.hidden = nodes.length === 0;
+      place.hidden = nodes.length > 0;
       fill(place, nodes.length ? null : h("div", { class: "box" }, empty("No node has been seen", "A gateway appears here once it holds a claim in the store.")));
     } catch (failure) {
+      place.hidden = false;
       fill(place, trouble(failure));
     }
   }

@@ -41,9 +41,9 @@ const COLUMNS = [
   { title: "Key", width: "minmax(110px, 1.3fr)", cell: (one) => h("span", { class: "mono", title: one.key }, one.key) },
   { title: "Why", width: "minmax(120px, 2fr)", cell: (one) => h("span", { title: one.reason }, one.reason || "–") },
   { title: "Tries", width: "40px", end: true, cell: (one) => one.attempt },
-  { title: "Since", width: "88px", end: true, cell: (one) => time(one.created_at) },
+  { title: "Since", width: "112px", end: true, cell: (one) => time(one.created_at) },
   { title: "Next try", width: "88px", end: true, cell: (one) => time(one.next_try_at) },
-  { title: "", width: "128px", end: true, cell: (one) => h("span", { class: "row" }, one.state === "dead" ? act("Retry…", one, "retry") : null, one.state !== "running" ? act("Drop…", one, "drop") : null) },
+  { title: "", width: "136px", end: true, cell: (one) => h("span", { class: "row end" }, one.state === "dead" ? act("Retry…", one, "retry") : null, one.state !== "running" ? act("Drop…", one, "drop") : null) },
 ];
 
 const LANES = [
@@ -90,7 +90,10 @@ export function mount(root, parameters) {
   }
 
   async function loadOutbox() {
-    const found = await get("/api/outbox");
+    const found = await get("/api/outbox").catch((failure) => {
+      if (failure.status !== 404) throw failure;
+      return { available: false, why: "This gateway does not show an outbox." };
+    });
     if (!found.available) return nothing(empty("No outbox here", found.why));
     const rows = [...found.lanes, ...(found.dead ?? []).map((one) => ({ ...one, blocked: true }))];
     if (!rows.length) return nothing(empty("The outbox is empty", "Messages that a service wrote with its transaction wait here until the relay has delivered them."));

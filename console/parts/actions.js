@@ -111,5 +111,5 @@ export function actionsFor(record, { canProbe = true, kind = "" } = {}) {
     released: [["Forget…", forget]],
   }[record.state] ?? [];
   return of.filter(Boolean).map(([words, act, main = ""]) =>
-    button(words, (event) => { event.stopPropagation(); act(record); }, { kind: `${kind} ${main}` }));
+    button(words, (event) => { event.stopPropagation(); act(record); }, { kind: kind ? kind : main }));
 }

@@ -29,7 +29,7 @@ export class TimeChart {
   #options() {
     const colour = colours();
     const font = { family: getComputedStyle(document.body).fontFamily, size: 11 };
-    const ticks = { color: colour.quiet, font, maxRotation: 0, autoSkip: true };
+    const ticks = { color: colour.quiet, font, maxRotation: 0 };
     return {
       animation: false, responsive: true, maintainAspectRatio: false, normalized: true,
       interaction: { mode: "index", intersect: false },
@@ -43,7 +43,7 @@ export class TimeChart {
         },
       },
       scales: {
-        x: { grid: { display: false, drawBorder: true, borderColor: colour.line }, ticks: { ...ticks, maxTicksLimit: 6, align: "inner" } },
+        x: { grid: { display: false, drawBorder: true, borderColor: colour.line }, afterFit: (scale) => { scale.paddingRight = 16; }, ticks: { ...ticks, autoSkip: false, callback: (_, index) => this.#minute(index) } },
         y: {
           stacked: this.stacked, beginAtZero: true, max: this.fixed || this.top,
           grid: { color: colour.line, drawBorder: false, drawTicks: false },
@@ -69,6 +69,13 @@ export class TimeChart {
     });
   }
 
+  // A label where a whole minute, or ten of them, begins.
+  #minute(index) {
+    const at = (point) => Math.floor(Date.parse(point.at) / this.every);
+    const isFirst = index > 0 && at(this.points[index]) > at(this.points[index - 1]);
+    return isFirst ? clock(at(this.points[index]) * this.every, false) : null;
+  }
+
   restyle() {
     this.chart?.destroy();
     this.chart = null;
@@ -83,6 +90,7 @@ export class TimeChart {
     if (!this.chart) this.#make();
     const { data, options } = this.chart;
     data.labels = points.map((point) => clock(point.at));
+    this.every = points.length > 60 && Date.parse(points.at(-1).at) - Date.parse(points[0].at) < 600e3 ? 60e3 : 600e3;
     let highest = 0;
     this.series.forEach((one, i) => { data.datasets[i].data = points.map((point) => one.value(point)); });
     points.forEach((_, at) => {

@@ -8,8 +8,11 @@ export function command(line) {
     h("button", { type: "button", onclick: () => copy(line), "aria-label": "Copy the command" }, "Copy"));
 }
 
+// `line`: a command that makes something appear, or the promise of one.
 export function empty(title, text, line) {
-  return h("div", { class: "empty" }, h("strong", {}, title), text && h("p", {}, text), line && command(line));
+  const element = h("div", { class: "empty" }, h("strong", {}, title), text && h("p", {}, text));
+  Promise.resolve(line).then((found) => { if (found) element.append(command(found)); });
+  return element;
 }
 
 export function trouble(failure) {

@@ -29,17 +29,17 @@ function compared(body, recipe) {
   const lines = [];
   const write = (one, pointer, indent, prefix, suffix) => {
     const isOut = pointer !== "" && isLeftOut(pointer, recipe);
-    const put = (text) => lines.push(isOut ? h("s", {}, text) : text, "\n");
-    if (one === null || typeof one !== "object") return put(`${indent}${prefix}${JSON.stringify(one)}${suffix}`);
+    const put = (text) => lines.push(indent, isOut ? h("s", {}, text) : text, "\n");
+    if (one === null || typeof one !== "object") return put(`${prefix}${JSON.stringify(one)}${suffix}`);
     const [open, close] = Array.isArray(one) ? ["[", "]"] : ["{", "}"];
     const entries = Object.entries(one);
-    put(`${indent}${prefix}${open}`);
+    put(`${prefix}${open}`);
     entries.forEach(([name, inner], i) => {
       const label = Array.isArray(one) ? "" : `${JSON.stringify(name)}: `;
       const path = `${pointer}/${name.replaceAll("~", "~0").replaceAll("/", "~1")}`;
       write(inner, path, `${indent}  `, label, i < entries.length - 1 ? "," : "");
     });
-    put(`${indent}${close}${suffix}`);
+    put(`${close}${suffix}`);
   };
   write(value, "", "", "", "");
   return h("pre", { class: "text" }, lines);
@@ -100,7 +100,7 @@ export function explainForm() {
     headers.value = Object.entries(found.headers).map(([name, value]) => `${name}: ${value}`).join("\n");
     body.value = found.body;
   });
-  const result = h("div", { class: "stack", role: "status" }, h("p", { class: "quiet" }, "Route, tenant, key, the form that is compared, and what would happen now appear here."));
+  const result = h("div", { class: "stack", role: "status" }, h("div", { class: "verdict quiet" }, "Route, tenant, key, the form that is compared, and what would happen now appear here."));
   const read = () => ({
     method: method.value.trim(), target: target.value.trim(), body: body.value,
     headers: Object.fromEntries(headers.value.split("\n").map((one) => one.split(/:\s*(.*)/s).slice(0, 2)).filter(([name, value]) => name.trim() && value !== undefined)),

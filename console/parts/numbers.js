@@ -29,7 +29,7 @@ function changeWords(now, before, unit) {
   if (now === null || before === null) return "no comparison yet";
   const by = now - before;
   if (Math.abs(by) < 0.005 || short(Math.abs(by)) === "0") return "as 5 min ago";
-  return `${by > 0 ? "↑" : "↓"} ${short(Math.abs(by))}${unit && ` ${unit}`} against 5 min ago`;
+  return `${by > 0 ? "↑" : "↓"} ${short(Math.abs(by))}${unit && ` ${unit}`} from 5 min ago`;
 }
 
 export function numbers() {

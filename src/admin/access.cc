@@ -3,7 +3,7 @@
 #include <boost/asio/ip/address.hpp>
 
 #include "admin/admin_answer.h"
-#include "admin/console.h"
+#include "admin/console/console.h"
 #include "config/reading/values.h"
 #include "server/api_listener.h"
 #include "telemetry/log.h"

@@ -2,7 +2,7 @@
 
 #include "admin/admin_answer.h"
 #include "admin/backup_api.h"
-#include "admin/console.h"
+#include "admin/console/console.h"
 #include "admin/live/status.h"
 #include "admin/parameters.h"
 #include "engine/spawn.h"

@@ -7,8 +7,8 @@
 #include "http/message.h"
 #include "semel/answer.h"
 
-// The console: pages for a browser at / of the admin listener. They are part of the program, contain
-// no data, and do everything through /api, as curl would.
+// The console: pages for a browser at / of the admin listener. They are part of the program,
+// contain no data, and do everything through /api, as curl would.
 namespace semel::admin {
 
 struct ConsoleFile {

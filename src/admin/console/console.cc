@@ -1,4 +1,4 @@
-#include "admin/console.h"
+#include "admin/console/console.h"
 
 #include <algorithm>
 
