@@ -10,11 +10,18 @@ const POLL_MS = 2000;
 const RETRY_MS = [500, 1000, 2000, 3000, 5000];
 
 let stop = new AbortController();  // ends the stream that is read now
+let isAway = false;                // kept by the browser for going back to, and not shown
+
 export function start() {
   on("token", () => stop.abort());  // begin again with it, or without
   document.addEventListener("visibilitychange", () => { if (!document.hidden && known.link === "lost") wake(); });
+  // A page that is only kept must not hold one of the six connections that a browser opens to a server.
+  addEventListener("pagehide", () => { isAway = true; stop.abort(); });
+  addEventListener("pageshow", () => { isAway = false; tell("shown"); });
   run();
 }
+
+const next = (what) => new Promise((done) => { const off = on(what, () => { off(); done(); }); });
 
 let wake = () => {};
 const pause = (ms) => new Promise((done) => {
@@ -30,6 +37,7 @@ function link(state) {
 
 async function run() {
   for (let failures = 0; ; ) {
+    if (isAway) await next("shown");
     stop = new AbortController();
     try {
       await begin();
@@ -39,7 +47,7 @@ async function run() {
       if (stop.signal.aborted) continue;
       if (failure.status === 401 || failure.status === 403) {
         tell("locked", failure);
-        await new Promise((done) => { const off = on("token", () => { off(); done(); }); });
+        await next("token");
         continue;
       }
       if (failure.status >= 400) {  // it answers, but has no stream for this page
@@ -78,6 +86,7 @@ function takePoints(points) {
 }
 
 function takePoint(point) {
+  if (known.points.at(-1)?.at >= point.at) return;
   known.points.push(point);
   if (known.points.length > POINTS_MAX) known.points.shift();
   known.unknown = point.unknown_records;

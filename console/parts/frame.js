@@ -101,6 +101,8 @@ export function top() {
     button("?", help, { kind: "icon", "aria-label": "Keyboard", title: "Keyboard: ?" }));
 }
 
+const DOUBTS = { clock: "nothing expires while the clocks disagree", claims: "nothing new is begun, because claims are in doubt" };
+
 // Says what is wrong with the gateway or with the way to it, until it is over.
 export function notices() {
   const element = document.getElementById("notice");
@@ -108,8 +110,9 @@ export function notices() {
     const store = known.status?.store;
     const words = known.link === "lost" ? "The gateway does not answer. What you see is from before; trying again…"
       : store?.trouble ? `The store has failed: ${store.trouble}`
-        : store?.doubts?.length ? `The store has doubts: ${store.doubts.join("; ")}`
-          : known.status?.draining ? "The gateway is ending: it finishes what is running and takes nothing new." : "";
+        : store?.doubts?.length ? `The store has doubts: ${store.doubts.map((one) => DOUBTS[one] ?? one).join("; ")}.`
+          : known.status?.draining ? "The gateway is ending: it finishes what is running and takes nothing new."
+            : (store?.notes ?? []).join(" · ");
     element.hidden = !words;
     if (words) fill(element, shape("triangle", "conflict"), h("span", {}, words));
   };

@@ -53,10 +53,11 @@ class Browser:
     def open(self, gateway, page="live", fresh=True):
         """Opens a page of the gateway's console, as a new visitor unless told otherwise."""
         self.origin = "http://%s:%d" % gateway.admin_address
-        self.driver.get(f"{self.origin}/console/icon.svg")
-        if fresh:
-            self.run("sessionStorage.clear(); localStorage.clear()")
+        self.driver.get("about:blank")  # a page of the same address would not be loaded again
         self.driver.get(f"{self.origin}/#/{page}")
+        if fresh and self.run("return sessionStorage.length + localStorage.length"):
+            self.run("sessionStorage.clear(); localStorage.clear()")
+            self.driver.refresh()
         self.see(".link-state", "Live")
 
     def go(self, page):

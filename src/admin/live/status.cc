@@ -39,6 +39,18 @@ json::object store_json(server::Process& process) {
           {"doubts", std::move(doubts)}};
 }
 
+// The clients' listeners as URLs. A port that the system chose is not known here.
+json::array listening(const config::Config& config) {
+  json::array urls;
+  for (const auto& [host, port] : config.listen) {
+    if (port == 0) continue;
+    const std::string name = host.contains(':') ? "[" + host + "]" : host;
+    urls.push_back(
+        json::value((config.tls ? "https://" : "http://") + name + ":" + std::to_string(port)));
+  }
+  return urls;
+}
+
 }  // namespace
 
 std::vector<std::string> notes_about(server::Process& process) {
@@ -63,6 +75,7 @@ json::object status_json(server::Process& process, Time started_at,
   out["uptime_seconds"] = std::max<std::int64_t>(0, up.count());
   out["now"] = time_json(now);
   out["store"] = store_json(process);
+  out["listening"] = listening(config);
   out["draining"] = process.services().draining.load();
   out["workers"] = process.workers().size();
   out["routes"] = process.settings().routes.size();
