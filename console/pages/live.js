@@ -41,12 +41,17 @@ function makeCharts() {
   ];
 }
 
+function keyOf(one) {
+  if (one.key) return h("span", { class: "mono", title: one.key }, one.key);
+  return one.record ? h("span", { class: "quiet", title: "log.keys: full shows keys here" }, "not shown") : "–";
+}
+
 const COLUMNS = [
   { title: "Time", width: "72px", cell: (one) => time(one.at, "clock") },
   { title: "Route", width: "minmax(80px, 1fr)", cell: (one) => one.route, filter: "route" },
   { title: "Result", width: "100px", cell: (one) => mark(one.result), filter: "result" },
   { title: "Status", width: "48px", end: true, cell: (one) => one.status || "–", filter: "status" },
-  { title: "Key", width: "minmax(96px, 1.8fr)", cell: (one) => h("span", { class: "mono", title: one.key }, one.key || "–"), filter: "key" },
+  { title: "Key", width: "minmax(96px, 1.8fr)", cell: keyOf, filter: "key" },
   { title: "Tenant", width: "minmax(64px, 1fr)", cell: (one) => one.tenant || "–", filter: "tenant" },
   { title: "Took", width: "72px", end: true, cell: (one) => milliseconds(one.duration_ms) },
   { title: "Record", width: "80px", cell: (one) => (one.record ? h("span", { class: "mono" }, one.record.slice(0, 8)) : "–") },
@@ -77,7 +82,7 @@ export function mount(root, parameters) {
   const table = new Table({
     label: "Last decisions", flows: true, columns: COLUMNS.map(withFilter), key: (one) => one.seq,
     open: (one) => { if (one.record) change({ open: one.record }); },
-    narrow: (one) => [mark(one.result), one.status || "–", h("span", { class: "mono" }, one.key || one.route), time(one.at, "clock")],
+    narrow: (one) => [mark(one.result), one.status || "–", h("span", { class: "mono" }, one.key || (one.record ?? one.route).slice(0, 24)), time(one.at, "clock")],
   });
   const chips = h("div", { class: "chips" });
   const pause = button("", () => { paused = !paused; held = paused ? known.decisions : null; drawPause(); drawTable(); }, { kind: "small" });

@@ -71,7 +71,7 @@ export function mount(root) {
     const canProbe = routes.get(record.operation)?.probe ?? false;
     return h("div", { class: "case", data: { id: record.id }, "aria-selected": String(list()[current]?.id === record.id) }, box,
       h("div", { class: "asked" }, h("button", { class: "plain mono", type: "button", title: record.key, onclick: () => change({ open: record.id }) }, record.key),
-        h("span", { class: "quiet" }, [record.method, record.path].filter(Boolean).join(" ") || record.tenant || "–")),
+        h("span", { class: "quiet" }, [record.method, record.path].filter(Boolean).join(" ") || `record ${record.id.slice(0, 8)}`)),
       h("div", { class: "ended" }, h("span", {}, record.reason || "no answer came back"), h("span", { class: "quiet" }, record.tenant ? `tenant ${record.tenant}` : "")),
       h("div", { class: "knows quiet" }, knows(record)),
       h("div", { class: "end-aligned quiet" }, time(record.updated_at)),

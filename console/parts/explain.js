@@ -55,11 +55,10 @@ function fingerprintStep(found, request) {
 
 // What the store holds under this key, in a sentence.
 async function nowStep(found) {
-  if (found.now?.words) return { words: found.now.words, record: found.now.record ?? null };
   if (!found.record) return null;
-  const record = found.now?.record ?? found.now ?? await get(`/api/keys/${found.record}`).catch(() => null);
+  const record = found.now && await get(`/api/keys/${found.record}`).catch(() => null);  // with its fingerprint
   if (!record?.state) return { words: "The key is new: the request would be executed.", record: null };
-  const same = !record.fingerprint || record.fingerprint === found.fingerprint?.digest;
+  const same = record.fingerprint === found.fingerprint?.digest;
   const words = !same ? "Another request used this key: this one would be refused with 422 key-reused." : {
     completed: `It would be replayed: ${record.status}.`, in_progress: "The first request is still running: this one would wait, or get 409.",
     queued: "It is queued: the status would be given.", released: "It was released: it would be executed again.",
@@ -90,6 +89,7 @@ export function explainForm() {
   const line = h("textarea", { rows: "3", spellcheck: "false", placeholder: "curl -X POST …/v1/charges -H 'Idempotency-Key: \"order-1001\"' -d '{\"amount\": 4200}'" });
   const method = h("input", { value: "POST", required: true });
   const target = h("input", { value: "/", class: "mono", required: true });
+  const tenant = h("input", { placeholder: "as the request proves it", autocomplete: "off" });
   const headers = h("textarea", { rows: "3", spellcheck: "false", placeholder: "Idempotency-Key: \"order-1001\"\nContent-Type: application/json" });
   const body = h("textarea", { rows: "6", spellcheck: "false", placeholder: "{\"amount\": 4200}" });
   line.addEventListener("input", () => {
@@ -102,11 +102,11 @@ export function explainForm() {
   });
   const result = h("div", { class: "stack", role: "status" }, h("div", { class: "verdict quiet" }, "Route, tenant, key, the form that is compared, and what would happen now appear here."));
   const read = () => ({
-    method: method.value.trim(), target: target.value.trim(), body: body.value,
+    method: method.value.trim(), target: target.value.trim(), body: body.value, ...(tenant.value && { tenant: tenant.value }),
     headers: Object.fromEntries(headers.value.split("\n").map((one) => one.split(/:\s*(.*)/s).slice(0, 2)).filter(([name, value]) => name.trim() && value !== undefined)),
   });
   const form = h("form", { class: "ask" }, field("A curl line", line), h("div", { class: "line" }, field("Method", method), field("Path and query", target)),
-    field("Headers", headers), field("Body", body), h("div", { class: "row" }, h("button", { class: "button main", type: "submit" }, "Explain")));
+    field("Headers", headers), field("Body", body), field("Tenant to assume", tenant), h("div", { class: "row" }, h("button", { class: "button main", type: "submit" }, "Explain")));
   form.addEventListener("submit", async (event) => {
     event.preventDefault();
     try {

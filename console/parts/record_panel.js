@@ -14,6 +14,7 @@ import { timeline } from "./timeline.js";
 const panel = document.getElementById("panel");
 let opened = null;     // the digits that are shown
 let record = null;
+let canProbe = false;
 let opener = null;     // gets the focus back
 
 on("changed", () => { if (opened) load(opened); });
@@ -45,9 +46,10 @@ const closer = () => button(icon("close"), close, { kind: "icon close", "aria-la
 
 async function load(digits) {
   try {
-    const found = await get(`/api/keys/${encodeURIComponent(digits)}`);
+    const [found, { routes }] = await Promise.all([get(`/api/keys/${encodeURIComponent(digits)}`), get("/api/routes").catch(() => ({ routes: [] }))]);
     if (digits !== opened) return;
     record = found;
+    canProbe = routes.some((route) => route.name === found.operation && route.probe);
     draw();
   } catch (failure) {
     if (digits !== opened) return;
@@ -70,7 +72,7 @@ function head() {
       fact("Key", long(record.key)), fact("Tenant", record.tenant ? long(record.tenant) : h("span", { class: "quiet" }, "none")),
       fact("Resource", resource && long(resource)), fact("Record", id(record.id, 16)),
       fact("Why", record.reason)),
-    h("div", { class: "row" }, actionsFor(record)));
+    h("div", { class: "row" }, actionsFor(record, { canProbe })));
 }
 
 function requestSection() {

@@ -204,7 +204,7 @@ def test_sql_and_python_run(page, database):
 
 # Commands
 
-ELSEWHERE = {"cmake", "createuser", "createdb", "psql", "curl", "python3", "export", "systemctl", "adduser", "apt-get", "editor"}
+ELSEWHERE = {"cmake", "ssh", "createuser", "createdb", "psql", "curl", "python3", "export", "systemctl", "adduser", "apt-get", "editor"}
 
 
 def options_of(words, cache={}):

@@ -34,6 +34,7 @@ class Browser:
         self.driver = webdriver.Chrome(options=options, service=Service("/usr/bin/chromedriver"))
         self.driver.set_script_timeout(TIMEOUT)
         self.origin = None
+        self.folder = PICTURES
         self.size(1440, 900)
         self.colours("light")
 
@@ -131,8 +132,8 @@ class Browser:
         return [m["params"]["request"]["url"] for m in messages if m["method"] == "Network.requestWillBeSent"]
 
     def picture(self, name):
-        PICTURES.mkdir(parents=True, exist_ok=True)
-        path = PICTURES / f"{name}.png"
+        self.folder.mkdir(parents=True, exist_ok=True)
+        path = self.folder / f"{name}.png"
         assert self.driver.save_screenshot(str(path))
         return path
 
