@@ -27,7 +27,7 @@ install(FILES ${pages}/semel.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vend
 set(documents ${CMAKE_INSTALL_DATADIR}/doc/semel)
 install(FILES ${PROJECT_SOURCE_DIR}/README.md ${PROJECT_SOURCE_DIR}/CHANGELOG.md DESTINATION ${documents}
         COMPONENT program)
-install(DIRECTORY ${PROJECT_SOURCE_DIR}/docs DESTINATION ${documents} COMPONENT program FILES_MATCHING PATTERN "*.md" PATTERN "*.svg")
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/docs DESTINATION ${documents} COMPONENT program FILES_MATCHING PATTERN "*.md" PATTERN "*.svg" PATTERN "*.png")
 file(GLOB examples CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/examples/*.yaml)
 install(FILES ${examples} DESTINATION ${documents}/examples COMPONENT program)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/examples/conventions DESTINATION ${documents}/examples COMPONENT program)

@@ -66,6 +66,7 @@ export function mount(root, parameters) {
   let view = parameters.view ?? "queued";
   let table = null;
   let turn = 0;
+  let drawn = "";  // what the table shows, to tell whether it changed
   const total = h("span", { class: "about", role: "status" });
   const tabs = h("div", { class: "segments", role: "group", "aria-label": "Which queue" }, VIEWS.map(([name, words]) =>
     h("button", { type: "button", data: { view: name }, onclick: () => change({ view: name }) }, words)));
@@ -75,9 +76,15 @@ export function mount(root, parameters) {
   function show(rows, columns, key, narrow) {
     if (!table || table.columns !== columns) {
       table?.destroy();
-      table = new Table({ label: VIEWS.find(([name]) => name === view)[1], columns, key, narrow, open: view === "outbox" ? null : (one) => change({ open: one.id }) });
+      table?.element.remove();
+      drawn = "";
+      table = new Table({ label: "Queue", columns, key, narrow, open: view === "outbox" ? null : (one) => change({ open: one.id }) });
     }
+    table.viewport.setAttribute("aria-label", VIEWS.find(([name]) => name === view)[1]);
     if (table.element.parentNode !== root) { place.hidden = true; root.append(table.element); }
+    const seen = JSON.stringify(rows);
+    if (seen === drawn) return;  // what has the focus keeps it
+    drawn = seen;
     table.show(rows);
     table.redraw();
   }

@@ -31,12 +31,17 @@ export function mount(root) {
   const place = h("div", { class: "cards" });
   fill(root, h("div", { class: "head" }, h("h1", {}, "Routes"), total), place, h("div", { class: "head" }, h("h1", {}, "Explain"),
     h("span", { class: "about" }, "What the gateway would make of a request. Nothing is executed or stored.")), explainForm());
+  let drawn = "";  // what is shown, to tell whether it changed
   async function load() {
     try {
       const { routes } = await get("/api/routes");
+      const seen = JSON.stringify(routes);
+      if (seen === drawn) return;  // what has the focus keeps it
+      drawn = seen;
       total.textContent = plural(routes.length, "route");
       fill(place, routes.length ? routes.map(card) : h("div", { class: "box" }, empty("No routes", "This gateway serves its service API only. Routes are configured in `routes`.")));
     } catch (failure) {
+      drawn = "";
       fill(place, trouble(failure));
     }
   }

@@ -50,6 +50,7 @@ export function mount(root) {
   let records = [];
   let routes = new Map();
   let current = -1;
+  let drawn = "";  // what is shown, to tell whether it changed
   const chosen = new Set();
   const unfolded = new Set();
   const total = h("span", { class: "about", role: "status" });
@@ -69,7 +70,7 @@ export function mount(root) {
   function caseRow(record) {
     const box = h("input", { type: "checkbox", "aria-label": `Choose ${record.key}`, checked: chosen.has(record.id), onchange: () => toggle([record], box.checked) });
     const canProbe = routes.get(record.operation)?.probe ?? false;
-    return h("div", { class: "case", data: { id: record.id }, "aria-selected": String(list()[current]?.id === record.id) }, box,
+    return h("div", { class: "case", data: { id: record.id }, "aria-current": list()[current]?.id === record.id ? "true" : null }, box,
       h("div", { class: "asked" }, h("button", { class: "plain mono", type: "button", title: record.key, onclick: () => change({ open: record.id }) }, record.key),
         h("span", { class: "quiet" }, [record.method, record.path].filter(Boolean).join(" ") || `record ${record.id.slice(0, 8)}`)),
       h("div", { class: "ended" }, h("span", {}, record.reason || "no answer came back"), h("span", { class: "quiet" }, record.tenant ? `tenant ${record.tenant}` : "")),
@@ -115,11 +116,15 @@ export function mount(root) {
   async function load() {
     try {
       const [found, known] = await Promise.all([fetchAll(), get("/api/routes").catch(() => ({ routes: [] }))]);
+      const seen = JSON.stringify([found.map((record) => [record.id, record.updated_at]), known.routes.map((route) => [route.name, route.probe])]);
+      if (seen === drawn) return;  // what has the focus keeps it
+      drawn = seen;
       records = found;
       routes = new Map(known.routes.map((route) => [route.name, route]));
       for (const id of [...chosen]) if (!found.some((record) => record.id === id)) chosen.delete(id);
       draw();
     } catch (failure) {
+      drawn = "";
       fill(body, trouble(failure));
     }
   }
@@ -134,7 +139,7 @@ export function mount(root) {
     current = Math.max(0, Math.min(all.length - 1, current + by));
     const seen = all[current].id;
     for (const row of body.querySelectorAll(".case")) {
-      row.setAttribute("aria-selected", String(row.dataset.id === seen));
+      row.toggleAttribute("aria-current", row.dataset.id === seen);
       if (row.dataset.id === seen) row.scrollIntoView({ block: "nearest" });
     }
     return true;
