@@ -104,6 +104,9 @@ void print_process(Yaml& out, const Config& config) {
   out.count("workers", config.workers);
   out.text("namespace", config.name_space);
   print_store(out, config.store);
+  out.mapping("cleanup", [&] {
+    out.text("window", config.store.cleanup ? stores::to_string(*config.store.cleanup) : "always");
+  });
   out.mapping("spool", [&] {
     out.text_if_any("path", config.spool.path);
     out.size("bytes_max", config.spool.bytes_max);

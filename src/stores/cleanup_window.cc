@@ -1,5 +1,7 @@
 #include "stores/cleanup_window.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <ctime>
 #include <optional>
@@ -30,6 +32,13 @@ std::optional<minutes> parse_time_of_day(std::string_view text) {
 }
 
 }  // namespace
+
+std::string to_string(const CleanupWindow& window) {
+  const auto text = [](minutes at) {
+    return fmt::format("{:02}:{:02}", at.count() / kMinutesPerHour, at.count() % kMinutesPerHour);
+  };
+  return text(window.from) + "-" + text(window.to);
+}
 
 bool CleanupWindow::contains(Time now) const {
   const std::time_t seconds =

@@ -24,6 +24,9 @@ struct CleanupWindow {
 // be executed, or is being executed.
 bool is_work(const Record& record);
 
+// Writes the window as parse_cleanup_window() reads it.
+std::string to_string(const CleanupWindow& window);
+
 // Parses "02:00-05:00". The error ends a sentence that begins with the value.
 std::expected<CleanupWindow, std::string> parse_cleanup_window(std::string_view text);
 

@@ -29,6 +29,7 @@ service:
       limits: {new_keys_per_second: 5, burst: 6, live_keys: 7, in_flight: 0}
 store: {kind: embedded, path: /data, durability: crash, free_bytes_min: 1GiB, local_cache: 3MiB}
 spool: {path: /spool, bytes_max: 2GiB}
+cleanup: {window: "22:30-05:00"}
 encryption: {keys_file: /etc/keys}
 hash_key_file: /etc/hash
 store_keys: digest

@@ -13,8 +13,8 @@ from harness import ROOT
 
 EXAMPLE = ROOT / "examples/inside"
 SYMBOLS = sorted((ROOT / "cmake/libsemel.symbols").read_text().split())
-# Debian 12 has clang-14, Debian 13 clang-16.
-OLD_CLANG = next(name for name in ("clang++-14", "clang++-16") if shutil.which(name))
+# Debian 12 has clang-14, Debian 13 clang-17.
+OLD_CLANG = next(name for name in ("clang++-14", "clang++-17") if shutil.which(name))
 STRICT = ["-std=c++17", "-O0", "-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Werror"]
 # For programs that link the archive: what it is made of.
 PRIVATE = ["-lrocksdb", "-lpq", "-lhiredis", "-lyaml-cpp", "-lboost_json", "-lboost_container", "-lsimdjson", "-lfmt",
