@@ -4,7 +4,7 @@
 #include <expected>
 #include <string>
 
-#include "admin/access.h"
+#include "admin/access/access.h"
 #include "admin/decider.h"
 #include "admin/keys_api.h"
 #include "admin/live/live.h"

@@ -3,7 +3,7 @@
 #include <boost/asio/awaitable.hpp>
 #include <string_view>
 
-#include "admin/access.h"
+#include "admin/access/access.h"
 #include "server/api_listener.h"
 #include "server/process.h"
 

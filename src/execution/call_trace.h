@@ -2,7 +2,7 @@
 
 #include "config/address.h"
 #include "execution/forward_key.h"
-#include "telemetry/trace.h"
+#include "telemetry/tracing/trace.h"
 
 // The part of a request's trace that is the call to the upstream.
 namespace semel::execution {

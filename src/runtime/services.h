@@ -19,7 +19,7 @@
 #include "telemetry/metrics.h"
 #include "telemetry/observed.h"
 #include "telemetry/recent_decisions.h"
-#include "telemetry/trace.h"
+#include "telemetry/tracing/trace.h"
 
 namespace semel::execution {
 class Background;

@@ -13,7 +13,7 @@
 #include "server/engine_observer.h"
 #include "server/store_trial.h"
 #include "telemetry/notifier.h"
-#include "telemetry/span_exporter.h"
+#include "telemetry/tracing/span_exporter.h"
 
 namespace semel::server {
 

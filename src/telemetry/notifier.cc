@@ -17,7 +17,7 @@
 #include "engine/spawn.h"
 #include "engine/system_clock.h"
 #include "telemetry/log.h"
-#include "telemetry/span.h"
+#include "telemetry/tracing/span.h"
 
 namespace semel::telemetry {
 namespace asio = boost::asio;

@@ -1,4 +1,4 @@
-#include "telemetry/trace.h"
+#include "telemetry/tracing/trace.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -6,8 +6,8 @@
 #include <boost/json/parse.hpp>
 
 #include "telemetry/open_metrics.h"
-#include "telemetry/otlp.h"
-#include "telemetry/span_exporter.h"
+#include "telemetry/tracing/otlp.h"
+#include "telemetry/tracing/span_exporter.h"
 
 namespace semel::telemetry {
 namespace {

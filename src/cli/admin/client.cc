@@ -6,7 +6,7 @@
 #include <boost/json.hpp>
 #include <cstdio>
 
-#include "admin/tokens.h"
+#include "admin/access/tokens.h"
 #include "cli/http_client.h"
 #include "cli/load_config.h"
 #include "config/reading/values.h"

@@ -1,6 +1,6 @@
 #include "cli/config/named_files.h"
 
-#include "admin/tokens.h"
+#include "admin/access/tokens.h"
 #include "http/tls.h"
 #include "runtime/key_material.h"
 #include "stores/sealed_store.h"

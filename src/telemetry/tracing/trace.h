@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "telemetry/span.h"
+#include "telemetry/tracing/span.h"
 
 namespace semel::telemetry {
 

@@ -1,6 +1,6 @@
 // The promise: exporting spans costs requests neither time nor an unbounded amount of memory,
 // whatever the collector does. Spans may be lost, and are counted then.
-#include "telemetry/span_exporter.h"
+#include "telemetry/tracing/span_exporter.h"
 
 #include <algorithm>
 #include <boost/asio/co_spawn.hpp>
@@ -13,7 +13,7 @@
 #include "engine/process_identity.h"
 #include "engine/spawn.h"
 #include "telemetry/log.h"
-#include "telemetry/otlp.h"
+#include "telemetry/tracing/otlp.h"
 
 namespace semel::telemetry {
 namespace asio = boost::asio;

@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "admin/tokens.h"
+#include "admin/access/tokens.h"
 #include "config/config.h"
 #include "http/message.h"
 

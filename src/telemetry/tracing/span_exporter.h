@@ -12,7 +12,7 @@
 #include "config/telemetry.h"
 #include "telemetry/metrics.h"
 #include "telemetry/poster.h"
-#include "telemetry/span.h"
+#include "telemetry/tracing/span.h"
 
 namespace semel::telemetry {
 

@@ -1,4 +1,4 @@
-#include "telemetry/otlp.h"
+#include "telemetry/tracing/otlp.h"
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>

@@ -1,4 +1,4 @@
-#include "admin/access.h"
+#include "admin/access/access.h"
 
 #include <boost/asio/ip/address.hpp>
 

@@ -1,4 +1,4 @@
-#include "admin/tokens.h"
+#include "admin/access/tokens.h"
 
 #include <fcntl.h>
 #include <openssl/crypto.h>

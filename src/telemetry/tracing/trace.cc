@@ -1,4 +1,4 @@
-#include "telemetry/trace.h"
+#include "telemetry/tracing/trace.h"
 
 #include <fmt/format.h>
 
@@ -9,7 +9,7 @@
 
 #include "base/random.h"
 #include "engine/system_clock.h"
-#include "telemetry/span_exporter.h"
+#include "telemetry/tracing/span_exporter.h"
 
 namespace semel::telemetry {
 namespace {

@@ -1,4 +1,4 @@
-#include "telemetry/span.h"
+#include "telemetry/tracing/span.h"
 
 #include <fmt/format.h>
 

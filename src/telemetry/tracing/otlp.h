@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "telemetry/span.h"
+#include "telemetry/tracing/span.h"
 
 // The JSON encoding of OTLP, as far as spans need it.
 namespace semel::telemetry {
