@@ -130,6 +130,7 @@ awaitable<Answer> Admin::read(server::ApiRequest& asked, const http::Target& tar
   asked.take_time();  // the rest reads the store
   if (path == "/api/routes") co_return co_await setup_.routes(target.query);
   if (path == "/api/nodes") co_return co_await setup_.nodes(target.query);
+  if (path == "/api/config") co_return setup_.config(target.query);
   if (path == "/api/outbox") co_return co_await setup_.outbox(target.query);
   if (path == kQueue) co_return co_await keys_.list_work(target.query);
   if (path == kKeys) co_return co_await keys_.list(target.query);

@@ -8,6 +8,7 @@
 #include "admin/setup/route_words.h"
 #include "admin/setup/setup_api.h"
 #include "base/utf8.h"
+#include "config/print.h"
 #include "execution/operation_name.h"
 
 namespace semel::admin {
@@ -108,6 +109,11 @@ awaitable<StoreResult<std::optional<SetupApi::Counts>>> SetupApi::count_unknown(
   counted_ = after ? std::nullopt : std::optional(std::move(counts));
   count_again_at_ = now + kCountEvery;
   co_return counted_;
+}
+
+Answer SetupApi::config(const std::string& query) const {
+  if (const auto wrong = no_parameters(query)) return problem_answer(400, "bad-query", *wrong);
+  return json_answer(200, {{"yaml", config::print_yaml(process_.config())}});
 }
 
 awaitable<Answer> SetupApi::routes(std::string query) {

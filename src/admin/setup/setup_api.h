@@ -18,6 +18,8 @@ class SetupApi {
       : process_(process), services_(process.services()), since_(process.machine_clock().now()) {}
 
   boost::asio::awaitable<Answer> routes(std::string query);
+  // The configuration in force, with every default filled in and no secret shown.
+  Answer config(const std::string& query) const;
   boost::asio::awaitable<Answer> nodes(std::string query);
   boost::asio::awaitable<Answer> outbox(std::string query);
   // POST /api/explain. Executes and stores nothing.

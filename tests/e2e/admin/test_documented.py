@@ -57,7 +57,8 @@ def gateway(module_gateway):
     return gateway
 
 
-@pytest.mark.parametrize("path", ["status", "stats", "decisions", "keys", "queue", "routes", "nodes", "outbox"])
+@pytest.mark.parametrize("path", ["status", "stats", "decisions", "keys", "queue", "routes", "config", "nodes",
+                                  "outbox"])
 def test_a_list_has_what_its_example_has(gateway, path):
     found = gateway.admin(f"/api/{path}")
     assert found.status == 200

@@ -226,7 +226,7 @@ def test_elsewhere_than_on_loopback_everything_needs_a_token(tmp_path):
     gateway = Gateway([{"path": "/*", "upstream": "http://127.0.0.1:9"}],
                       admin={"listen": "0.0.0.0:0", "tokens_file": str(tokens)}).start()
     try:
-        paths = ["status", "stats", "decisions", "events", "routes", "nodes", "queue", "keys",
+        paths = ["status", "stats", "decisions", "events", "routes", "config", "nodes", "outbox", "queue", "keys",
                  "keys/" + "0" * 64, "keys/" + "0" * 64 + "/answer"]
         for path in paths:
             refused = gateway.admin("/api/" + path)

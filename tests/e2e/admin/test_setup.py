@@ -4,6 +4,7 @@ import psycopg2
 import pytest
 
 from harness.clients.http_client import request_bytes
+from harness.clients.webhook_senders import SECRET, Stripe, route
 from harness.ports import free_port
 from harness.semel import Gateway, break_store, eventually
 
@@ -91,6 +92,15 @@ def test_explain_takes_json_of_bounded_size_and_no_web_page(gateway):
     large = gateway.admin("/api/explain", method="POST", json={"method": "POST", "target": "/", "body": "x" * (1 << 20)})
     assert large.status == 413
     assert gateway.admin("/api/explain", method="POST", json={}, host="evil.example").status == 421
+
+
+def test_the_configuration_in_force_is_shown_and_its_secrets_are_not(start_gateway):
+    gateway = start_gateway({**route(Stripe(), "/hooks"), "name": "hooks"})
+    shown = get(gateway, "/api/config")["yaml"]
+    assert "name: hooks" in shown and "***" in shown and SECRET not in shown
+    assert gateway.reload(routes=[{**gateway.config["routes"][0], "name": "renamed"}])
+    assert "name: renamed" in get(gateway, "/api/config")["yaml"]
+    assert gateway.admin("/api/config?x=1").status == 400
 
 
 def test_this_process_is_a_node(gateway):
