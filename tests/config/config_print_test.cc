@@ -4,7 +4,7 @@
 
 #include "config/config_print_samples.h"
 #include "config/config_support.h"
-#include "config/print.h"
+#include "config/printing/print.h"
 #include "config/reading/tree.h"
 
 namespace semel::config::test {

@@ -8,7 +8,7 @@
 #include "admin/setup/route_words.h"
 #include "admin/setup/setup_api.h"
 #include "base/utf8.h"
-#include "config/print.h"
+#include "config/printing/print.h"
 #include "execution/operation_name.h"
 
 namespace semel::admin {

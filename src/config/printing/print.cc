@@ -1,4 +1,4 @@
-#include "config/print.h"
+#include "config/printing/print.h"
 
 #include <fmt/format.h>
 
