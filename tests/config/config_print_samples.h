@@ -260,7 +260,7 @@ routes: [{name: all, path: /*, upstream: ["http://up:80"]}]
 // Printed without its secret, it cannot be read again.
 inline constexpr std::string_view kNotifySample = R"(
 tenant: {from: none}
-notify: {url: http://pager/semel?token=hunter2, secret: whsec_hunter2hunter2hunter2abc}
+notify: {url: "http://pager/semel?token=hunter2", secret: whsec_hunter2hunter2hunter2abc}
 routes: [{name: all, path: /*, upstream: ["http://up:80"]}]
 )";
 
