@@ -96,7 +96,8 @@ def test_a_standby(standby, start_gateway, new_redis):
     alone = {"kind": "postgres", "url": standby}
     tiered = {"kind": "tiered", "durable": alone, "cache": {"kind": "redis", "url": new_redis().url()}}
     for store in (alone, tiered):
-        assert_no_new_keys(start_gateway(ROUTE, store=store), "read-only transaction")
+        # Which of its statements the standby refuses first is up to chance.
+        assert_no_new_keys(start_gateway(ROUTE, store=store), "PostgreSQL: cannot execute ")
 
 
 def test_redis_that_evicts_or_is_a_replica(new_redis):
