@@ -13,8 +13,10 @@ add_library(semel::semel ALIAS semel_shared)
 set_target_properties(semel_shared PROPERTIES OUTPUT_NAME semel EXPORT_NAME semel VERSION 1.0 SOVERSION 1
                       LINKER_LANGUAGE CXX LINK_DEPENDS ${PROJECT_BINARY_DIR}/libsemel.map)
 target_link_libraries(semel_shared PRIVATE semel_options semel_config semel_engine)
-target_link_options(semel_shared PRIVATE -Wl,--version-script=${PROJECT_BINARY_DIR}/libsemel.map -Wl,--no-undefined
-                    -Wl,--gc-sections)
+target_link_options(semel_shared PRIVATE -Wl,--version-script=${PROJECT_BINARY_DIR}/libsemel.map -Wl,--gc-sections)
+if(NOT SEMEL_SANITIZE)  # the functions of a sanitizer are in the program
+  target_link_options(semel_shared PRIVATE -Wl,--no-undefined)
+endif()
 target_compile_features(semel_shared PUBLIC cxx_std_17)
 target_include_directories(semel_shared INTERFACE $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
                            $<INSTALL_INTERFACE:include>)
