@@ -13,8 +13,8 @@ import { toast } from "../parts/toast.js";
 
 const VIEWS = [["queued", "Waiting"], ["dead", "Dead letters"], ["outbox", "Outbox"]];
 const CONSEQUENCE = {
-  retry: "It is queued again and executed once more, with its full number of tries.",
-  drop: "It is never executed. Whoever sent it is not told; the record says who dropped it, and why.",
+  retry: "It is executed now. A dead letter gets one more try: if that one fails as well, it is a dead letter again.",
+  drop: "Semel does not execute it any more, and whoever sent it is not told. The key is released: a request that comes with it again is executed. The record says who dropped it, and why.",
 };
 
 async function decide(item, verb) {

@@ -16,7 +16,7 @@ enum class OnRetry { keep, forget };
 enum class OnVersionChange { gone, fresh };
 
 // An operator's decision about queued work, or about work that is no longer tried. retry: it is due
-// now. drop: it is never executed.
+// now, once more. drop: it is released, so that only a new request with its key executes it.
 enum class WorkDecision { retry, drop };
 
 // The rules of one operation. They decide what happens to its records. semel::pg::Operation (pg.h)

@@ -148,12 +148,13 @@ void add_queue(CLI::App& app, Run& run) {
   ls->add_option("--limit", options->limit, "Maximum number of items")->capture_default_str();
 
   CLI::App* retry = add_queue_action(
-      group, run, options, "retry", "Try items now: dead ones too", false,
+      group, run, options, "retry", "Try items now; dead ones get one more try", false,
       [](const QueueOptions& o, AdminClient& a) { return change_queue(o, a, "retry", "retried"); });
   add_queue_decision(retry, options);
 
   CLI::App* drop = add_queue_action(
-      group, run, options, "drop", "Give items up: they are not executed any more", false,
+      group, run, options, "drop",
+      "Give items up: their keys are released, and executed if they are sent again", false,
       [](const QueueOptions& o, AdminClient& a) { return change_queue(o, a, "drop", "dropped"); });
   add_queue_decision(drop, options);
 }
