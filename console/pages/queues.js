@@ -12,6 +12,9 @@ import { Table } from "../parts/table.js";
 import { toast } from "../parts/toast.js";
 
 const VIEWS = [["queued", "Waiting"], ["dead", "Dead letters"], ["outbox", "Outbox"]];
+const PAGE = 1000;
+const PAGES_MAX = 20;  // then it asks before it searches on
+const EVERY_MS = 5000;
 const CONSEQUENCE = {
   retry: "It is executed now. A dead letter gets one more try: if that one fails as well, it is a dead letter again.",
   drop: "Semel does not execute it any more, and whoever sent it is not told. The key is released: a request that comes with it again is executed. The record says who dropped it, and why.",
@@ -65,13 +68,17 @@ export function mount(root, parameters) {
   root.classList.add("full");
   let view = parameters.view ?? "queued";
   let table = null;
-  let turn = 0;
+  let loading = null;  // an AbortController while pages are on their way
+  let pagesMax = PAGES_MAX;
+  let restsUntil = 0;    // a search that took long is not repeated at once
   let drawn = "";  // what the table shows, to tell whether it changed
   const total = h("span", { class: "about", role: "status" });
   const tabs = h("div", { class: "segments", role: "group", "aria-label": "Which queue" }, VIEWS.map(([name, words]) =>
     h("button", { type: "button", data: { view: name }, onclick: () => change({ view: name }) }, words)));
   const place = h("div", { class: "page-body" });
-  fill(root, h("div", { class: "head" }, h("h1", {}, "Queues"), tabs, total), place);
+  const further = button("Search on", () => { pagesMax += PAGES_MAX; load(); }, { kind: "small" });
+  further.hidden = true;
+  fill(root, h("div", { class: "head" }, h("h1", {}, "Queues"), tabs, total, further), place);
 
   function show(rows, columns, key, narrow) {
     if (!table || table.columns !== columns) {
@@ -96,12 +103,13 @@ export function mount(root, parameters) {
     total.textContent = "";
   }
 
-  async function loadOutbox() {
-    const found = await get("/api/outbox").catch((failure) => {
+  async function loadOutbox(turn) {
+    const found = await get("/api/outbox", {}, { signal: turn.signal }).catch((failure) => {
       if (failure.status !== 404) throw failure;
       return { available: false, why: "This gateway does not show an outbox." };
     });
     if (!found.available) return nothing(empty("No outbox here", found.why));
+    if (loading !== turn) return;
     const rows = [...found.lanes, ...(found.dead ?? []).map((one) => ({ ...one, blocked: true }))];
     if (!rows.length) return nothing(empty("The outbox is empty", "Messages that a service wrote with its transaction wait here until the relay has delivered them."));
     total.textContent = plural(rows.length, "lane");
@@ -109,26 +117,54 @@ export function mount(root, parameters) {
   }
 
   async function load() {
-    const mine = ++turn;
-    for (const tab of tabs.children) tab.setAttribute("aria-pressed", String(tab.dataset.view === view));
-    try {
-      if (view === "outbox") return await loadOutbox();
-      const found = await get("/api/queue", { state: view, limit: 1000 });
-      if (mine !== turn) return;
-      if (!found.items.length) return nothing(emptyOf(view));
-      total.textContent = plural(found.items.length, "item") + (found.next ? " and more" : "");
-      show(found.items, COLUMNS, (one) => one.id, (one) => [mark(one.state), time(one.created_at), h("span", { class: "mono" }, one.key), one.reason || one.operation]);
-    } catch (failure) {
-      if (mine === turn) nothing(trouble(failure));
+  // A page examines a part of the store only, so that an empty one says nothing about the rest.
+  async function findItems(turn) {
+    const found = { items: [], examined: 0, next: null };
+    for (let pages = 0; pages < pagesMax; pages++) {
+      const page = await get("/api/queue", { state: view, limit: PAGE, cursor: found.next }, { signal: turn.signal });
+      found.items.push(...page.items);
+      found.examined += page.examined;
+      found.next = page.next;
+      if (!page.next || found.items.length >= PAGE) break;
     }
+    return found;
   }
 
+  async function loadWork(turn) {
+    const { items, examined, next } = await findItems(turn);
+    if (loading !== turn) return;
+    further.hidden = !next || items.length >= PAGE;
+    if (!items.length) {
+      nothing(next ? empty("Nothing found yet", `${count(examined)} records were examined, and there are more.`) : emptyOf(view));
+      return;
+    }
+    total.textContent = plural(items.length, "item") + (next ? ` and maybe more · ${count(examined)} records examined` : "");
+    show(items, COLUMNS, (one) => one.id, (one) => [mark(one.state), time(one.created_at), h("span", { class: "mono" }, one.key), one.reason || one.operation]);
+  }
+
+    loading?.abort();
+    const turn = loading = new AbortController();
+    const begun = Date.now();
+    for (const tab of tabs.children) tab.setAttribute("aria-pressed", String(tab.dataset.view === view));
+    try {
+      if (view === "outbox") further.hidden = true;
+      await (view === "outbox" ? loadOutbox(turn) : loadWork(turn));
+    } catch (failure) {
+      if (loading === turn) nothing(trouble(failure));
+    }
+  }
+    if (loading !== turn) return;
+    loading = null;
+    restsUntil = Date.now() + 4 * (Date.now() - begun);
+
   const ends = [on("changed", load), on("token", load)];
-  const timer = setInterval(() => { if (!document.hidden && !document.querySelector("dialog[open]")) load(); }, 5000);
+  const timer = setInterval(() => {
+    if (!loading && Date.now() >= restsUntil && !document.hidden && !document.querySelector("dialog[open]")) load();
+  }, EVERY_MS);
   load();
   return {
     table: () => table ?? { move: () => false, openCurrent: () => false },
-    update(next) { if ((next.view ?? "queued") !== view) { view = next.view ?? "queued"; load(); } },
-    destroy() { ends.forEach((end) => end()); clearInterval(timer); table?.destroy(); },
+    update(next) { if ((next.view ?? "queued") !== view) { view = next.view ?? "queued"; pagesMax = PAGES_MAX; load(); } },
+    destroy() { loading?.abort(); loading = null; ends.forEach((end) => end()); clearInterval(timer); table?.destroy(); },
   };
 }

@@ -1,19 +1,24 @@
-"""Ten thousand records: the table draws only what is seen."""
+"""Ten thousand records: the table draws only what is seen, and what is behind them all is found."""
 
+import hashlib
+import itertools
 import threading
 
 import pytest
 
 from harness.clients.http_client import request_bytes
+from harness.clients.webhook_senders import Stripe, route
 from harness.semel import eventually
 
-RECORDS = 10_000
+RECORDS = 10_000  # as many as one page of the API examines
 THREADS = 8
+STRIPE = Stripe()
 
 
 @pytest.fixture(scope="module")
 def gateway(module_gateway):
-    gateway = module_gateway({"name": "charges", "path": "/charges"}, store="memory")
+    hooks = {**route(STRIPE, "/hooks", unknown="hold", webhook={"mode": "queue", "max_attempts": 1}), "name": "hooks"}
+    gateway = module_gateway({"name": "charges", "path": "/charges"}, hooks, store="memory")
 
     def fill(part):
         with gateway.connect() as connection:
@@ -64,3 +69,24 @@ def test_one_of_ten_thousand_is_found(gateway, browser):
     browser.search("order-07777-of-many")
     browser.see(".tr", "order-07777-of-many")
     eventually(lambda: len(browser.all(".tr")) == 1)
+
+
+def event_with_the_last_id():
+    """Records are listed by their ids, which are made of the scope and the key."""
+    scope = b"".join(len(part).to_bytes(4, "little") + part for part in (b"default", b"webhook", b"hooks"))
+    for number in itertools.count():
+        event = f"evt_{number:020}"
+        if hashlib.sha256(scope + len(event).to_bytes(4, "little") + event.encode()).digest() >= b"\xff\xff\xf0":
+            return event
+
+
+def test_a_dead_letter_behind_ten_thousand_records_is_found(gateway, upstream, browser):
+    event = event_with_the_last_id()
+    body = STRIPE.body(event)
+    assert gateway.post("/hooks", body, headers=STRIPE.sign(event, body), test="status=503").status == 202
+    eventually(lambda: gateway.record(event)["state"] == "unknown")
+    first = gateway.admin("/api/queue?state=dead").json()
+    assert first["items"] == [] and first["next"]
+    browser.open(gateway, "queues?view=dead")
+    browser.see(".tr", event)
+    browser.see(".about", "1 item")
