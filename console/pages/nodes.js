@@ -31,13 +31,13 @@ export function mount(root) {
   const table = new Table({ label: "Nodes", flows: true, columns: COLUMNS, key: (one) => `${one.node}-${one.run}`,
     narrow: (one) => [one.node, `${count(one.claims_held)} claims`, one.is_this_process ? "this process" : one.run, time(one.last_seen)] });
   fill(root, h("div", { class: "head" }, h("h1", {}, "Nodes"), total), place, table.element,
-    h("div", { class: "aside" }, "Every gateway that shares this store is listed, with the claims that it holds now. They need to know nothing of each other; a claim is safe with its holder until its lease has run out."));
+    h("div", { class: "aside" }, "Every gateway that shares this store and executes something is listed, with the claims that it held within the last 30 s. They need to know nothing of each other; a claim is safe with its holder until its lease has run out."));
   async function load() {
     try {
-      const { nodes } = await get("/api/nodes");
+      const { nodes, complete } = await get("/api/nodes");
       table.show(nodes);
       table.redraw();
-      total.textContent = plural(nodes.length, "node");
+      total.textContent = plural(nodes.length, "node") + (complete ? "" : " seen; the store has too many records to look at them all");
       table.element.hidden = nodes.length === 0;
       place.hidden = nodes.length > 0;
       fill(place, nodes.length ? null : h("div", { class: "box" }, empty("No node has been seen", "A gateway appears here once it holds a claim in the store.")));

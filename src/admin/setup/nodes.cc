@@ -1,5 +1,8 @@
+#include <algorithm>
+#include <boost/asio/post.hpp>
+#include <boost/asio/this_coro.hpp>
+#include <boost/asio/use_awaitable.hpp>
 #include <boost/json/array.hpp>
-#include <map>
 
 #include "admin/admin_answer.h"
 #include "admin/parameters.h"
@@ -8,50 +11,63 @@
 #include "engine/process_identity.h"
 
 namespace semel::admin {
+namespace asio = boost::asio;
 namespace json = boost::json;
 using boost::asio::awaitable;
 
 namespace {
 
-// Records are read by when they are due, which a claim is when its lease ends: as many as one sweep
-// of the engine reads.
-constexpr Duration kLeaseMax = std::chrono::minutes(15);
-constexpr std::size_t kDueReadMax = 256;
+constexpr std::size_t kExaminedMax = 10'000;
+constexpr std::size_t kPageRecords = 200;  // per call to the store
+constexpr Duration kLookEvery = std::chrono::seconds(30);
 
-// A process as its claims show it.
-struct SeenNode {
-  std::size_t claims_held = 0;
-  Time last_seen{};
-};
-using NodeKey = std::pair<std::string, std::uint64_t>;
-using SeenNodes = std::map<NodeKey, SeenNode>;
-
-SeenNodes nodes_in(const std::vector<RecordPtr>& due, Time now) {
-  SeenNodes nodes;
-  for (const RecordPtr& record : due) {
-    const bool is_held = record->state == RecordState::in_progress && record->lease_until >= now &&
-                         !is_held_by_client(record->owner);
-    if (!is_held) continue;
-    SeenNode& node = nodes[{record->owner.node, record->owner.run}];
-    ++node.claims_held;
-    node.last_seen = std::max(node.last_seen, record->updated_at);
-  }
-  return nodes;
+bool is_held(const Record& record, Time now) {
+  return record.state == RecordState::in_progress && record.lease_until >= now &&
+         !is_held_by_client(record.owner);
 }
 
 }  // namespace
+
+// Walks over the records. What is due next could be read in fewer steps, but that is the sweeper's
+// way, and it would go on from here.
+awaitable<StoreResult<SetupApi::SeenNodes>> SetupApi::find_nodes() {
+  const SteadyTime begun = process_.machine_clock().steady();
+  if (begun < look_again_at_) co_return seen_;
+  auto executor = co_await asio::this_coro::executor;
+  SeenNodes seen;
+  std::size_t examined = 0;
+  std::optional<RecordId> after;
+  do {
+    auto page = co_await services_.store.scan(after, kPageRecords);
+    if (!page) co_return std::unexpected(page.error());
+    const Time now = services_.clock.now();
+    for (const RecordPtr& record : page->records) {
+      if (!is_held(*record, now)) continue;
+      SeenNode& node = seen.by_run[{record->owner.node, record->owner.run}];
+      ++node.claims_held;
+      node.last_seen = std::max(node.last_seen, record->updated_at);
+    }
+    examined += page->records.size();
+    after = page->next;
+    co_await asio::post(executor, asio::use_awaitable);  // give others a turn
+  } while (after && examined < kExaminedMax);
+  seen.complete = !after;
+  seen_ = seen;
+  look_again_at_ = begun + kLookEvery;
+  co_return seen;
+}
 
 awaitable<Answer> SetupApi::nodes(std::string query) {
   if (const auto wrong = no_parameters(query)) co_return problem_answer(400, "bad-query", *wrong);
   const Time now = services_.clock.now();
   SeenNodes seen;
   if (!services_.store.features().exclusive) {
-    auto due = co_await services_.store.sweep(now + kLeaseMax, kDueReadMax);
-    if (!due) co_return store_unavailable(due.error());
-    seen = nodes_in(*due, now);
+    auto found = co_await find_nodes();
+    if (!found) co_return store_unavailable(found.error());
+    seen = *std::move(found);
   }
   const Owner& self = engine::this_node();
-  seen.erase({self.node, self.run});
+  seen.by_run.erase({self.node, self.run});
   const Duration ahead = services_.store.stats().clock_ahead;
   json::array nodes;
   nodes.push_back({{"node", base::printable_utf8(self.node)},
@@ -63,7 +79,7 @@ awaitable<Answer> SetupApi::nodes(std::string query) {
                    {"last_seen", time_json(now)},
                    {"clock_ahead_ms",
                     services_.store.now() ? json::value(ahead.count()) : json::value(nullptr)}});
-  for (const auto& [owner, node] : seen) {
+  for (const auto& [owner, node] : seen.by_run) {
     nodes.push_back({{"node", base::printable_utf8(owner.first)},
                      {"run", engine::run_text({owner.first, owner.second})},
                      {"is_this_process", false},
@@ -73,7 +89,7 @@ awaitable<Answer> SetupApi::nodes(std::string query) {
                      {"last_seen", time_json(node.last_seen)},
                      {"clock_ahead_ms", nullptr}});
   }
-  co_return json_answer(200, {{"nodes", std::move(nodes)}});
+  co_return json_answer(200, {{"nodes", std::move(nodes)}, {"complete", seen.complete}});
 }
 
 }  // namespace semel::admin

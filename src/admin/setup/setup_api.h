@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "base/blocking_pool.h"
 #include "server/process.h"
@@ -30,12 +31,25 @@ class SetupApi {
   using Counts = std::map<std::string, std::size_t, std::less<>>;
   boost::asio::awaitable<StoreResult<std::optional<Counts>>> count_unknown();
 
+  // Another process, as its claims show it.
+  struct SeenNode {
+    std::size_t claims_held = 0;
+    Time last_seen{};
+  };
+  struct SeenNodes {
+    std::map<std::pair<std::string, std::uint64_t>, SeenNode> by_run;  // node and run
+    bool complete = true;  // false: there are too many records to look at
+  };
+  boost::asio::awaitable<StoreResult<SeenNodes>> find_nodes();
+
   server::Process& process_;
   runtime::Services& services_;
   const Time since_;
   // The last count, since each walks over the store.
   std::optional<Counts> counted_;
   SteadyTime count_again_at_{};
+  SeenNodes seen_;  // likewise
+  SteadyTime look_again_at_{};
   base::BlockingPool database_{"semel-outbox", 1};  // for calls of libpq, which block
 };
 

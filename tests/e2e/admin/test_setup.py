@@ -122,9 +122,11 @@ def test_another_process_on_the_store_is_seen_while_it_executes(start_gateway, u
             assert [n["is_this_process"] for n in nodes] == [True, False]
             assert nodes[1]["run"] == get(second, "/api/status")["run"] and nodes[1]["claims_held"] == 1
             assert nodes[0]["clock_ahead_ms"] is not None and nodes[1]["last_seen"]
+            assert get(first, "/api/nodes")["complete"] is True
             upstream.open_gate("g")
             connection.read_response()
-        eventually(lambda: len(get(first, "/api/nodes")["nodes"]) == 1)
+        assert len(get(first, "/api/nodes")["nodes"]) == 2  # it does not walk over the store each time
+        assert len(get(second, "/api/nodes")["nodes"]) == 1  # asked for the first time
     finally:
         second.discard()
 
