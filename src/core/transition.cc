@@ -359,7 +359,8 @@ Decision forget(const Record& found, const event::Resolve& resolve, Time now) {
   return {Put{std::move(next)}, verdict::Done{}};
 }
 
-// A record that has expired stays so: a caller may have been told.
+// A record that has expired stays so: a caller may have been told. None is made to expire sooner:
+// caches keep the answer for as long as they were told, which forget() sees to.
 Decision extend(const Record& found, const event::Resolve& resolve, Time now) {
   if (found.state != RecordState::completed && found.state != RecordState::released) {
     return refused("The record is " + std::string(to_string(found.state)) +
@@ -367,8 +368,12 @@ Decision extend(const Record& found, const event::Resolve& resolve, Time now) {
   }
   if (has_expired(found, now - resolve.lag)) return refused("The record has expired.");
   if (auto no = refused_claim(found, resolve, now)) return *std::move(no);
+  const Time until = after(now, *resolve.extend_for);
+  if (until < found.expires_at) {
+    return refused("The record already lives longer than that. To end its life, forget it.");
+  }
   auto next = copy_of(found);
-  next->expires_at = after(now, *resolve.extend_for);
+  next->expires_at = until;
   next->tombstone_until = after(next->expires_at, found.tombstone);
   remember(*next, now, "extended by " + resolve.who + ": " + resolve.why);
   return {Put{std::move(next)}, verdict::Done{}};
@@ -381,7 +386,9 @@ Decision decide_work(const Record& found, const event::Resolve& resolve, Time no
     return refused("The record is " + std::string(to_string(found.state)) +
                    "; only work that is queued, or is no longer tried, can be retried or dropped.");
   }
-  if (!is_queued && resolve.holder == Holder::running_here) return refused(kMayStillRun);
+  if (!is_queued && resolve.holder == Holder::running_here) {
+    return refused("Its last try may still run. Wait until it has ended.");
+  }
   if (auto no = refused_claim(found, resolve, now)) return *std::move(no);
   auto next = copy_of(found);
   const bool again = *resolve.work == WorkDecision::retry;

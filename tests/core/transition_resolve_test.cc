@@ -175,6 +175,19 @@ TEST(Extend, KeepsTheAnswerForThatLongFromNow) {
   EXPECT_EQ(k.claim('b'), "expired");
 }
 
+TEST(Extend, NeverMakesARecordExpireSooner) {
+  KeyStory k;
+  k.operation.ttl = seconds(10);
+  k.claim('a');
+  k.answers('a', 200, "kept");
+  const Time expires_at = k.record->expires_at;
+  k.passes(seconds(1));
+  EXPECT_EQ(k.happens(extend_for(expires_at - k.now - Duration(1))), "refused");
+  EXPECT_EQ(k.record->expires_at, expires_at);
+  EXPECT_EQ(k.happens(extend_for(expires_at - k.now)), "done");
+  EXPECT_EQ(k.record->expires_at, expires_at);
+}
+
 TEST(Extend, IsForWhatHasEndedAndHasNotExpired) {
   KeyStory k;
   k.operation.ttl = seconds(10);

@@ -129,8 +129,8 @@ void add_decisions(CLI::App* group, Run& run, const KeysOptionsPtr& options) {
   add_decision(forget, options);
 
   CLI::App* extend =
-      add_action(group, run, options, "extend",
-                 "Let a completed or released record expire later, or sooner", false, extend_key);
+      add_action(group, run, options, "extend", "Keep a completed or released record for longer",
+                 false, extend_key);
   extend->add_option("ID", options->id, kIdHelp)->required();
   extend->add_option("--ttl", options->ttl, "How long it lives from now: 12h, 7d")
       ->type_name("DURATION")
