@@ -1,20 +1,21 @@
 // Queues: work that waits, dead letters, and lanes of the outbox that are blocked.
-import { get, post } from "../lib/api.js";
+import { get } from "../lib/api.js";
 import { button, field, fill, h } from "../lib/dom.js";
 import { count, plural, time } from "../lib/format.js";
 import { change } from "../lib/place.js";
 import { mark } from "../lib/states.js";
 import { on, tell } from "../lib/store.js";
+import { sendDecision } from "../parts/actions.js";
 import { dialog } from "../parts/dialog.js";
 import { empty, trouble } from "../parts/empty.js";
 import { ensureToken } from "../parts/sign_in.js";
 import { Table } from "../parts/table.js";
 import { toast } from "../parts/toast.js";
 
-const VIEWS = [["queued", "Waiting"], ["dead", "Dead letters"], ["outbox", "Outbox"]];
 const PAGE = 1000;
 const PAGES_MAX = 20;  // then it asks before it searches on
 const EVERY_MS = 5000;
+const VIEWS = [["queued", "Waiting"], ["dead", "Dead letters"], ["outbox", "Outbox"]];
 const CONSEQUENCE = {
   retry: "It is executed now. A dead letter gets one more try: if that one fails as well, it is a dead letter again.",
   drop: "Semel does not execute it any more, and whoever sent it is not told. The key is released: a request that comes with it again is executed. The record says who dropped it, and why.",
@@ -26,7 +27,7 @@ async function decide(item, verb) {
   const done = await dialog({
     title: verb === "retry" ? "Try again" : "Drop it", action: verb === "retry" ? "Queue it again" : "Drop it",
     body: [h("p", {}, h("strong", {}, item.operation), " · ", h("span", { class: "mono" }, item.key)), field("Reason", reason), h("p", { class: "consequence" }, CONSEQUENCE[verb])],
-    submit: () => post(`/api/queue/${item.id}/${verb}`, { reason: reason.value }),
+    submit: () => sendDecision(`/api/queue/${item.id}/${verb}`, item, { reason: reason.value }),
   });
   if (!done) return;
   toast(verb === "retry" ? "Queued again" : "Dropped");
@@ -75,9 +76,9 @@ export function mount(root, parameters) {
   const total = h("span", { class: "about", role: "status" });
   const tabs = h("div", { class: "segments", role: "group", "aria-label": "Which queue" }, VIEWS.map(([name, words]) =>
     h("button", { type: "button", data: { view: name }, onclick: () => change({ view: name }) }, words)));
-  const place = h("div", { class: "page-body" });
   const further = button("Search on", () => { pagesMax += PAGES_MAX; load(); }, { kind: "small" });
   further.hidden = true;
+  const place = h("div", { class: "page-body" });
   fill(root, h("div", { class: "head" }, h("h1", {}, "Queues"), tabs, total, further), place);
 
   function show(rows, columns, key, narrow) {
@@ -108,15 +109,14 @@ export function mount(root, parameters) {
       if (failure.status !== 404) throw failure;
       return { available: false, why: "This gateway does not show an outbox." };
     });
-    if (!found.available) return nothing(empty("No outbox here", found.why));
     if (loading !== turn) return;
+    if (!found.available) return nothing(empty("No outbox here", found.why));
     const rows = [...found.lanes, ...(found.dead ?? []).map((one) => ({ ...one, blocked: true }))];
     if (!rows.length) return nothing(empty("The outbox is empty", "Messages that a service wrote with its transaction wait here until the relay has delivered them."));
     total.textContent = plural(rows.length, "lane");
     show(rows, LANES, (one) => `${one.destination}-${one.ordering_key}-${one.id ?? ""}`, (one) => [one.destination, count(one.waiting), one.last_error || "–", time(one.next_try_at)]);
   }
 
-  async function load() {
   // A page examines a part of the store only, so that an empty one says nothing about the rest.
   async function findItems(turn) {
     const found = { items: [], examined: 0, next: null };
@@ -142,6 +142,7 @@ export function mount(root, parameters) {
     show(items, COLUMNS, (one) => one.id, (one) => [mark(one.state), time(one.created_at), h("span", { class: "mono" }, one.key), one.reason || one.operation]);
   }
 
+  async function load() {
     loading?.abort();
     const turn = loading = new AbortController();
     const begun = Date.now();
@@ -152,10 +153,10 @@ export function mount(root, parameters) {
     } catch (failure) {
       if (loading === turn) nothing(trouble(failure));
     }
-  }
     if (loading !== turn) return;
     loading = null;
     restsUntil = Date.now() + 4 * (Date.now() - begun);
+  }
 
   const ends = [on("changed", load), on("token", load)];
   const timer = setInterval(() => {

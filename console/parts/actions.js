@@ -57,6 +57,16 @@ function about(record) {
   return h("p", {}, h("strong", {}, record.operation), " · ", h("span", { class: "mono" }, record.key), " · attempt ", record.attempt);
 }
 
+// Decides about the attempt that is shown: if there is another one meanwhile, the gateway refuses and it is shown.
+export async function sendDecision(path, shown, body) {
+  try {
+    return await post(path, { ...body, attempt: shown.attempt });
+  } catch (failure) {
+    if (failure.code === "other-attempt") tell("changed", shown.id);
+    throw failure;
+  }
+}
+
 async function decide(record, verb, title, action, rows, more) {
   if (!await ensureToken(NEEDED)) return null;
   const reason = reasonInput();
@@ -65,7 +75,7 @@ async function decide(record, verb, title, action, rows, more) {
     title, action,
     body: [about(record), rows, field("Reason", reason), verb === "forget" || verb === "extend" ? null : force.row,
       h("p", { class: "consequence" }, CONSEQUENCE[verb])],
-    submit: () => post(`/api/keys/${record.id}/${verb}`,
+    submit: () => sendDecision(`/api/keys/${record.id}/${verb}`, record,
       { reason: reason.value, ...(force.check.checked && { force: true }), ...more() }),
   });
   if (!done) return null;

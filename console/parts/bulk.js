@@ -30,7 +30,7 @@ async function carryOut(records, verb, body) {
   const shown = dialog({ title: verb === "resolve" ? "Recording the answer" : "Releasing", body: [bar, words, results] });
   let finished = 0;
   let refused = 0;
-  await each(records, (record) => post(`/api/keys/${record.id}/${verb}`, body).then(() => null, (failure) => failure), (record, failure) => {
+  await each(records, (record) => post(`/api/keys/${record.id}/${verb}`, { ...body, attempt: record.attempt }).then(() => null, (failure) => failure), (record, failure) => {
     finished++;
     if (failure) refused++;
     bar.value = finished;

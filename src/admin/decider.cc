@@ -22,6 +22,12 @@ awaitable<Answer> Decider::decide(Decided decided, std::string id, std::string w
     co_return json_answer(200, record_details(*done->record, services_.clock.now()));
   }
   if (auto* refused = std::get_if<resolve::Refused>(&resolved)) {
+  if (const auto seen = decision->attempt; seen && *seen != (*record)->attempt) {
+    co_return problem_answer(409, "other-attempt",
+                             "The record is at attempt " + std::to_string((*record)->attempt) +
+                                 " now, and the decision is about attempt " +
+                                 std::to_string(*seen) + ". Look at it again.");
+  }
     co_return problem_answer(409, "refused", std::move(refused->why));
   }
   if (const auto* unavailable = std::get_if<StoreUnavailable>(&resolved)) {

@@ -1,6 +1,7 @@
 #include "admin/decision_body.h"
 
 #include <boost/json/parse.hpp>
+#include <limits>
 
 #include "admin/kept_work.h"
 #include "config/reading/values.h"
@@ -70,6 +71,15 @@ Wrong read_limit(const json::value& value, std::size_t& out) {
   return std::nullopt;
 }
 
+Wrong read_attempt(const json::value& value, std::optional<std::uint32_t>& out) {
+  const auto* attempt = value.if_int64();
+  if (!attempt || *attempt < 0 || *attempt > std::numeric_limits<std::uint32_t>::max()) {
+    return "attempt: must be the number of an attempt, as the record shows it";
+  }
+  out = static_cast<std::uint32_t>(*attempt);
+  return std::nullopt;
+}
+
 Wrong read_ttl(const json::value& value, std::optional<Duration>& out) {
   std::string text;
   if (auto wrong = read_text("ttl", value, text)) return wrong;
@@ -97,6 +107,7 @@ Wrong read_member(std::string_view name, const json::value& value, Decided decid
     return read_ttl(value, out.resolution.extend_for);
   if (name == "answer" && decided == Decided::completed)
     return read_answer(value, out.resolution.answer);
+  if (name == "attempt" && !many) return read_attempt(value, out.attempt);
   if (name == "where" && many) return read_where(value, decided, out.which);
   if (name == "limit" && many) return read_limit(value, out.which.limit);
   if (name == "cursor" && many) return read_cursor(value, out.which.from);

@@ -32,12 +32,15 @@ constexpr bool is_about_work(Decided decided) {
 // `answer` belongs to resolve and is required there; `body_base64` may replace `body`. `ttl`
 // belongs to extend and is required there. `force` is for requests that may still run, and so only
 // for resolve and release. `where`, `limit`, `cursor` and `dry_run` belong to decisions about many
-// records, and `where` may not be empty. Decisions about work have `operation` and `state` (queued
+// records, and `where` may not be empty; `attempt`, the one that the operator saw, belongs to
+// decisions about one. Decisions about work have `operation` and `state` (queued
 // or dead) there.
 struct DecisionBody {
   Resolution resolution;
   Search which;
   bool dry_run = false;
+  std::optional<std::uint32_t> attempt =
+      std::nullopt;  // if set, the only one that is decided about
 };
 
 inline constexpr std::size_t kDecisionsMax = 1000;  // per request

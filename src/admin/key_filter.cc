@@ -73,9 +73,8 @@ std::optional<std::string> KeyFilter::set(std::string_view name, std::string_vie
     return set_duration(name, value, newer);
   } else {
     return config::reading::quote(name) +
-           " is not a filter; use tenant, operation, key, record, resource, state, reason, older "
-           "or "
-           "newer";
+           " is not a filter; use tenant, operation, key, record, resource, described, state, "
+           "reason, older or newer";
   }
   return std::nullopt;
 }

@@ -72,7 +72,7 @@ def test_a_record_is_found_by_what_was_asked_for(gateway, upstream):
 
 
 @pytest.mark.parametrize("query, said", [("described=amount", "/amount=4200"), ("record=abc", "4 to 64"), ("record=ABCD", "lower-case"), ("q=", "empty"),
-                                         ("wrong=1", "resource"), ("cursor=id.12", "cursor")])
+                                         ("wrong=1", "described"), ("cursor=id.12", "cursor")])
 def test_a_bad_search_is_refused_with_a_sentence(gateway, query, said):
     answer = gateway.admin(f"/api/keys?{query}")
     assert answer.status == 400 and said in answer.json()["detail"]
@@ -171,6 +171,30 @@ def test_a_record_can_be_kept_for_longer(gateway, upstream, key):
     again = gateway.post("/brief", json=BODY, key=key)
     assert again.replayed and again.body == first.body and upstream.effects(key) == 1
     assert gateway.change("/api/keys/extend", {"reason": "x", "ttl": "1h", "where": {"key": key}}).status == 404
+
+
+def test_a_record_is_not_made_to_expire_sooner(gateway, upstream, key):
+    gateway.post("/charges", json=BODY, key=key)
+    record = gateway.record(key)
+    refused = gateway.change(f"/api/keys/{record['id']}/extend", {"reason": "x", "ttl": "1h"})
+    assert refused.status == 409 and "already lives longer" in refused.json()["detail"]
+    assert gateway.record(key)["expires_at"] == record["expires_at"]
+
+
+def test_a_decision_is_about_the_attempt_that_was_seen(gateway, upstream, key):
+    gateway.post("/charges", json=BODY, key=key, test="status=503; first=1")
+    gateway.post("/charges", json=BODY, key=key, test="close=reset")
+    record = gateway.record(key)
+    assert (record["state"], record["attempt"]) == ("unknown", 2)
+    target = f"/api/keys/{record['id']}/release"
+    stale = gateway.change(target, {"reason": "x", "attempt": 1})
+    assert (stale.status, stale.json()["code"]) == (409, "other-attempt") and "attempt 2 now" in stale.json()["detail"]
+    for wrong in ("2", -1, 1.5, None):
+        assert gateway.change(target, {"reason": "x", "attempt": wrong}).status == 400
+    many = {"reason": "x", "attempt": 2, "where": {"key": key}}
+    assert gateway.change("/api/keys/release", many).status == 400
+    assert gateway.record(key)["history"] == record["history"]
+    assert gateway.change(target, {"reason": "x", "attempt": 2}).json()["state"] == "released"
 
 
 def test_the_executor_is_asked_at_once(start_gateway, upstream, key):

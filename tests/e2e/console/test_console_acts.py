@@ -52,6 +52,25 @@ def test_an_unknown_outcome_is_resolved_by_hand_and_replayed(gateway, upstream, 
     assert upstream.effects(key) == 1
 
 
+def test_a_decision_about_an_attempt_that_is_over_is_refused(gateway, upstream, browser, unknown, key):
+    browser.open(gateway, "live")
+    browser.sign_in(gateway)
+    browser.go(f"keys?open={unknown['id']}")
+    browser.click("#panel button", "It did not")
+    browser.type("Reason", "not in the ledger")
+    gateway.change(f"/api/keys/{unknown['id']}/release", {"reason": "somebody else looked"})
+    assert gateway.post("/charges", json=BODY, key=key, test="close=reset").status == 502
+    browser.click("dialog .main")
+    browser.see("dialog .trouble", "attempt 2 now")
+    assert gateway.record(key)["state"] == "unknown"
+    browser.click("dialog footer button", "Cancel")
+    browser.click("#panel button", "It did not")
+    browser.see("dialog", "attempt 2")
+    browser.type("Reason", "not in the ledger")
+    browser.click("dialog .main")
+    eventually(lambda: gateway.record(key)["state"] == "released")
+
+
 def test_nothing_is_changed_without_a_token(gateway, upstream, browser, unknown, key):
     browser.open(gateway, "unknown")
     browser.see(".case", key)
