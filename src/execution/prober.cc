@@ -31,6 +31,12 @@ bool probes(const config::RouteConfig& route) {
   return route.operation.unknown == UnknownPolicy::probe;
 }
 
+// The route's executor never got an attempt of a client that executes by itself, and would say that
+// it has not run.
+bool reached_executor(const Record& record) {
+  return !is_held_by_client(record.owner);
+}
+
 std::optional<int> status_in(std::string_view text) {
   int status = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), status);
@@ -103,7 +109,7 @@ void Prober::note(const RecordId& id, Time next) {
 }
 
 void Prober::became_unknown(const Record& record, Time now) {
-  if (!is_held_by_client(record.owner)) note(record.id, after(now, kPauseMin));
+  if (reached_executor(record)) note(record.id, after(now, kPauseMin));
 }
 
 void Prober::forget(const RecordId& id) {
@@ -129,14 +135,14 @@ std::vector<RecordId> Prober::due(Time now) {
 
 awaitable<bool> Prober::ask(runtime::Worker& worker, runtime::Route route, RecordPtr record,
                             std::string key) {
-  // The route's executor never got this attempt, and would say that it has not run.
-  if (is_held_by_client(record->owner)) co_return false;
+  if (!reached_executor(*record)) co_return false;
   if (!begin(record->id, services_.clock.now(), Pace::kept)) co_return false;
   co_return co_await ask_begun(worker, std::move(route), std::move(record), std::move(key));
 }
 
 awaitable<std::optional<bool>> Prober::ask_at_once(runtime::Worker& worker, runtime::Route route,
                                                    RecordPtr record, std::string key) {
+  if (!reached_executor(*record)) co_return std::nullopt;
   if (!begin(record->id, services_.clock.now(), Pace::ignored)) co_return std::nullopt;
   co_return co_await ask_begun(worker, std::move(route), std::move(record), std::move(key));
 }
@@ -196,7 +202,7 @@ awaitable<void> Prober::ask_in_background(runtime::Worker& worker, RecordId id) 
   if (!found) co_return;
   const runtime::ActiveConfigPtr settings = worker.settings();
   const auto route = *found ? find_probed_route(settings->routes, **found) : std::nullopt;
-  if (!route || (*found)->state != RecordState::unknown) {
+  if (!route || (*found)->state != RecordState::unknown || !reached_executor(**found)) {
     forget(id);
     co_return;
   }

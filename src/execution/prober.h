@@ -31,8 +31,8 @@ class Prober {
                                    std::string key);
 
   // Asks about an unknown record at once, for an operator. Returns whether the outcome is known
-  // now; nullopt: it was not asked about, because somebody is asking already or too many are being
-  // asked about.
+  // now; nullopt: it was not asked about, because somebody is asking already, too many are being
+  // asked about, or the executor never got this attempt.
   boost::asio::awaitable<std::optional<bool>> ask_at_once(runtime::Worker& worker,
                                                           runtime::Route route, RecordPtr record,
                                                           std::string key);
