@@ -23,7 +23,7 @@ async function fetchAll() {
     found.push(...page.keys);
     cursor = page.next;
   } while (cursor && found.length < RECORDS_MAX);
-  return found;
+  return { found, isCut: Boolean(cursor) };
 }
 
 // [{operation, hour, records}], the one with the oldest record first.
@@ -48,6 +48,9 @@ function titleOf(group) {
 
 export function mount(root) {
   let records = [];
+  let isCut = false;     // there are more than RECORDS_MAX
+  let loading = false;
+  let loadAgain = false;  // something changed while it was loading
   let routes = new Map();
   let current = -1;
   let drawn = "";  // what is shown, to tell whether it changed
@@ -105,7 +108,7 @@ export function mount(root) {
 
   function draw() {
     const groups = grouped(records);
-    total.textContent = records.length ? plural(records.length, "outcome") + " to decide" : "";
+    total.textContent = records.length ? plural(records.length, "outcome") + " to decide" + (isCut ? "; there are more, which come when these are decided" : "") : "";
     if (groups.length) fill(body, groups.map(groupBox));
     else {
       fill(body, h("div", { class: "box" }, empty("Nothing is unknown", "A request whose answer was lost on its way back (a timeout, a connection that broke, a gateway that died) waits here until somebody says what happened.")));
@@ -114,12 +117,23 @@ export function mount(root) {
   }
 
   async function load() {
+    loadAgain = loading;
+    if (loading) return;
+    loading = true;
+    await renew();
+    loading = false;
+    if (loadAgain) load();
+  }
+
+  async function renew() {
     try {
-      const [found, known] = await Promise.all([fetchAll(), get("/api/routes").catch(() => ({ routes: [] }))]);
-      const seen = JSON.stringify([found.map((record) => [record.id, record.updated_at]), known.routes.map((route) => [route.name, route.probe])]);
+      const [all, known] = await Promise.all([fetchAll(), get("/api/routes").catch(() => ({ routes: [] }))]);
+      const { found } = all;
+      const seen = JSON.stringify([all.isCut, found.map((record) => [record.id, record.updated_at]), known.routes.map((route) => [route.name, route.probe])]);
       if (seen === drawn) return;  // what has the focus keeps it
       drawn = seen;
       records = found;
+      isCut = all.isCut;
       routes = new Map(known.routes.map((route) => [route.name, route]));
       for (const id of [...chosen]) if (!found.some((record) => record.id === id)) chosen.delete(id);
       draw();
@@ -130,7 +144,7 @@ export function mount(root) {
   }
 
   const ends = [on("changed", load), on("token", load)];
-  const timer = setInterval(() => { if (!document.hidden && !document.querySelector("dialog[open]")) load(); }, 10000);
+  const timer = setInterval(() => { if (!loading && !document.hidden && !document.querySelector("dialog[open]")) load(); }, 10000);
   load();
 
   function move(by) {
