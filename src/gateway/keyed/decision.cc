@@ -38,7 +38,7 @@ void remember(const execution::ClientRequest& request, const config::RouteConfig
   runtime::Services& services = request.services();
   const Time now = services.clock.now();
   const auto took = std::chrono::steady_clock::now() - decision.begun;
-  const std::string_view trace = execution::traceparent_of(request.message.fields());
+  const std::string trace = execution::trace_of(request);
   services.decisions.add([&](telemetry::RecentDecision& entry) {
     entry.at = now;
     entry.result = *decision.result;
