@@ -10,30 +10,36 @@ namespace semel::admin {
 namespace json = boost::json;
 using boost::asio::awaitable;
 
+namespace {
+
+constexpr std::string_view kGone = "The record is gone.";
+
+}  // namespace
+
 awaitable<Answer> Decider::decide(Decided decided, std::string id, std::string who,
                                   std::string body) {
   auto decision = parse_decision(body, decided, false);
   if (!decision) co_return problem_answer(400, "bad-decision", std::move(decision.error()));
   auto record = co_await search_.find(std::move(id));
   if (!record) co_return std::move(record.error());
-  decision->resolution.who = std::move(who);
-  Resolved resolved = co_await resolve(decided, (*record)->id, std::move(decision->resolution));
-  if (const auto* done = std::get_if<resolve::Done>(&resolved)) {
-    co_return json_answer(200, record_details(*done->record, services_.clock.now()));
-  }
-  if (auto* refused = std::get_if<resolve::Refused>(&resolved)) {
   if (const auto seen = decision->attempt; seen && *seen != (*record)->attempt) {
     co_return problem_answer(409, "other-attempt",
                              "The record is at attempt " + std::to_string((*record)->attempt) +
                                  " now, and the decision is about attempt " +
                                  std::to_string(*seen) + ". Look at it again.");
   }
+  decision->resolution.who = std::move(who);
+  Resolved resolved = co_await resolve(decided, (*record)->id, std::move(decision->resolution));
+  if (const auto* done = std::get_if<resolve::Done>(&resolved)) {
+    co_return json_answer(200, record_details(*done->record, services_.clock.now()));
+  }
+  if (auto* refused = std::get_if<resolve::Refused>(&resolved)) {
     co_return problem_answer(409, "refused", std::move(refused->why));
   }
   if (const auto* unavailable = std::get_if<StoreUnavailable>(&resolved)) {
     co_return store_unavailable(*unavailable);
   }
-  co_return problem_answer(404, "no-such-key", "The record is gone.");
+  co_return problem_answer(404, "no-such-key", std::string(kGone));
 }
 
 awaitable<Answer> Decider::decide_many(Decided decided, std::string who, std::string body) {
@@ -57,6 +63,8 @@ awaitable<Answer> Decider::decide_many(Decided decided, std::string who, std::st
       refused.push_back({{"id", id}, {"why", why->why}});
     } else if (const auto* unavailable = std::get_if<StoreUnavailable>(&resolved)) {
       refused.push_back({{"id", id}, {"why", unavailable->why}});
+    } else {
+      refused.push_back({{"id", id}, {"why", kGone}});
     }
   }
   co_return json_answer(200, {{verb_of(decided), changed.size()},

@@ -18,7 +18,7 @@ namespace {
 
 constexpr auto kTimeout = std::chrono::seconds(10);
 constexpr std::size_t kHeadBytesMax = 16 * 1024;
-// Of a stream: what its client has not taken yet waits in the kernel, and must not become much.
+// For a stream: events that its client has not taken yet wait in the kernel; bounds them.
 constexpr int kStreamBufferBytes = 64 * 1024;
 constexpr std::string_view kScheme = "Bearer ";
 

@@ -22,7 +22,7 @@ constexpr Duration kCommentEvery = std::chrono::seconds(15);
 
 }  // namespace
 
-// What one reader has got, and what is next.
+// Keeps how much one reader has got, and finds its next events.
 class Live::Feed {
  public:
   Feed(Live& live, std::optional<std::string> who)

@@ -12,7 +12,7 @@
 namespace semel::admin {
 
 // Shows how the gateway is set up, what is beside it, and what it would do: /api/routes,
-// /api/nodes, /api/outbox, /api/explain.
+// /api/config, /api/nodes, /api/outbox, /api/explain.
 class SetupApi {
  public:
   explicit SetupApi(server::Process& process)
