@@ -3,6 +3,7 @@
 #include "admin/admin_answer.h"
 #include "admin/backup_api.h"
 #include "admin/console/console.h"
+#include "admin/json_body.h"
 #include "admin/live/status.h"
 #include "admin/parameters.h"
 #include "engine/spawn.h"
@@ -22,29 +23,8 @@ constexpr std::string_view kKeys = "/api/keys";
 constexpr std::string_view kQueue = "/api/queue";
 constexpr std::string_view kAnswer = "/answer";
 
-bool is_json(const http::Request& request) {
-  const std::string_view type = request.field("Content-Type").value_or("");
-  return http::iequals(type.substr(0, type.find(';')), "application/json");
-}
-
 bool is_below(std::string_view path, std::string_view base) {
   return path.starts_with(base) && path.substr(base.size()).starts_with('/');
-}
-
-// Reads a body of JSON, or returns the answer that refuses it.
-awaitable<std::expected<std::string, Answer>> read_json(server::ApiRequest& asked,
-                                                        std::size_t bytes_max) {
-  if (!is_json(asked.message())) {
-    co_return std::unexpected(
-        problem_answer(415, "not-json", "Send the decision as application/json."));
-  }
-  auto body = co_await asked.read_body(bytes_max);
-  if (!body) {
-    co_return std::unexpected(problem_answer(
-        413, "body-too-large",
-        "The body is incomplete or larger than " + std::to_string(bytes_max >> 20) + " MiB."));
-  }
-  co_return *std::move(body);
 }
 
 double seconds_since(Time now, Time then) {

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "admin/admin_answer.h"
-#include "http/message.h"
+#include "admin/json_body.h"
 #include "telemetry/log.h"
 
 namespace semel::admin {
@@ -17,11 +17,6 @@ namespace json = boost::json;
 
 constexpr std::size_t kBackupBodyBytesMax = 16 * 1024;
 constexpr std::size_t kFolderLengthMax = 4096;
-
-bool is_json_body(const http::Request& request) {
-  const std::string_view type = request.field("Content-Type").value_or("");
-  return http::iequals(type.substr(0, type.find(';')), "application/json");
-}
 
 // Returns the folder that the body names. The error is a sentence.
 std::expected<std::string, std::string> parse_folder(const std::string& body) {
@@ -48,14 +43,8 @@ boost::asio::awaitable<Answer> back_up(server::Process& process, const AdminAcce
                                        server::ApiRequest& asked) {
   auto who = access.operator_of(asked.message());
   if (!who) co_return std::move(who.error());
-  if (!is_json_body(asked.message())) {
-    co_return problem_answer(415, "not-json", "Send the request as application/json.");
-  }
-  const auto body = co_await asked.read_body(kBackupBodyBytesMax);
-  if (!body) {
-    co_return problem_answer(413, "body-too-large",
-                             "The body is incomplete or larger than 16 KiB.");
-  }
+  auto body = co_await read_json(asked, kBackupBodyBytesMax);
+  if (!body) co_return std::move(body.error());
   const auto to = parse_folder(*body);
   if (!to) co_return problem_answer(400, "bad-backup", to.error());
   asked.take_time();
