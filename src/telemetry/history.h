@@ -16,7 +16,7 @@ struct Quantiles {
   float p99_ms = 0;
 };
 
-// What happened within one step of time, and how things stood at its end.
+// Counts of one step of time, and how things stood at its end.
 struct HistoryPoint {
   Time at{};  // its beginning
   std::array<std::uint32_t, kRequestResults> results{};

@@ -195,8 +195,8 @@ struct Resolution {
   // If set, a completed or released record is forgotten. Its answer is removed now; the key is
   // answered as expired for at least this long, and is new after that.
   std::optional<Duration> forget_for = std::nullopt;
-  // If set, a completed or released record expires this long from now, instead of when it would
-  // have.
+  // If set, a completed or released record expires this long from now. Refused if it would have
+  // expired later.
   std::optional<Duration> extend_for = std::nullopt;
   // If set, decides about work whose request is kept and that does not run.
   std::optional<WorkDecision> work = std::nullopt;
