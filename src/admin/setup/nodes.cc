@@ -17,11 +17,11 @@ using boost::asio::awaitable;
 
 namespace {
 
-constexpr std::size_t kExaminedMax = 10'000;
-constexpr std::size_t kPageRecords = 200;  // per call to the store
-constexpr Duration kLookEvery = std::chrono::seconds(30);
+constexpr std::size_t kNodeRecordsMax = 10'000;
+constexpr std::size_t kNodePage = 200;  // per call to the store
+constexpr Duration kLookForNodesEvery = std::chrono::seconds(30);
 
-bool is_held(const Record& record, Time now) {
+bool shows_node(const Record& record, Time now) {
   return record.state == RecordState::in_progress && record.lease_until >= now &&
          !is_held_by_client(record.owner);
 }
@@ -38,11 +38,11 @@ awaitable<StoreResult<SetupApi::SeenNodes>> SetupApi::find_nodes() {
   std::size_t examined = 0;
   std::optional<RecordId> after;
   do {
-    auto page = co_await services_.store.scan(after, kPageRecords);
+    auto page = co_await services_.store.scan(after, kNodePage);
     if (!page) co_return std::unexpected(page.error());
     const Time now = services_.clock.now();
     for (const RecordPtr& record : page->records) {
-      if (!is_held(*record, now)) continue;
+      if (!shows_node(*record, now)) continue;
       SeenNode& node = seen.by_run[{record->owner.node, record->owner.run}];
       ++node.claims_held;
       node.last_seen = std::max(node.last_seen, record->updated_at);
@@ -50,10 +50,10 @@ awaitable<StoreResult<SetupApi::SeenNodes>> SetupApi::find_nodes() {
     examined += page->records.size();
     after = page->next;
     co_await asio::post(executor, asio::use_awaitable);  // give others a turn
-  } while (after && examined < kExaminedMax);
+  } while (after && examined < kNodeRecordsMax);
   seen.complete = !after;
   seen_ = seen;
-  look_again_at_ = begun + kLookEvery;
+  look_again_at_ = begun + kLookForNodesEvery;
   co_return seen;
 }
 

@@ -36,6 +36,7 @@ def test_an_execution_is_a_trace_of_its_steps(start_gateway, upstream, collector
     # The upstream's spans hang below the call; the record names the request's span.
     assert field(upstream.last(), "traceparent") == call.traceparent
     assert gateway.record(key)["trace"] == request.traceparent
+    assert gateway.admin("/api/decisions?limit=1").json()["decisions"][0]["trace"] == request.traceparent
     [batch] = collector.batches()
     resource = {a["key"]: a["value"] for a in batch["resourceSpans"][0]["resource"]["attributes"]}
     assert resource["service.name"] == {"stringValue": "semel"} and "service.instance.id" in resource
