@@ -34,6 +34,10 @@ for name, result, *arguments in [
     function.restype, function.argtypes = result, arguments
 
 
+def verdict_of(code):
+    return VERDICTS[code] if code >= 0 else "invalid"
+
+
 class Once:
     """One call: `verdict`, `body`, `why`, and while it is to be executed, its `claim`."""
 
@@ -47,7 +51,7 @@ class Once:
         self.attempt = lib.semel_attempt(self.claim) if self.claim else None
 
     def _take(self, code, result):
-        self.verdict = VERDICTS[code] if code >= 0 else "invalid"
+        self.verdict = verdict_of(code)
         size = ctypes.c_size_t()
         self.body = ctypes.string_at(lib.semel_body(result, ctypes.byref(size)), size.value)
         self.why = lib.semel_why(result).decode()
@@ -64,7 +68,7 @@ class Once:
 
     def release(self, why):
         claim, self.claim, self.why = self.claim, None, why
-        self.verdict = VERDICTS[lib.semel_release(claim, why.encode())]
+        self.verdict = verdict_of(lib.semel_release(claim, why.encode()))
 
     def __enter__(self):
         return self
@@ -72,7 +76,7 @@ class Once:
     def __exit__(self, kind, error, trace):
         if self.claim:
             claim, self.claim, self.why = self.claim, None, repr(error) if error else "it was left without a word"
-            self.verdict = VERDICTS[lib.semel_leave(claim, self.why.encode())]
+            self.verdict = verdict_of(lib.semel_leave(claim, self.why.encode()))
 
 
 class Engine:

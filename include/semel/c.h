@@ -55,19 +55,20 @@ semel_engine* semel_open(const char* url, char* error, size_t error_size);
 /* End the claims first: one that outlives its engine is unknown. */
 void semel_close(semel_engine* engine);
 
-/* Returns a verdict. With SEMEL_EXECUTED *claim is set, otherwise null. *result is always set, and
- * has to be freed. */
+/* Returns a verdict. With SEMEL_EXECUTED *claim is set, otherwise null. *result is set, and has to
+ * be freed; null only if there is no memory for it, which the functions that read it take, too. */
 int semel_begin(semel_engine* engine, const semel_call* call, semel_claim** claim,
                 semel_result** result);
 
-/* These end the claim and free it, whatever they return. `result` may be null. */
+/* These end the claim and free it, whatever they return; without a claim: SEMEL_INVALID. `result`
+ * may be null. */
 int semel_finish(semel_claim* claim, int status, const void* body, size_t size,
                  semel_result** result);
 int semel_release(semel_claim* claim, const char* why); /* nothing has happened */
 int semel_leave(semel_claim* claim, const char* why);   /* nobody knows */
 
 uint32_t semel_attempt(const semel_claim* claim);
-/* Writes the key for a call to somebody else, 43 characters and a zero. */
+/* Writes the key for a call to somebody else, 43 characters and a zero; without memory: "". */
 void semel_derive(const semel_claim* claim, const char* label, char out[44]);
 
 const void* semel_body(const semel_result* result, size_t* size);

@@ -3,15 +3,17 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
+#include <new>
 
-#include "library/face.h"
+#include "library/inside.h"
 
 struct semel_engine {
-  semel::v1::Engine engine;
+  std::shared_ptr<semel::v1::Inside> inside;
 };
 
 struct semel_claim {
-  semel_engine* engine;
+  std::shared_ptr<semel::v1::Inside> inside;  // closed, if its engine is
   semel::v1::Execution execution;
 };
 
@@ -62,30 +64,45 @@ v1::Call call_of(const semel_call& given) {
   return call;
 }
 
-void put(semel_result** to, semel::Answer answer, std::string why) {
-  if (to != nullptr) *to = new semel_result{std::move(answer), std::move(why)};
+// Leaves null if there is no memory.
+void put(semel_result** to, semel::Answer answer, std::string why) noexcept {
+  if (to != nullptr) *to = new (std::nothrow) semel_result{std::move(answer), std::move(why)};
+}
+
+void put_why(semel_result** to, const char* why) noexcept {
+  try {
+    put(to, {}, why);
+  } catch (const std::bad_alloc&) {
+    // semel_why says so for null.
+  }
 }
 
 // Ends the claim and frees it.
-template <typename End>
-int end_claim(semel_claim* claim, semel_result** result, End end) noexcept {
+int end_claim(semel_claim* claim, semel_result** result,
+              const std::function<semel::Outcome()>& make_outcome) noexcept {
   if (result != nullptr) *result = nullptr;
-  try {
-    const std::unique_ptr<semel_claim> taken(claim);
-    v1::Ended ended = end(taken->engine->engine, std::move(taken->execution));
-    const int verdict = static_cast<int>(ended.verdict);
-    put(result, std::move(ended.answer), std::move(ended.why));
-    return verdict;
-  } catch (...) {
-    return SEMEL_UNKNOWN;
+  if (claim == nullptr) {
+    put_why(result, "there is no claim, or it was ended before");
+    return SEMEL_INVALID;
   }
+  const std::unique_ptr<semel_claim> taken(claim);
+  try {
+    v1::Ended ended = taken->inside->end(std::move(taken->execution), make_outcome());
+    put(result, std::move(ended.answer), std::move(ended.why));
+    return static_cast<int>(ended.verdict);
+  } catch (const std::exception& failed) {
+    put_why(result, failed.what());
+  } catch (...) {
+    put_why(result, "the outcome could not be recorded");
+  }
+  return SEMEL_UNKNOWN;
 }
 
 }  // namespace
 
 semel_engine* semel_open(const char* url, char* error, size_t error_size) {
   try {
-    return new semel_engine{v1::open(text_of(url))};
+    return new semel_engine{v1::Inside::open(text_of(url), {})};
   } catch (const std::exception& failed) {
     if (error != nullptr && error_size > 0) {
       const std::string_view why = failed.what();
@@ -98,44 +115,52 @@ semel_engine* semel_open(const char* url, char* error, size_t error_size) {
 }
 
 void semel_close(semel_engine* engine) {
-  delete engine;
+  const std::unique_ptr<semel_engine> taken(engine);
+  if (taken) taken->inside->close();
 }
 
 int semel_begin(semel_engine* engine, const semel_call* call, semel_claim** claim,
                 semel_result** result) {
   *claim = nullptr;
   *result = nullptr;
+  if (engine == nullptr) {
+    put_why(result, "there is no engine, or it was closed");
+    return SEMEL_INVALID;
+  }
   try {
     const semel_call given = whole(*call);
-    v1::Begun begun = engine->engine.begin(operation_of(given), call_of(given));
+    v1::Begun begun = engine->inside->begin(operation_of(given), call_of(given));
     put(result, std::move(begun.answer), std::move(begun.why));
-    if (begun.execution) *claim = new semel_claim{engine, *std::move(begun.execution)};
+    if (begun.execution) *claim = new semel_claim{engine->inside, *std::move(begun.execution)};
     return static_cast<int>(begun.verdict);
   } catch (const v1::Error& error) {
-    put(result, {}, error.what());
+    put_why(result, error.what());
     return SEMEL_INVALID;
+  } catch (const std::exception& failed) {
+    put_why(result, failed.what());
   } catch (...) {
-    return SEMEL_UNAVAILABLE;
+    put_why(result, "the call could not be made");
   }
+  return SEMEL_UNAVAILABLE;
 }
 
 int semel_finish(semel_claim* claim, int status, const void* body, size_t size,
                  semel_result** result) {
-  return end_claim(claim, result, [&](v1::Engine& engine, v1::Execution execution) {
+  return end_claim(claim, result, [&]() -> semel::Outcome {
     std::string bytes = body == nullptr ? "" : std::string(static_cast<const char*>(body), size);
-    return engine.finish(std::move(execution), {status, {}, std::move(bytes)});
+    return {semel::OutcomeKind::final, {status, {}, std::move(bytes)}};
   });
 }
 
 int semel_release(semel_claim* claim, const char* why) {
-  return end_claim(claim, nullptr, [&](v1::Engine& engine, v1::Execution execution) {
-    return engine.release(std::move(execution), text_of(why));
+  return end_claim(claim, nullptr, [why]() -> semel::Outcome {
+    return {semel::OutcomeKind::retry, {}, text_of(why)};
   });
 }
 
 int semel_leave(semel_claim* claim, const char* why) {
-  return end_claim(claim, nullptr, [&](v1::Engine& engine, v1::Execution execution) {
-    return engine.leave(std::move(execution), text_of(why));
+  return end_claim(claim, nullptr, [why]() -> semel::Outcome {
+    return {semel::OutcomeKind::unknown, {}, text_of(why)};
   });
 }
 
@@ -144,21 +169,25 @@ uint32_t semel_attempt(const semel_claim* claim) {
 }
 
 void semel_derive(const semel_claim* claim, const char* label, char out[44]) {
-  const std::string key = claim->execution.derive(text_of(label));
-  std::memcpy(out, key.c_str(), key.size() + 1);
+  try {
+    const std::string key = claim->execution.derive(text_of(label));
+    std::memcpy(out, key.c_str(), key.size() + 1);
+  } catch (...) {
+    out[0] = '\0';  // an empty key is refused by whoever gets it
+  }
 }
 
 const void* semel_body(const semel_result* result, size_t* size) {
-  *size = result->answer.body.size();
-  return result->answer.body.data();
+  *size = result == nullptr ? 0 : result->answer.body.size();
+  return result == nullptr ? "" : result->answer.body.data();
 }
 
 int semel_status(const semel_result* result) {
-  return result->answer.status;
+  return result == nullptr ? 0 : result->answer.status;
 }
 
 const char* semel_why(const semel_result* result) {
-  return result->why.c_str();
+  return result == nullptr ? "there is no memory for the result" : result->why.c_str();
 }
 
 void semel_result_free(semel_result* result) {

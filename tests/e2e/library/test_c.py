@@ -62,6 +62,21 @@ def test_released_left_and_raised(engine):
     assert engine.once("pay", key, unknown=1).attempt == 3
 
 
+def test_a_block_that_closes_its_engine_is_unknown(semel, tmp_path):
+    url, keys = f"embedded:{tmp_path}/data?free_bytes_min=0", [new_key(), new_key()]
+    engine = semel.Engine(url)
+    with engine.once("pay", keys[0]) as left, engine.once("pay", keys[1]) as finished:
+        engine.close()
+        finished.finish(b"paid")
+        assert finished.verdict == "unknown" and "closed" in finished.why
+    assert left.verdict == "unknown"
+    with pytest.raises(ValueError, match="closed"):
+        engine.once("pay", new_key())
+    engine = semel.Engine(url)
+    assert [engine.once("pay", key).verdict for key in keys] == ["unknown", "unknown"]
+    engine.close()
+
+
 def test_errors_are_sentences(semel, engine):
     with pytest.raises(RuntimeError, match="embedded:PATH"):
         semel.Engine("mysql://u:secret@h/d")
