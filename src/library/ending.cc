@@ -89,7 +89,12 @@ v1::detail::Settled to_settled(v1::Begun begun) {
 awaitable<v1::Ended> v1::Inside::ended(EngineClaim claim, semel::Outcome outcome) {
   if (outcome.kind == OutcomeKind::final && outcome.answer.status == 0) outcome.answer.status = 200;
   const Finished finished = co_await engine_->finish(std::move(claim), outcome);
-  co_return to_ended(outcome, finished);
+  Ended end = to_ended(outcome, finished);
+  if (end.answer.body_note != BodyNote::spilled) co_return end;
+  const auto* stale = std::get_if<finish::Stale>(&finished);
+  if (stale != nullptr) co_await gather_body(*stale->record, end.answer);
+  if (end.answer.body_note != BodyNote::spilled) co_return end;
+  co_return out_of_hand(end.why + ", and a part of its answer cannot be read; call again");
 }
 
 v1::Ended v1::Inside::end(Execution execution, const semel::Outcome& outcome) {
@@ -131,9 +136,10 @@ v1::detail::Settled v1::Inside::execute(const Operation& operation, Execution ex
   }
   Ended end = library::run_here(ended(std::move(execution.held_->claim), std::move(outcome)));
   settled.verdict = end.verdict;
-  settled.why = settled.failure ? settled.failure->what() : std::move(end.why);
   if (end.verdict == Verdict::replayed) settled.failure = to_failure(end.answer);
   if (end.verdict == Verdict::unknown) settled.failure.reset();
+  const bool failed_now = end.verdict == Verdict::executed && settled.failure;
+  settled.why = failed_now ? settled.failure->what() : std::move(end.why);
   settled.answer = std::move(end.answer);
   return settled;
 }

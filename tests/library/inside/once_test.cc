@@ -257,6 +257,24 @@ TEST_P(OnceShared, ASecondEngineWaitsForTheFirst) {
   waiter.join();
 }
 
+TEST_P(OnceShared, AFailureThatCameTooLateIsNotTheReason) {
+  Engine other = open(url());
+  const Call call{new_key()};
+  Operation slow = pay;
+  slow.unknown = Operation::Unknown::retry;
+  slow.lease = slow.max_execution = 1s;
+  slow.wait = 30s;
+  const auto late = engine.once(slow, call, [&]() -> std::string {
+    EXPECT_EQ(other.once(slow, call, [] { return std::string("paid"); }).verdict(),
+              Verdict::executed);
+    throw Failure("declined", "the card was declined");
+  });
+  EXPECT_EQ(late.verdict(), Verdict::replayed) << late.why();
+  EXPECT_EQ(late.failure(), nullptr);
+  EXPECT_EQ(late.value(), "paid");
+  EXPECT_NE(late.why().find("another attempt"), std::string::npos) << late.why();
+}
+
 TEST_P(Once, TellsOfEachCall) {
   std::vector<std::string> told;
   Options options;
