@@ -8,6 +8,7 @@
 #include "cli/outbox/outbox_where.h"
 #include "cli/server_process.h"
 #include "config/reading/relay.h"
+#include "runtime/key_material.h"
 #include "server/service_manager.h"
 #include "telemetry/log.h"
 
@@ -46,10 +47,15 @@ bool add_destinations(const RelayArguments& asked, config::RelayConfig& config) 
 int relay_outbox(RelayArguments asked) {
   auto config = settle(asked.where);
   if (!config) return kExitUsage;
-  relay::RelayOptions options{asked.where.url, asked.where.schema,
-                              config->relay.value_or(config::RelayConfig{}), config->drain_timeout,
-                              config->notify};
+  relay::RelayOptions options{
+      asked.where.url,       asked.where.schema, config->relay.value_or(config::RelayConfig{}),
+      config->drain_timeout, config->notify,     config->log.keys};
   if (!add_destinations(asked, options.config)) return kExitUsage;
+  if (config->notify) {
+    auto loaded = runtime::KeyMaterial::load(*config, {});
+    if (!loaded) return fail(loaded.error());
+    if (!loaded->hash_keys.empty()) options.hash_key = loaded->hash_keys.front();
+  }
   if (auto started = telemetry::start_logging(config->log); !started) return fail(started.error());
   telemetry::reopen_log_at_signal();
   ignore_write_signals();

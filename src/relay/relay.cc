@@ -38,9 +38,10 @@ std::expected<bool, std::string> run_relay(const RelayOptions& options,
   telemetry::Metrics metrics;  // a relay shows none
   std::unique_ptr<telemetry::Notifier> notifier;
   if (options.notify) {
-    auto started = telemetry::Notifier::start(*options.notify, config::LogKeys::full, metrics);
+    auto started = telemetry::Notifier::start(*options.notify, options.log_keys, metrics);
     if (!started) return std::unexpected(std::move(started.error()));
     notifier = *std::move(started);
+    notifier->use_hash_key(options.hash_key ? &*options.hash_key : nullptr);
   }
   Deliveries deliveries(
       context, options.config, clock,

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "config/config.h"
+#include "core/fingerprint/keyed_hash.h"
 
 namespace semel::relay {
 
@@ -14,7 +15,9 @@ struct RelayOptions {
   std::string schema;  // that the outbox is in
   config::RelayConfig config;
   Duration drain_timeout = std::chrono::seconds(30);
-  std::optional<config::NotifyConfig> notify = {};  // who is told of dead letters
+  std::optional<config::NotifyConfig> notify = {};     // who is told of dead letters
+  config::LogKeys log_keys = config::LogKeys::digest;  // shows them keys, or digests …
+  std::optional<core::HashKey> hash_key = {};          // … that are made with this; unset: plain
 };
 
 // Delivers the messages of the outbox until SIGTERM or SIGINT; then finishes the deliveries that

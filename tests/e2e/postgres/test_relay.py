@@ -226,11 +226,19 @@ def test_somebody_is_told_of_dead_letters(database, start_receiver, start_relay)
     [event] = told.accepted
     assert (event.json["type"], event.json["operation"], event.json["attempt"], event.json["count"]) == \
         ("semel.dead-letter", "d", 1, 1)
-    assert event.json["key"] == receiver.arrived[0].key
+    key = receiver.arrived[0].key
+    assert event.json["key"] == hashlib.sha256(key.encode()).hexdigest()[:16] and key.encode() not in event.body
     assert event.json["reason"] == f"message {message}: HTTP status 400"
     signed = f"{event.headers['webhook-id']}.{event.headers['webhook-timestamp']}.".encode() + event.body
     mac = base64.b64encode(hmac.new(secret, signed, hashlib.sha256).digest()).decode()
     assert event.headers["webhook-signature"] == f"v1,{mac}"
+
+    relay.stop()
+    relay.config["log"] = {**relay.config.get("log", {}), "keys": "full"}
+    relay.start()
+    enqueue(database, "d", 2)
+    told.wait(lambda r: len(r.accepted) == 2)
+    assert told.accepted[1].json["key"] == receiver.arrived[1].key
 
 
 def test_retry_after_is_honoured(database, start_receiver, start_relay):
