@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <boost/json.hpp>
+#include <functional>
+#include <iterator>
 
 #include "cli/admin/command.h"
 
@@ -14,6 +16,26 @@ constexpr std::int64_t kErrorStatusMin = 400;
 
 json::object object_of(const Entry& entry) {
   return json::parse(entry.text).as_object();
+}
+
+// Finds records that should have an effect and have none. If some of them have one, nobody can tell
+// which: that is one finding, with all of them.
+void find_missing(const std::vector<json::object>& effects,
+                  const std::vector<json::object>& records,
+                  const std::function<bool(const json::object&)>& is_judged,
+                  std::vector<Finding>& found) {
+  std::vector<json::object> expected;
+  std::ranges::copy_if(records, std::back_inserter(expected), [&](const json::object& record) {
+    return effect_expected_of(record) == Expected::one && is_judged(record);
+  });
+  if (effects.size() >= expected.size()) return;
+  if (!effects.empty()) {
+    found.push_back({Finding::Kind::record_without_effect, effects, std::move(expected)});
+    return;
+  }
+  for (json::object& record : expected) {
+    found.push_back({Finding::Kind::record_without_effect, {}, {std::move(record)}});
+  }
 }
 
 }  // namespace
@@ -62,24 +84,22 @@ std::vector<Finding> judge_group(const std::vector<Entry>& group, const Window& 
       return effect_expected_of(record) == expected;
     }));
   };
+  const std::size_t with_effect = count_of(Expected::one);
+  const std::size_t may_have_effect = count_of(Expected::either);
   std::vector<Finding> found;
   if (records.empty()) {
     if (any_judged(effects)) found.push_back({Finding::Kind::effect_without_record, effects, {}});
-  } else if (effects.empty()) {
-    for (const json::object& record : records) {
-      if (effect_expected_of(record) == Expected::one && is_judged(record)) {
-        found.push_back({Finding::Kind::record_without_effect, {}, {record}});
-      }
-    }
-  } else if (count_of(Expected::none) == records.size()) {
+  } else if (!effects.empty() && with_effect + may_have_effect == 0) {
     if (any_judged(effects)) {
       found.push_back({Finding::Kind::effect_of_failed_record, effects, records});
     }
+  } else if (effects.size() > with_effect) {
+    undecided += std::min(may_have_effect, effects.size() - with_effect);
   } else {
-    undecided += count_of(Expected::one) == 0 ? count_of(Expected::either) : 0;
+    find_missing(effects, records, is_judged, found);
   }
   // Without a record, too: each is one finding, and this is another.
-  const std::size_t allowed = std::max<std::size_t>(1, records.size());
+  const std::size_t allowed = std::max<std::size_t>(1, with_effect + may_have_effect);
   if (effects.size() > allowed && any_judged(effects)) {
     found.push_back({Finding::Kind::several_effects, std::move(effects), std::move(records)});
   }

@@ -85,6 +85,24 @@ def test_each_kind_of_difference_is_found(ledger):
     assert "1 records of unknown or running work have an effect" in text
 
 
+def test_several_records_of_one_key_share_its_effects(start_gateway):
+    """The effects do not say which operation they belong to. Only records that may have an effect allow one."""
+    gateway = start_gateway(ROUTE, {"name": "refunds", "path": "/refunds"}, store="embedded")
+    half, both = new_key(), new_key()
+    for key, test in ((half, "status=503"), (both, "status=201")):
+        gateway.post("/charges", json=BODY, key=key)
+        gateway.post("/refunds", json=BODY, key=key, test=test)
+
+    def kinds(*keys):
+        done = run_semel("reconcile", "--effects", "-", "--admin", "http://%s:%d" % gateway.admin_address, "--json",
+                         stdin="".join(json.dumps({"key": key}) + "\n" for key in keys))
+        return [(finding["finding"], {one["key"] for one in finding["records"]}) for finding in findings(done)[0]]
+    assert kinds(half, both, both) == []
+    assert kinds(half, half, both, both) == [("several_effects", {half})]
+    assert kinds(half, both) == [("record_without_effect", {both})]
+    assert kinds(half, both, both, both) == [("several_effects", {both})]
+
+
 def test_effects_may_name_records(ledger):
     ids = [ledger.gateway.record(key)["id"] for key in ledger.good]
     text = "".join(json.dumps({"record": one}) + "\n" for one in ids)
