@@ -30,7 +30,7 @@ int main(int count, char** given) {
       std::printf("were closed before: %d accounts\n", *run);
       return 0;
     case semel::Verdict::unknown:
-      std::printf("the last run ended in the dark: %s\n", run.why().c_str());
+      std::printf("the last run may have happened or not: %s\n", run.why().c_str());
       return 70;
     default:
       std::printf("not now: %s\n", run.why().c_str());

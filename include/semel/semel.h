@@ -85,6 +85,10 @@ struct Failure : Error {
 struct StoreInUse : Error {
   using Error::Error;
 };
+// Thrown by open(), find(), each_unknown() and resolve(): the store cannot be used. Try again.
+struct Unavailable : Error {
+  using Error::Error;
+};
 // Thrown by Result::value() if there is no answer.
 struct Refused : Error {
   Refused(Verdict verdict_in, const std::string& why) : Error(why), verdict(verdict_in) {}
@@ -137,7 +141,8 @@ struct Options {
   std::string name_space = "default";
   std::chrono::milliseconds patience =
       std::chrono::seconds(2);  // with a store that does not answer
-  // What an operator should know, as a sentence; default: a line on standard error. Any thread.
+  // Called with a sentence that an operator should know, on any thread; default: prints it to
+  // standard error.
   std::function<void(std::string_view)> warn = {};
   // Called after each once(), on its thread.
   std::function<void(const Event&)> event = {};
@@ -284,14 +289,14 @@ class Engine {
   Ended finish(Execution execution, Answer answer);     // for good
   Ended release(Execution execution, std::string why);  // nothing has happened
   Ended leave(Execution execution, std::string why);    // nobody knows
-  // The same without blocking. `done` is called on a thread of the engine: it must neither block
-  // nor throw, nor destroy the engine.
+  // These do not block. `done` is called on a thread of the engine, or by the calling thread if the
+  // engine is closed: it must neither block nor throw, nor destroy the engine.
   void begin(const Operation& operation, Call call, std::function<void(Begun)> done);
   void finish(Execution execution, Answer answer, std::function<void(Ended)> done);
   void release(Execution execution, std::string why, std::function<void(Ended)> done);
   void leave(Execution execution, std::string why, std::function<void(Ended)> done);
 
-  // For people, and for jobs that clean up. These throw Error if the store cannot be used.
+  // For people, and for jobs that clean up. These throw Unavailable if the store cannot be used.
   struct Entry {
     std::string record, tenant, operation, key, state, reason;
     std::uint32_t attempt = 0;

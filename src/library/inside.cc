@@ -59,7 +59,7 @@ v1::Inside::Inside(library::NamedStore named, Options options)
       [this](std::string_view call, const std::string& why) { observer_.store_failed(call, why); });
   if (!store) {
     if (store.error().contains("another semel has it open")) throw StoreInUse(store.error());
-    throw Error(store.error());
+    throw Unavailable(store.error());
   }
   store_ = *std::move(store);
   EngineOptions rules;

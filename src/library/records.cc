@@ -1,4 +1,4 @@
-// What people and jobs that clean up ask about records.
+// Answers what people, and jobs that clean up, ask about records.
 #include "base/hex.h"
 #include "base/overloaded.h"
 #include "library/inside.h"
@@ -23,11 +23,11 @@ v1::Engine::Entry to_entry(const Record& record) {
 }
 
 [[noreturn]] void refuse(const std::string& why) {
-  throw v1::Error("the store cannot be used: " + why);
+  throw v1::Unavailable("the store cannot be used: " + why);
 }
 
 void must(const v1::Inside::Stay& stay) {
-  if (!stay) throw v1::Error("the engine is closed");
+  if (!stay) throw v1::Unavailable("the engine is closed");
 }
 
 }  // namespace

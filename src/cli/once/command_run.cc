@@ -52,25 +52,6 @@ class SignalPassing {
   std::array<struct sigaction, kPassedOn.size()> before_;
 };
 
-struct Pipe {
-  Pipe() {
-    if (::pipe2(ends, O_CLOEXEC) != 0) {
-      throw std::system_error(errno, std::generic_category(), "cannot create a pipe");
-    }
-  }
-  ~Pipe() {
-    close_end(0);
-    close_end(1);
-  }
-  Pipe(const Pipe&) = delete;
-  Pipe& operator=(const Pipe&) = delete;
-  void close_end(int which) {
-    if (ends[which] >= 0) ::close(ends[which]);
-    ends[which] = -1;
-  }
-  int ends[2] = {-1, -1};
-};
-
 std::vector<char*> pointers(std::vector<std::string>& texts) {
   std::vector<char*> out;
   for (std::string& text : texts) out.push_back(text.data());
@@ -153,8 +134,25 @@ void await_end(pid_t command, CommandRun& run) {
 
 }  // namespace
 
+Pipe::Pipe() {
+  if (::pipe2(ends, O_CLOEXEC) != 0) {
+    throw std::system_error(errno, std::generic_category(), "cannot create a pipe");
+  }
+}
+
+Pipe::~Pipe() {
+  close_end(0);
+  close_end(1);
+}
+
+void Pipe::close_end(int which) {
+  if (ends[which] >= 0) ::close(ends[which]);
+  ends[which] = -1;
+}
+
 CommandRun run_command(const std::vector<std::string>& command,
-                       const std::vector<std::string>& variables, std::size_t kept_max) {
+                       const std::vector<std::string>& variables, CommandPipes& pipes,
+                       std::size_t kept_max) {
   std::vector<std::string> arguments = command;
   std::vector<std::string> environment;
   for (char** variable = environ; *variable != nullptr; ++variable) {
@@ -163,7 +161,7 @@ CommandRun run_command(const std::vector<std::string>& command,
   environment.insert(environment.end(), variables.begin(), variables.end());
   const std::vector<char*> argv = pointers(arguments);
   const std::vector<char*> envp = pointers(environment);
-  Pipe out, err, failed;
+  auto& [out, err, failed] = pipes;
   CommandRun run;
   const SignalPassing passing;
   const pid_t parent = ::getpid();

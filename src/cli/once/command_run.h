@@ -22,10 +22,27 @@ struct CommandRun {
   KeptOutput err;
 };
 
+struct Pipe {
+  Pipe();  // throws std::system_error
+  ~Pipe();
+  Pipe(const Pipe&) = delete;
+  Pipe& operator=(const Pipe&) = delete;
+  void close_end(int which);
+  int ends[2] = {-1, -1};
+};
+
+// Everything that can be missing for a command, made before it is claimed.
+struct CommandPipes {
+  Pipe out;
+  Pipe err;
+  Pipe failed;  // says why it could not be started
+};
+
 // Runs the command, with these variables added to its environment. Shows its output while it runs,
 // and keeps the first `kept_max` bytes of each stream. Signals that ask this process to end are
 // passed on. If this process dies, the command gets SIGTERM.
 CommandRun run_command(const std::vector<std::string>& command,
-                       const std::vector<std::string>& variables, std::size_t kept_max);
+                       const std::vector<std::string>& variables, CommandPipes& pipes,
+                       std::size_t kept_max);
 
 }  // namespace semel::cli

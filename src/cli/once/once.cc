@@ -2,13 +2,16 @@
 
 #include <cstring>
 #include <memory>
+#include <system_error>
 #include <thread>
 
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/once/command_run.h"
 #include "config/reading/values.h"
+#include "library/asked.h"
 #include "library/face.h"
+#include "library/store_url.h"
 
 // `semel once`: runs a command once per key, over the library.
 namespace semel::cli {
@@ -20,13 +23,15 @@ constexpr int kExitOnceLater = 75;
 constexpr int kExitOnceNotStarted = 127;
 constexpr const char* kOnceExitCodes =
     "Exit codes: the command's own, now or replayed. 65 refused: the key was used for another\n"
-    "command, or too long ago. 70 unknown: it was begun, and may have happened. 75 not now: it is\n"
-    "running, the store cannot be used, or the command said so (--retry-on). 127 it could not be\n"
-    "started. 2 bad command line.";
+    "command, or too long ago, or there is nothing to decide. 70 unknown: it was begun, and may\n"
+    "have happened. 75 not now: it is running, the store cannot be used, or the command said so\n"
+    "(--retry-on). 127 it could not be started. 2 bad command line. 3 --done, --release: there is\n"
+    "no run with this key.";
 // Fields of the answer that is kept. Its body is the standard output followed by the errors.
 constexpr std::string_view kExitField = "Semel-Exit";
 constexpr std::string_view kOutputField = "Semel-Output-Bytes";
 constexpr std::string_view kCutField = "Semel-Output-Cut";
+constexpr const char* kNoRun = "there is no run with this key";
 constexpr auto kTryToOpenEvery = std::chrono::milliseconds(50);
 
 struct OnceOptions {
@@ -161,17 +166,24 @@ int end_badly(const v1::Ended& ended) {
   return complain(ended.why, kExitOnceUnknown);
 }
 
+// Nothing has happened: frees the key.
+int end_released(v1::Engine& engine, v1::Execution execution, const std::string& why,
+                 int exit_code) {
+  const v1::Ended ended = engine.release(std::move(execution), why);
+  if (ended.verdict == v1::Verdict::released) return complain(why + ": the key is free", exit_code);
+  return complain(why + "; the key is not free: " + ended.why, kExitOnceUnknown);
+}
+
 int execute_once(v1::Engine& engine, const OnceOptions& options, v1::Execution execution,
-                 const std::vector<int>& retry_on, std::size_t kept_max) {
+                 const std::vector<int>& retry_on, CommandPipes& pipes, std::size_t kept_max) {
   const CommandRun run = run_command(options.command,
                                      {"SEMEL_RECORD=" + execution.record.hex(),
                                       "SEMEL_ATTEMPT=" + std::to_string(execution.attempt)},
-                                     kept_max);
+                                     pipes, kept_max);
   if (run.not_started != 0) {
     const std::string why =
         fmt::format("{}: {}", options.command.front(), std::strerror(run.not_started));
-    engine.release(std::move(execution), why);
-    return complain(why, kExitOnceNotStarted);
+    return end_released(engine, std::move(execution), why, kExitOnceNotStarted);
   }
   if (run.signal != 0) {
     return end_badly(engine.leave(std::move(execution),
@@ -182,9 +194,8 @@ int execute_once(v1::Engine& engine, const OnceOptions& options, v1::Execution e
         engine.leave(std::move(execution), "the command was interrupted, and has failed"));
   }
   if (std::ranges::find(retry_on, run.exit_code) != retry_on.end()) {
-    const std::string why = fmt::format("the command exited with {}", run.exit_code);
-    engine.release(std::move(execution), why);
-    return complain(why + ": the key is free", kExitOnceLater);
+    return end_released(engine, std::move(execution),
+                        fmt::format("the command exited with {}", run.exit_code), kExitOnceLater);
   }
   const v1::Ended ended = engine.finish(std::move(execution), once_answer(run));
   return ended.verdict == v1::Verdict::executed ? run.exit_code : end_badly(ended);
@@ -194,16 +205,56 @@ int execute_once(v1::Engine& engine, const OnceOptions& options, v1::Execution e
 int resolve_once(v1::Engine& engine, const OnceOptions& options, const v1::Operation& operation,
                  const v1::Call& call) {
   const auto entry = engine.find(operation, call);
-  if (!entry) return complain("there is no run with this key", kExitNotFound);
+  if (!entry) return complain(kNoRun, kExitNotFound);
   std::optional<Answer> answer;
   if (options.done) answer = once_answer({});
-  engine.resolve(
+  const bool was_there = engine.resolve(
       entry->record, std::move(answer), "semel once",
       options.done ? "somebody said that it is done" : "somebody said that it is not done");
-  return kExitOk;
+  return was_there ? kExitOk : complain(kNoRun, kExitNotFound);
 }
 
-int run_once(OnceOptions options) {
+// Throws OnceUsage for what the library would refuse.
+void check_arguments(const OnceOptions& options, const v1::Operation& operation,
+                     const v1::Call& call) {
+  if (const auto named = library::parse_store_url(options.store); !named) {
+    throw OnceUsage(named.error());
+  }
+  try {
+    library::make_asked("default", false, operation, call);
+  } catch (const v1::Error& error) {
+    throw OnceUsage(error.what());
+  }
+}
+
+// Does what the checked options ask for.
+int do_once(const OnceOptions& options, const v1::Operation& operation, const v1::Call& call,
+            const std::vector<int>& retry_on, std::size_t kept_max) {
+  try {
+    if (options.done || options.release) {
+      v1::Engine engine = open_in_turn(options, operation.wait);
+      return resolve_once(engine, options, operation, call);
+    }
+    CommandPipes pipes;
+    v1::Engine engine = open_in_turn(options, operation.wait);
+    v1::Begun begun = engine.begin(operation, call);
+    if (begun.execution) {
+      return execute_once(engine, options, *std::move(begun.execution), retry_on, pipes, kept_max);
+    }
+    if (begun.verdict == v1::Verdict::replayed) return replay_output(options, begun);
+    return refuse_once(begun);
+  } catch (const v1::StoreInUse& error) {
+    return complain(error.what(), kExitOnceLater);
+  } catch (const v1::Unavailable& error) {
+    return complain(error.what(), kExitOnceLater);
+  } catch (const v1::Error& error) {  // of resolve(): there is nothing to decide
+    return complain(error.what(), kExitOnceRefused);
+  } catch (const std::system_error& error) {
+    return complain(error.what(), kExitOnceNotStarted);
+  }
+}
+
+int run_once(const OnceOptions& options) {
   const bool resolves = options.done || options.release;
   if (options.done && options.release) throw OnceUsage("give one of --done and --release");
   if (options.command.empty() != resolves) {
@@ -217,21 +268,8 @@ int run_once(OnceOptions options) {
   if (!kept_max) {
     throw OnceUsage(fmt::format("--output-max: '{}' {}", options.output_max, kept_max.error()));
   }
-  try {
-    v1::Engine engine = open_in_turn(options, operation.wait);
-    if (resolves) return resolve_once(engine, options, operation, call);
-    v1::Begun begun = engine.begin(operation, call);
-    if (begun.execution) {
-      return execute_once(engine, options, *std::move(begun.execution), retry_on,
-                          static_cast<std::size_t>(*kept_max));
-    }
-    if (begun.verdict == v1::Verdict::replayed) return replay_output(options, begun);
-    return refuse_once(begun);
-  } catch (const v1::StoreInUse& error) {
-    return complain(error.what(), kExitOnceLater);
-  } catch (const v1::Error& error) {
-    throw OnceUsage(error.what());
-  }
+  check_arguments(options, operation, call);
+  return do_once(options, operation, call, retry_on, static_cast<std::size_t>(*kept_max));
 }
 
 void add_once_rules(CLI::App* command, OnceOptions& options) {

@@ -134,3 +134,31 @@ def test_a_bad_command_line_says_what_to_do(once, options, said):
     assert once("a").returncode == 2
     nowhere = once("a", "true", store="nonsense")
     assert nowhere.returncode == 2 and "embedded:PATH" in nowhere.stderr.decode()
+    assert once("", "true").returncode == 2
+
+
+def test_a_store_that_cannot_be_used_is_not_the_command_lines_fault(once, new_database):
+    assert once("a", *WORK).returncode == 3
+    for table in [*(once.folder / "data").glob("MANIFEST-*"), *(once.folder / "data").glob("CURRENT")]:
+        table.write_bytes(b"damaged")
+    for options, command in ((["--done"], []), ([], WORK)):
+        refused = once("a", *command, options=options)
+        assert refused.returncode == 75 and b"data" in refused.stderr, refused
+    schema = new_database().url + "?semel.schema=nowhere"
+    for options, command in ((["--done"], []), ([], WORK)):
+        assert once("a", *command, options=options, store=schema).returncode == 75
+    assert effects(once) == 1
+
+
+def test_a_decision_that_is_refused_changes_nothing(once):
+    assert once("a", *WORK).returncode == 3
+    for decision in ("--done", "--release"):
+        assert once("a", options=[decision]).returncode == 65
+    assert once("a", *WORK).returncode == 3 and effects(once) == 1
+
+
+def test_without_room_for_a_pipe_nothing_is_claimed(once):
+    line = ["prlimit", "--nofile=5", binary(), "once", "--store", f"embedded:{once.folder}/data", "--operation", "backup",
+            "--key", "a", "--", "true"]
+    done = subprocess.run(line, capture_output=True)
+    assert done.returncode == 127 and b"pipe" in done.stderr and not (once.folder / "data").exists(), done
