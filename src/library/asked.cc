@@ -9,8 +9,7 @@ namespace {
 
 constexpr std::size_t kNameBytesMax = 255;
 
-// Of records that are claimed by a function of SQL, and here: the application says what is
-// compared.
+// Compares only what the application gives, as for records that a function of SQL claims.
 Recipe recipe_of_applications() {
   Recipe recipe;
   recipe.body = BodyRecipe::none;

@@ -17,7 +17,7 @@ namespace {
 
 // How soon a wait notices that the engine closes.
 constexpr Duration kWaitSlice = std::chrono::milliseconds(100);
-// For one that another process executes, if the store tells when that ends.
+// How long one wait on the store lasts for a call that another process executes.
 constexpr Duration kElsewhereSlice = std::chrono::milliseconds(500);
 // How soon a waiting call looks at the record again, whatever it is told.
 constexpr Duration kLookAgainAfter = std::chrono::seconds(1);

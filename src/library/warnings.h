@@ -18,7 +18,8 @@ class Warnings {
  public:
   explicit Warnings(std::function<void(std::string_view)> warn) : warn_(std::move(warn)) {}
   void tell(const std::string& what) noexcept;
-  // What repeats while something is broken, with a reason that changes.
+  // Counts all sentences of one topic as one thing: they repeat, with reasons that change, while
+  // something is broken.
   void tell_repeating(std::string_view topic, const std::string& what) noexcept;
 
  private:
