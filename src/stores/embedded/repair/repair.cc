@@ -16,6 +16,7 @@
 
 #include "core/codec.h"
 #include "core/record_bytes.h"
+#include "core/record_changes.h"
 #include "semel/driver/codec.h"
 #include "semel/driver/store.h"
 #include "stores/embedded/check.h"
@@ -119,16 +120,9 @@ class DamagedDb {
   std::vector<rocksdb::ColumnFamilyHandle*> families_;
 };
 
-void become_doubtful(Record& record, Time now) {
-  record.state = RecordState::unknown;
-  record.reason = kDoubt;
-  record.reason_code = ReasonCode::none;
-  record.only_auth_failures = false;
-  record.hold_until = after(now, record.hold_for);
-  record.expires_at = kNever;
-  record.updated_at = now;
-  if (record.history.size() == kHistoryEntriesMax) record.history.erase(record.history.begin());
-  record.history.push_back({now, record.state, record.attempt, kDoubt});
+void lose(RepairReport& report, std::string what) {
+  ++report.losses_total;
+  if (report.losses.size() < kLossesKept) report.losses.push_back(std::move(what));
 }
 
 // Stands for a record that is there and cannot be read: its key is never executed again.
@@ -152,7 +146,7 @@ class Saving {
     read_around(
         damaged_.records(),
         [this](std::string_view key, std::string_view value) { save(key, value); },
-        [this](std::string what) { lose(std::move(what)); });
+        [this](std::string what) { lose(report_, std::move(what)); });
     Version limit = repaired_.first_version();
     if (const auto kept =
             damaged_.get(rocksdb::kDefaultColumnFamilyName, std::string(kVersionsKey))) {
@@ -165,46 +159,43 @@ class Saving {
   }
 
  private:
-  void lose(std::string what) {
-    ++report_.losses_total;
-    if (report_.losses.size() < kLossesKept) report_.losses.push_back(std::move(what));
-  }
-
   void save(std::string_view key, std::string_view value) {
     const auto id = parse_id(key);
     if (!id) {
-      lose("a key among the records is not the id of one");
+      lose(report_, "a key among the records is not the id of one");
       return;
     }
     const auto head = parse_head(value);
     auto decoded = head ? decode(value.substr(kHeadBytes)) : std::unexpected("it is cut off");
     if (!decoded) {
-      lose("record " + id->hex() + " cannot be read: " + decoded.error());
+      lose(report_, "record " + id->hex() + " cannot be read: " + decoded.error());
       ++report_.unreadable;
     }
     Record record = decoded ? *std::move(decoded) : unreadable_record(now_);
     record.id = *id;
     if (is_in_doubt(record)) doubt(record);
     if (record.answer.body_note == BodyNote::spilled && !copy_chunks(record)) {
-      lose("record " + id->hex() + ": a part of its answer cannot be read");
+      lose(report_, "record " + id->hex() + ": a part of its answer cannot be read");
       record.answer = {};
       doubt(record);
     }
     put(record, head ? head->version : 1);
   }
 
-  // Executable, or about to be executed: a later state would have said that it was.
+  // Executable, or about to be executed: a later state would have said that it was. A key whose
+  // record has expired is new, so it may have been claimed again.
   bool is_in_doubt(const Record& record) const {
     switch (record.state) {
       case RecordState::queued:
       case RecordState::in_progress:
         return true;
       case RecordState::released:
-        // The sweeper removes it then, and its key is new in any case.
-        return record.expires_at > now_ || record.tombstone_until > now_;
+        return true;
       case RecordState::completed:
-      case RecordState::unknown:
+        return record.expires_at <= now_ && record.tombstone_until <= now_;
       case RecordState::tombstone:
+        return record.tombstone_until <= now_;
+      case RecordState::unknown:
         return false;
     }
     return true;
@@ -212,7 +203,7 @@ class Saving {
 
   void doubt(Record& record) {
     if (record.state == RecordState::unknown) return;
-    become_doubtful(record, now_);
+    core::become_unknown(record, now_, {kDoubt, ReasonCode::none});
     ++report_.made_unknown;
   }
 
@@ -308,9 +299,8 @@ std::expected<std::unique_ptr<DamagedDb>, std::string> open_damaged(const fs::pa
                                                                     RepairReport& report) {
   auto opened = DamagedDb::open(copy);
   if (opened) return *std::move(opened);
-  report.losses.push_back("the database cannot be opened (" + opened.error().ToString() +
-                          "): every table with any damage is left out as a whole");
-  ++report.losses_total;
+  lose(report, "the database cannot be opened (" + opened.error().ToString() +
+                   "): every table with any damage is left out as a whole");
   std::vector<rocksdb::ColumnFamilyDescriptor> families;
   for (const std::string_view name : {std::string_view(rocksdb::kDefaultColumnFamilyName),
                                       kRecordsFamily, kIndexFamily, kChunksFamily}) {
@@ -323,8 +313,7 @@ std::expected<std::unique_ptr<DamagedDb>, std::string> open_damaged(const fs::pa
   if (status.ok() && opened) {
     const auto left_out = list_files(copy / "lost");
     for (const StoreFile& file : left_out.value_or(std::vector<StoreFile>{})) {
-      report.losses.push_back(fmt::format("{} ({} bytes) cannot be read", file.name, file.bytes));
-      ++report.losses_total;
+      lose(report, fmt::format("{} ({} bytes) cannot be read", file.name, file.bytes));
     }
     return *std::move(opened);
   }

@@ -15,8 +15,8 @@
 //
 // A repair cannot promise what opening promises. A key whose record is lost is new: a retry of it
 // is executed again. For records that are found, it promises that none becomes executable by an
-// older state that came to light: queued and released records, and those in progress, become
-// unknown.
+// older state that came to light: queued and released records, those in progress, and those that
+// have expired, become unknown.
 namespace semel::stores {
 
 inline constexpr std::size_t kLossesKept = 100;
