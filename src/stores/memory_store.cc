@@ -23,6 +23,7 @@ asio::awaitable<SwapResult> MemoryStore::swap(RecordId id, Version expected,
     entry.encoding = encode(*next);
     if (entry.encoding.size() > kRecordBytesMax) co_return swap::TooLarge{kRecordBytesMax};
     entry.due = due_at(*next);
+    entry.is_work = is_work(*next);
     if (next->state == RecordState::unknown) entry.unknown_since = next->updated_at;
   }
 
@@ -50,10 +51,9 @@ asio::awaitable<StoreResult<std::vector<RecordPtr>>> MemoryStore::sweep(Time now
   const std::lock_guard lock(mutex_);
   const bool removes = !cleanup_ || cleanup_->contains(now);
   std::vector<RecordPtr> records;
-  for (const auto& [due, id] : due_) {
+  for (const auto& [due, id] : removes ? due_ : due_work_) {
     if (due > now || records.size() == limit) break;
-    RecordPtr record = decoded(id, entries_.at(id));
-    if (removes || is_work(*record)) records.push_back(std::move(record));
+    records.push_back(decoded(id, entries_.at(id)));
   }
   co_return records;
 }
@@ -95,11 +95,13 @@ std::shared_ptr<Record> MemoryStore::decoded(const RecordId& id, const Entry& en
 
 void MemoryStore::unlist(const RecordId& id, const Entry& entry) {
   due_.erase({entry.due, id});
+  due_work_.erase({entry.due, id});
   unknown_.erase({entry.unknown_since, id});
 }
 
 void MemoryStore::list(const RecordId& id, const Entry& entry) {
   if (entry.due != kNever) due_.emplace(entry.due, id);
+  if (entry.due != kNever && entry.is_work) due_work_.emplace(entry.due, id);
   if (entry.unknown_since != kNever) unknown_.emplace(entry.unknown_since, id);
 }
 

@@ -38,6 +38,7 @@ class MemoryStore final : public Store {
   struct Entry {
     Version version = 0;
     Time due = kNever;
+    bool is_work = false;
     Time unknown_since = kNever;  // kNever: it is not unknown
     std::string encoding;
   };
@@ -51,6 +52,7 @@ class MemoryStore final : public Store {
   mutable std::mutex mutex_;
   std::map<RecordId, Entry> entries_;
   Index due_;
+  Index due_work_;  // those of due_ that are looked after outside of the window, too
   Index unknown_;
   Version last_version_ = 0;  // of the whole store, so that no id ever sees a version twice
 };
