@@ -89,6 +89,8 @@ std::expected<std::unique_ptr<LocalAdmin>, std::string> LocalAdmin::open(
   local.routes.clear();
   local.workers = 1;
   local.spool.path.clear();
+  local.tracing.reset();
+  local.notify.reset();
   auto key_material = runtime::KeyMaterial::load(local, {});
   if (!key_material) return std::unexpected(std::move(key_material.error()));
   auto metrics = std::make_unique<telemetry::Metrics>();
