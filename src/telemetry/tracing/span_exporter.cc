@@ -87,14 +87,17 @@ void SpanExporter::finish(Duration at_most) {
     ended_.wait_for(lock, at_most, [this] { return has_ended_; });
   }
   poster_->stop();
-  if (has_ended_) return;
-  dropped_->Increment(static_cast<double>(queue_.size()));
+  const std::lock_guard lock(mutex_);
+  const std::size_t lost = queue_.size() + in_flight_;
+  if (has_ended_ || lost == 0) return;
+  dropped_->Increment(static_cast<double>(lost));
   log_event(config::LogLevel::warn, "spans not sent before the end",
-            {{"spans", std::to_string(queue_.size())}});
+            {{"spans", std::to_string(lost)}});
 }
 
 std::vector<Span> SpanExporter::take() {
   const std::lock_guard lock(mutex_);
+  in_flight_ = std::min(queue_.size(), kBatchSpans);
   if (queue_.size() <= kBatchSpans) return std::exchange(queue_, {});
   const auto end = queue_.begin() + kBatchSpans;
   std::vector<Span> batch(std::move_iterator(queue_.begin()), std::move_iterator(end));

@@ -53,8 +53,9 @@ class SpanExporter {
   std::mutex mutex_;
   std::condition_variable ended_;
   std::vector<Span> queue_;
-  bool is_idle_ = false;    // the loop waits for spans
-  bool is_ending_ = false;  // no more will come
+  std::size_t in_flight_ = 0;  // spans of the batch that is being sent
+  bool is_idle_ = false;       // the loop waits for spans
+  bool is_ending_ = false;     // no more will come
   bool has_ended_ = false;
 
   std::unique_ptr<Poster> poster_;

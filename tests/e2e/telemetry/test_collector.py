@@ -66,3 +66,14 @@ def test_a_collector_that_hangs_fills_a_bounded_queue(start_gateway, upstream, c
     assert gateway.resident_bytes() - before < 32 << 20
     hanging.set()
     eventually(lambda: gateway.metrics()[SPANS % "sent"] == 4 + 8192)
+
+
+def test_a_batch_that_is_under_way_at_the_end_is_counted(start_gateway, upstream, collector, key):
+    hanging = threading.Event()
+    collector.answer = lambda delivery: (hanging.wait(60), 200)[1]
+    gateway = start_gateway(CHARGES, drain_timeout="1s", **tracing(collector))
+    gateway.post("/charges", json=BODY, key=key)
+    collector.wait(lambda c: c.arrived)
+    gateway.stop()
+    hanging.set()
+    assert "spans not sent before the end spans=4 " in gateway.stderr()
