@@ -17,7 +17,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
 
-constexpr std::string_view kSecret = "hunter2";
+constexpr std::string_view kHiddenWord = "hunter2";
 
 Node tree_of(std::string_view yaml) {
   reading::Report report;
@@ -35,7 +35,7 @@ std::string printed(std::string_view yaml) {
 void expect_repeated(const Node& sample, const Node& printed, const std::string& path) {
   ASSERT_EQ(sample.kind, printed.kind) << path;
   if (sample.kind == NodeKind::scalar) {
-    if (sample.text.contains(kSecret)) {
+    if (sample.text.contains(kHiddenWord)) {
       EXPECT_THAT(printed.text, HasSubstr("***")) << path;
     } else {
       EXPECT_EQ(sample.text, printed.text) << path;
@@ -120,7 +120,7 @@ TEST(ConfigPrint, AddsNothingThatIsWarnedAbout) {
 
 TEST(ConfigPrint, HidesEverySecret) {
   for (const std::string_view sample : kPrintSamples) {
-    EXPECT_THAT(printed(sample), Not(HasSubstr(kSecret)));
+    EXPECT_THAT(printed(sample), Not(HasSubstr(kHiddenWord)));
   }
   const std::string yaml = printed(kMessagesSample);
   EXPECT_THAT(yaml, HasSubstr("postgresql://semel:***@db:5432/semel?sslpassword=***"));

@@ -286,6 +286,7 @@ TEST(ConfigRoute, RefusesBadUpstreams) {
       {"http://a?b", "must not have a query, a fragment or a user name"},
       {"http://a/#b", "must not have a query, a fragment or a user name"},
       {"http://user@a", "must not have a query, a fragment or a user name"},
+      {"http://user:hunter2@a", "'http://user:***@a' must not have"},
       {"http://a/b c", "must be escaped as %XX"},
   };
   for (const auto& [url, expected] : cases) {

@@ -7,6 +7,7 @@
 #include <boost/json.hpp>
 
 #include "base/text.h"
+#include "cli/reconcile/utc_time.h"
 
 namespace semel::cli {
 namespace {
@@ -153,6 +154,14 @@ std::expected<std::optional<Effect>, std::string> EffectParser::checked(Effect e
   if (!effect.record.empty() && effect.record.size() != kRecordDigits) {
     return std::unexpected(
         fmt::format("line {}: a record's id has {} hexadecimal digits", lines_, kRecordDigits));
+  }
+  if (!effect.time.empty()) {
+    auto time = utc_time(effect.time);
+    if (!time) {
+      return std::unexpected(fmt::format(
+          "line {}: the time is not one of RFC 3339, like 2026-01-31T09:30:00+01:00", lines_));
+    }
+    effect.time = *std::move(time);
   }
   return effect;
 }

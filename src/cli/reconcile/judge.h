@@ -10,8 +10,8 @@
 
 namespace semel::cli {
 
-// The span of time in which differences count, as RFC 3339 in UTC; "": no end. Entries outside of
-// it still explain others: an effect of yesterday belongs to its record of today.
+// The span of time in which differences count, as utc_time() returns it; "": no end. Entries
+// outside of it still explain others: an effect of yesterday belongs to its record of today.
 struct Window {
   std::string since;
   std::string until;

@@ -14,6 +14,7 @@
 #include "cli/reconcile/effect_source.h"
 #include "cli/reconcile/judge.h"
 #include "cli/reconcile/ledger.h"
+#include "cli/reconcile/utc_time.h"
 #include "core/fingerprint/keyed_hash.h"
 #include "core/json_text.h"
 #include "runtime/key_material.h"
@@ -255,7 +256,19 @@ void Reconciliation::sum_up() const {
   }
 }
 
-int reconcile(const ReconcileOptions& options) {
+// Takes the times of the window in UTC. Returns what is wrong with them, or nullopt.
+std::optional<std::string> normalize(Window& window) {
+  for (std::string* time : {&window.since, &window.until}) {
+    if (time->empty()) continue;
+    auto utc = utc_time(*time);
+    if (!utc) return fmt::format("'{}' is no time; write it like 2026-01-31T00:00:00Z", *time);
+    *time = *std::move(utc);
+  }
+  return std::nullopt;
+}
+
+int reconcile(ReconcileOptions options) {
+  if (const auto wrong = normalize(options.window)) return complain(*wrong, kExitUsage);
   auto admin = AdminClient::open(options.admin);
   if (!admin) return complain(admin.error(), kExitUsage);
   auto kept_key = kept_key_of(*admin);

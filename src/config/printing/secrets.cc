@@ -29,8 +29,8 @@ std::string hide_password(std::string_view url) {
 }
 
 bool is_secret_parameter(std::string_view name) {
-  constexpr std::array<std::string_view, 9> kParts = {
-      "passw", "secret", "token", "api_key", "apikey", "api-key", "sig", "auth", "credential"};
+  constexpr std::array<std::string_view, 7> kParts = {"passw", "secret", "token",     "key",
+                                                      "sig",   "auth",   "credential"};
   const std::string lower = base::lower_case(name);
   return std::ranges::any_of(kParts, [&](std::string_view part) { return lower.contains(part); });
 }
@@ -65,8 +65,8 @@ std::string without_secrets(std::string_view url) {
 
 bool names_secret(std::string_view name) {
   // Kafka: the password of a key, and the key itself; their files are named …location.
-  constexpr std::array<std::string_view, 8> kParts = {"passw", "secret",     "token",     "auth",
-                                                      "key",   "credential", "signature", "cookie"};
+  constexpr std::array<std::string_view, 9> kParts = {
+      "passw", "secret", "token", "auth", "key", "credential", "signature", "cookie", "jaas"};
   const std::string lower = base::lower_case(name);
   if (lower.ends_with(".location")) return false;
   return std::ranges::any_of(kParts, [&](std::string_view part) { return lower.contains(part); });

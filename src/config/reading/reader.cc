@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/text.h"
+#include "config/printing/secrets.h"
 #include "config/reading/nearest.h"
 
 namespace semel::config::reading {
@@ -82,7 +83,7 @@ void Field::warn(std::string message) const {
 }
 
 void Field::bad_value(std::string_view complaint) const {
-  error(fmt::format("{} {}", quote(node_->written), complaint));
+  error(fmt::format("{} {}", quote(printing::without_secrets(node_->written)), complaint));
 }
 
 Field Field::at(std::string_view name) const {

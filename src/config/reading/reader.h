@@ -65,7 +65,7 @@ class Field {
     return *std::move(result);
   }
   // Reports "'value' " and then the complaint. Shows the value as written, never the content of a
-  // variable.
+  // variable, and no password of a URL.
   void bad_value(std::string_view complaint) const;
 
   void read(bool& out) const;

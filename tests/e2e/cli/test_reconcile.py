@@ -121,6 +121,21 @@ def test_what_is_outside_of_the_time_is_not_reported(ledger):
     assert ledger.reconcile(as_lines(ledger.good[:5]), "--until", "2024-01-01T00:00:00Z").returncode == 0
 
 
+def test_times_are_compared_as_times_and_refused_if_they_are_none(ledger):
+    ghost = as_lines([new_key()], time="2024-01-01T00:30:00+01:00")  # 23:30 of the day before in UTC
+    effects = as_lines(ledger.good) + ghost
+    assert ledger.reconcile(effects, "--since", "2023-12-31T23:00:00Z").returncode == 1
+    assert ledger.reconcile(effects, "--since", "2024-01-01T00:00:00Z").returncode == 0
+    assert ledger.reconcile(effects, "--since", "2024-01-01T01:00:00+02:00").returncode == 1
+    for option in ("--since", "--until"):
+        for wrong in ("garbage", "99999-01-01T00:00:00Z", "2024-13-01T00:00:00Z", "2024-01-01T00:00:00"):
+            done = ledger.reconcile(effects, option, wrong)
+            assert done.returncode == 2 and "is no time" in done.stderr
+    for wrong in ("1704067200", "18.11.2026 14:39"):
+        done = ledger.reconcile(as_lines([new_key()], time=wrong))
+        assert done.returncode == 4 and "the time is not one of RFC 3339" in done.stderr
+
+
 def test_only_one_operation_is_compared(ledger):
     other = json.dumps({"key": new_key(), "operation": "refunds"}) + "\n"
     assert ledger.reconcile(as_lines(ledger.good) + other).returncode == 1
