@@ -10,7 +10,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
 
-constexpr const char* kSecret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
+constexpr const char* kNotifySecret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
 
 TEST(ConfigTracing, AppendsThePathOfTracesToTheUrlOfACollector) {
   const std::vector<std::pair<std::string, std::string>> cases = {
@@ -44,10 +44,10 @@ TEST(ConfigTracing, ReportsWhatCannotBeUsed) {
 
 TEST(ConfigNotify, TakesTheSecretsOfStandardWebhooks) {
   const std::string yaml = with_top("notify: {url: https://a/b, secret: '${SECRET}'}");
-  const Config config = config_of(yaml, {{"SECRET", kSecret}});
+  const Config config = config_of(yaml, {{"SECRET", kNotifySecret}});
   EXPECT_EQ(config.notify->url.target, "/b");
   EXPECT_EQ(config.notify->secret.size(), 24U);
-  const Config bare = config_of(yaml, {{"SECRET", std::string(kSecret).substr(6)}});
+  const Config bare = config_of(yaml, {{"SECRET", std::string(kNotifySecret).substr(6)}});
   EXPECT_EQ(bare.notify, config.notify);
 }
 
