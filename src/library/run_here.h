@@ -4,6 +4,7 @@
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>
 #include <exception>
+#include <memory>
 #include <optional>
 
 namespace semel::library {
@@ -11,7 +12,6 @@ namespace semel::library {
 // The event loop of a thread that blocks in a call.
 class ThreadLoop {
  public:
-  static ThreadLoop& of_this_thread();
   // Runs on the calling thread until `over` is set.
   void run_until(const bool& over);
   boost::asio::io_context& context() { return context_; }
@@ -20,6 +20,21 @@ class ThreadLoop {
  private:
   boost::asio::io_context context_{1};
   bool running_ = false;
+};
+
+// Has a loop for as long as it lives. Loops are never destroyed, but used again by other threads:
+// the thread that has woken a caller may let go of the caller's loop only after the caller has
+// ended.
+class LoopLease {
+ public:
+  LoopLease();
+  ~LoopLease();
+  LoopLease(const LoopLease&) = delete;
+  LoopLease& operator=(const LoopLease&) = delete;
+  ThreadLoop& loop() { return *loop_; }
+
+ private:
+  std::unique_ptr<ThreadLoop> loop_;
 };
 
 template <typename T>
@@ -43,10 +58,10 @@ T run_on_loop(ThreadLoop& loop, boost::asio::awaitable<T> work) {
 // change of threads: the store's thread wakes this one.
 template <typename T>
 T run_here(boost::asio::awaitable<T> work) {
-  ThreadLoop& loop = ThreadLoop::of_this_thread();
-  if (!loop.is_running()) return run_on_loop(loop, std::move(work));
-  ThreadLoop nested;  // called from a callback of a call on this thread
-  return run_on_loop(nested, std::move(work));
+  thread_local LoopLease own;
+  if (!own.loop().is_running()) return run_on_loop(own.loop(), std::move(work));
+  LoopLease nested;  // called from a callback of a call on this thread
+  return run_on_loop(nested.loop(), std::move(work));
 }
 
 }  // namespace semel::library
