@@ -128,7 +128,12 @@ TEST(RedisStoreErrors, RecordsThatCannotBeReadKeepNoOtherFromItsTurn) {
         run(store.swap(lapsed.id, 0, shared(std::move(lapsed))))));
     if (n < kDamaged) in_redis(server(), {"SET", redis::record_key(id_of(n)), "x"});
   }
-  const auto due = run(store.sweep(kThen, kBatch));
+  // A sweep looks for a limited time; the next one goes on where it stopped.
+  constexpr int kSweepsMax = 20;
+  auto due = run(store.sweep(kThen, kBatch));
+  for (int i = 1; i < kSweepsMax && due && due->empty(); ++i) {
+    due = run(store.sweep(kThen, kBatch));
+  }
   ASSERT_TRUE(due);
   ASSERT_EQ(due->size(), 1);
   EXPECT_EQ(due->front()->id, id_of(kDamaged));
