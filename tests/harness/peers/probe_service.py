@@ -28,12 +28,14 @@ class ProbeService:
                     service._end.wait()
                     self.close_connection = True
                     return
-                self.send_response(service.status)
-                for name, value in service.headers.items():
+                # The test may change them once it has seen the head of this answer.
+                status, headers, body = service.status, dict(service.headers), service.body
+                self.send_response(status)
+                for name, value in headers.items():
                     self.send_header(name, value)
-                self.send_header("Content-Length", str(len(service.body)))
+                self.send_header("Content-Length", str(len(body)))
                 self.end_headers()
-                self.wfile.write(service.body)
+                self.wfile.write(body)
 
             def log_message(self, *args):
                 pass
