@@ -343,7 +343,7 @@ void check_live_keys(const Field& root, const Config& config) {
   }
 }
 
-// Whoever asks that no record shows a key must not find it in a described member.
+// Refuses a described member that would show the key where no record may show one.
 void check_described_keys(const Field& root, const Config& config) {
   if (config.store_keys != StoreKeys::digest) return;
   const auto shows_key = [](const RouteConfig& route) {

@@ -15,7 +15,7 @@ struct TracingConfig {
   bool operator==(const TracingConfig&) const = default;
 };
 
-// Who is told of unknown outcomes and dead letters.
+// The receiver of events about unknown outcomes and dead letters.
 struct NotifyConfig {
   Url url;
   std::string secret;  // the bytes that sign; never shown

@@ -6,7 +6,7 @@
 #include "telemetry/history.h"
 #include "telemetry/recent_decisions.h"
 
-// What happens now, as JSON.
+// Shows what happens now, as JSON.
 namespace semel::admin {
 
 boost::json::object point_json(const telemetry::HistoryPoint& point);

@@ -32,7 +32,7 @@ struct Finding {
 };
 std::string_view to_string(Finding::Kind kind);
 
-// What a record says about its effect.
+// How many effects a record stands for.
 enum class Expected { one, none, either };
 Expected effect_expected_of(const boost::json::object& record);
 

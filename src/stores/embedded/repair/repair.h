@@ -25,7 +25,7 @@ struct RepairReport {
   std::map<std::string, std::uint64_t> records;  // that were saved, by the state they have now
   std::uint64_t made_unknown = 0;                // of them: their fate is in doubt
   std::uint64_t unreadable = 0;                  // of them: answered as expired for ever
-  // What cannot be read, one sentence each. At most kLossesKept are kept; all are counted.
+  // Losses, one sentence each. At most kLossesKept are kept; all are counted.
   std::vector<std::string> losses;
   std::uint64_t losses_total = 0;
 
